@@ -1,0 +1,1 @@
+"""Verbatim: the Responses API in front of vLLM, kept in Postgres."""

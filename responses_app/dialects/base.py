@@ -1,0 +1,66 @@
+"""What every dialect offers: it renders a turn, it constrains the answer, it listens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Protocol
+
+from responses_app.engines.border import Chunk, Constraint
+from responses_app.grammar.pieces import Piece
+
+
+class BadTurn(ValueError):
+    """The turn cannot be put to this model; `param` is the JSON path of the field to blame."""
+
+    def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
+        super().__init__(message)
+        self.param = param
+        self.code = code
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """All that a model is told for one generation, in the wire forms of the API: items oldest first, tools as declared."""
+
+    items: Sequence[Mapping[str, Any]]
+    today: date
+    instructions: str | None = None
+    tools: Sequence[Mapping[str, Any]] = ()
+    tool_choice: str | Mapping[str, Any] = "auto"
+    parallel_tool_calls: bool = True
+    effort: str | None = None
+    format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
+
+
+class Listener(Protocol):
+    """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here."""
+
+    reasoning_tokens: int
+
+    def hear(self, chunk: Chunk) -> list[Piece]:
+        """Pieces that these tokens complete. Incomplete UTF-8 and incomplete markers are held back."""
+        ...
+
+    def close(self) -> list[Piece]:
+        """The generation is over: whatever was held back, if it is text after all."""
+        ...
+
+
+class Dialect(Protocol):
+    """One way of talking. Instances are per model, made once, shared by all runs, and hold no state of a run."""
+
+    stop_token_ids: Sequence[int]
+
+    def render(self, turn: Turn) -> list[int]:
+        """Prompt token ids. Raises BadTurn."""
+        ...
+
+    def constrain(self, turn: Turn) -> Constraint | None:
+        """What the answer must match: json_schema formats, required or named tools. Raises BadTurn."""
+        ...
+
+    def listen(self, turn: Turn) -> Listener:
+        """A fresh listener for the answer to `turn`."""
+        ...

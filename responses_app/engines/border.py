@@ -1,0 +1,108 @@
+"""The few dataclasses that cross the border between the server and any engine."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+Finish = Literal["stop", "length", "abort"]
+
+
+class EngineError(Exception):
+    """The engine could not do what was asked."""
+
+
+class EngineDown(EngineError):
+    """The engine is not reachable, or died while it generated."""
+
+
+class BadPrompt(EngineError):
+    """The engine refused this request as such: a constraint it cannot compile, a prompt that does not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to choose tokens. `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none."""
+
+    max_tokens: int
+    temperature: float = 1.0
+    top_p: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int | None = None
+    logprobs: int | None = None
+    ignore_eos: bool = False
+    stop_token_ids: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """What the generated text must match. `value` is a JSON schema (dict), a regex, a grammar, or the JSON of a structural tag."""
+
+    kind: Literal["json", "regex", "grammar", "structural_tag"]
+    value: str | dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One generation. `id` is unique per engine for the life of the server."""
+
+    id: str
+    prompt: Sequence[int]
+    sampling: Sampling
+    constraint: Constraint | None = None
+    priority: int = 0
+    cache_salt: str | None = None
+    images: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Logprob:
+    """Log-probability of one generated token, with alternatives as (token id, logprob), best first."""
+
+    token: int
+    logprob: float
+    top: Sequence[tuple[int, float]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """New tokens since the last chunk, in order. `finish` is set on the last chunk only, whose `tokens` may be empty.
+
+    The stop token that ended the generation, if any, is the last of `tokens`. `cached` is the number of prompt tokens
+    that the engine took from its prefix cache, once known.
+    """
+
+    tokens: Sequence[int] = ()
+    logprobs: Sequence[Logprob] = field(default=())
+    finish: Finish | None = None
+    cached: int | None = None
+
+
+class Engine(Protocol):
+    """Anything that turns token ids into token ids."""
+
+    @property
+    def max_model_len(self) -> int:
+        """Prompt and output together may have this many tokens; known after `start`."""
+        ...
+
+    async def start(self) -> None:
+        """Load or connect. Raises EngineDown."""
+        ...
+
+    def generate(self, request: Request) -> AsyncIterator[Chunk]:
+        """Chunks until one with `finish`. Closing the iterator early (aclose, cancellation) aborts the request in the engine.
+
+        Raises BadPrompt before the first chunk, EngineDown at any time.
+        """
+        ...
+
+    async def alive(self) -> bool:
+        """Whether a request sent now would be served."""
+        ...
+
+    async def close(self) -> None:
+        """Abort what runs and let go of everything that `start` took."""
+        ...
