@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -23,7 +23,10 @@ class BadPrompt(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to choose tokens. `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none."""
+    """How to choose tokens.
+
+    `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none.
+    """
 
     max_tokens: int
     temperature: float = 1.0
@@ -38,7 +41,10 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What the generated text must match. `value` is a JSON schema (dict), a regex, a grammar, or the JSON of a structural tag."""
+    """What the generated text must match, from the first token on.
+
+    `value` is a JSON schema (dict), a regex, a grammar, or the JSON of a structural tag.
+    """
 
     kind: Literal["json", "regex", "grammar", "structural_tag"]
     value: str | dict[str, Any]
@@ -92,8 +98,8 @@ class Engine(Protocol):
         """Load or connect. Raises EngineDown."""
         ...
 
-    def generate(self, request: Request) -> AsyncIterator[Chunk]:
-        """Chunks until one with `finish`. Closing the iterator early (aclose, cancellation) aborts the request in the engine.
+    def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """Chunks until one with `finish`. Closing the generator early (aclose, cancellation) aborts the request in the engine.
 
         Raises BadPrompt before the first chunk, EngineDown at any time.
         """

@@ -1,0 +1,76 @@
+"""Chooses an engine by its URL, as Django people know it from DATABASE_URL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from responses_app.engines.border import Engine
+from responses_app.engines.scripted import MAX_MODEL_LEN, Scripted
+
+
+def open_engine(url: str) -> Engine:
+    """An engine that is not started yet. Raises ValueError for a URL that names none, OSError for a missing tape.
+
+    - `vllm:///srv/models/qwen3?max_model_len=4096` or `vllm:///Qwen/Qwen3-0.6B`: vLLM in this process. The path is a
+      directory if there is one, else a name on the model hub; query parameters are fields of vLLM's AsyncEngineArgs.
+    - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve`
+      started with `--enable-scale-out`.
+    - `script:///srv/tape.jsonl?loop=1`: a tape, see `tape.read`.
+    """
+    parts = urlsplit(url)
+    opener = _OPENERS.get(parts.scheme)
+    if opener is None:
+        raise ValueError(f"no engine for {parts.scheme or url!r}: an engine URL begins with {', '.join(_OPENERS)} and ://")
+    return opener(parts)
+
+
+def _vllm(parts: SplitResult) -> Engine:
+    from responses_app.engines.embedded import Embedded
+
+    return Embedded(_model(parts), _query(parts))
+
+
+def _http(parts: SplitResult) -> Engine:
+    from responses_app.engines.remote import Remote
+
+    query = _query(parts, {"model"})
+    host = parts.netloc.rpartition("@")[2]
+    key = unquote(parts.password) if parts.password else None
+    return Remote(f"{parts.scheme}://{host}{parts.path.rstrip('/')}", query.get("model"), key)
+
+
+def _script(parts: SplitResult) -> Engine:
+    query = _query(parts, {"loop", "max_model_len"})
+    loop = query.get("loop", "0") not in ("", "0", "false")
+    return Scripted.from_file(_path(parts), loop=loop, max_model_len=int(query.get("max_model_len", MAX_MODEL_LEN)))
+
+
+_OPENERS: Mapping[str, Callable[[SplitResult], Engine]] = {"vllm": _vllm, "http": _http, "https": _http, "script": _script}
+
+
+def _query(parts: SplitResult, known: set[str] | None = None) -> dict[str, str]:
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if known is not None and (unknown := set(query) - known):
+        names, allowed = ", ".join(sorted(unknown)), ", ".join(sorted(known))
+        raise ValueError(f"unknown parameter {names} in a {parts.scheme}: engine URL; allowed: {allowed}")
+    return query
+
+
+def _path(parts: SplitResult) -> str:
+    path = unquote(parts.netloc + parts.path)
+    if not path.strip("/"):
+        raise ValueError(f"{parts.scheme}: engine URL without a path")
+    return path
+
+
+def _model(parts: SplitResult) -> str:
+    path = _path(parts)
+    if Path(path).exists():
+        return path
+    name = path.strip("/")
+    # Names on the hub are `name` or `owner/name`; anything deeper can only have been meant as a directory.
+    if name.count("/") > 1:
+        raise ValueError(f"no such model directory: {path}")
+    return name

@@ -1,0 +1,175 @@
+"""An engine that replays a tape instead of a model: for tests, demonstrations and for trying out failures."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Iterable, Iterator
+from pathlib import Path
+from time import monotonic
+
+from responses_app.engines import tape
+from responses_app.engines.border import BadPrompt, Chunk, EngineDown, Finish, Request
+from responses_app.engines.tape import Delay, Fault, Line, Step, Tokens, say
+
+__all__ = ["Delay", "Fault", "LeftoverLines", "Line", "Scripted", "Tokens", "UnexpectedRequest", "say"]
+
+MAX_MODEL_LEN = 131_072
+
+
+class UnexpectedRequest(Exception):
+    """A request came that no line of the tape answers. Not an EngineError: the test is wrong, not the engine."""
+
+
+class LeftoverLines(Exception):
+    """The engine was closed although lines of the tape were never asked for."""
+
+
+class Scripted:
+    """Replays lines, each to one request; what happened can be read from the attributes.
+
+    `requests` are all requests answered so far, oldest first; `aborted` the ids of those closed early; `running` the ids
+    of those that still generate. Like a real engine it ends at `max_tokens` and at a full context with `length`, and
+    behind a stop token with `stop`. With `loop` a used line goes back to the end of the tape.
+    """
+
+    def __init__(self, lines: Iterable[Line] = (), *, loop: bool = False, max_model_len: int = MAX_MODEL_LEN) -> None:
+        self._tape = deque(lines)
+        self._loop = loop
+        self._max_model_len = max_model_len
+        self._away_until = 0.0
+        self._started = self._closed = False
+        self.requests: list[Request] = []
+        self.aborted: list[str] = []
+        self.running: set[str] = set()
+
+    @classmethod
+    def from_file(cls, path: str | Path, *, loop: bool = False, max_model_len: int = MAX_MODEL_LEN) -> Scripted:
+        """An engine with the tape at `path`. Raises BadTape, OSError."""
+        return cls(tape.read(path), loop=loop, max_model_len=max_model_len)
+
+    @property
+    def max_model_len(self) -> int:
+        return self._max_model_len
+
+    @property
+    def left(self) -> list[Line]:
+        """The lines that nobody has asked for yet."""
+        return list(self._tape)
+
+    def add(self, *lines: Line) -> None:
+        """Put more lines at the end of the tape."""
+        self._tape.extend(lines)
+
+    def go_away(self, seconds: float = float("inf")) -> None:
+        """Be unreachable from now on, for so long: new requests raise EngineDown and running ones do at their next chunk."""
+        self._away_until = monotonic() + seconds
+
+    def come_back(self) -> None:
+        """Be reachable again."""
+        self._away_until = 0.0
+
+    async def start(self) -> None:
+        self._started, self._closed = True, False
+
+    async def alive(self) -> bool:
+        return self._started and not self._closed and not self._away
+
+    async def close(self, strict: bool = False) -> None:
+        """Stop what runs. With `strict`, raise LeftoverLines if the tape was not played to its end."""
+        self._closed = True
+        if strict and self._tape and not self._loop:
+            raise LeftoverLines(f"{len(self._tape)} lines were never asked for; the first is {self._tape[0]}")
+
+    async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """The chunks of the next line that fits. Raises BadPrompt, EngineDown, UnexpectedRequest."""
+        self._check_up()
+        if len(request.prompt) >= self._max_model_len:
+            raise BadPrompt(f"the prompt has {len(request.prompt)} tokens, the model takes {self._max_model_len}")
+        line = self._take(request)
+        self.requests.append(request)
+        self.running.add(request.id)
+        ended = False
+        try:
+            for step in _trim(line, request, self._max_model_len):
+                if isinstance(step, Chunk):
+                    await asyncio.sleep(0)  # A real engine hands over between steps too.
+                    self._check_up()
+                    ended = step.finish is not None
+                    yield step
+                else:
+                    await self._suffer(step)
+        except (EngineDown, BadPrompt):
+            ended = True
+            raise
+        finally:
+            self.running.discard(request.id)
+            if not ended:
+                self.aborted.append(request.id)
+
+    @property
+    def _away(self) -> bool:
+        return monotonic() < self._away_until
+
+    def _check_up(self) -> None:
+        if self._closed or not self._started:
+            raise EngineDown("the scripted engine is not started")
+        if self._away:
+            raise EngineDown("the scripted engine is away")
+
+    def _take(self, request: Request) -> Line:
+        line = next((line for line in self._tape if line.fits(request.prompt)), None)
+        if line is None:
+            raise UnexpectedRequest(f"no line for {request.id}: {len(self._tape)} left, prompt {_brief(request.prompt)}")
+        del self._tape[next(at for at, other in enumerate(self._tape) if other is line)]
+        if self._loop:
+            self._tape.append(line)
+        return line
+
+    async def _suffer(self, step: Delay | Fault) -> None:
+        if isinstance(step, Delay):
+            await asyncio.sleep(step.seconds)
+        elif step.kind == "bad":
+            raise BadPrompt(step.message)
+        else:
+            self.go_away(step.seconds)
+            raise EngineDown(step.message)
+
+
+def _trim(line: Line, request: Request, max_model_len: int) -> Iterator[Chunk | Delay | Fault]:
+    """The line as this request gets it: cut at the stop token or the token limit, `finish` on the last chunk."""
+    room = min(request.sampling.max_tokens, max_model_len - len(request.prompt))
+    stops = frozenset(request.sampling.stop_token_ids)
+    cached = line.cached
+    for at, step in enumerate(line.steps):
+        if not isinstance(step, Tokens):
+            yield step
+            continue
+        size, finish = _cut(step, room, stops)
+        room -= size
+        if finish is None and at + 1 == len(line.steps):
+            finish = line.finish
+        elif finish is None and room == 0 and _speaks(line.steps[at + 1 :]):
+            finish = "length"
+        yield Chunk(tuple(step.tokens[:size]), tuple(step.logprobs[:size]), finish, cached)
+        if finish:
+            return
+        cached = None
+    yield Chunk(finish=line.finish, cached=cached)
+
+
+def _cut(step: Tokens, room: int, stops: frozenset[int]) -> tuple[int, Finish | None]:
+    """How many of the tokens are generated, and why it ends there, if it does. A stop token wins over the limit."""
+    for at, token in enumerate(step.tokens[:room]):
+        if token in stops:
+            return at + 1, "stop"
+    return (room, "length") if len(step.tokens) > room else (len(step.tokens), None)
+
+
+def _speaks(steps: Iterable[Step]) -> bool:
+    return any(isinstance(step, Tokens) and step.tokens for step in steps)
+
+
+def _brief(prompt: Iterable[int]) -> str:
+    ids = list(prompt)
+    return str(ids) if len(ids) <= 32 else f"… {ids[-32:]}"
