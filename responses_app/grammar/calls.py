@@ -1,0 +1,203 @@
+"""The open calls: those of the client's tools and those that the server makes itself.
+
+The status events follow §2.3. An item that is cut short or fails says no `completed` (rule I7 allows that), but its channel
+always ends with `.done` (rule C4).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Final, NoReturn
+
+from responses_app.grammar import events
+from responses_app.grammar.errors import GrammarError
+from responses_app.grammar.events import CHANNELS, Event
+from responses_app.grammar.items import Item
+from responses_app.grammar.opened import Message, Opened, Thought
+from responses_app.grammar.pieces import (
+    Arguments,
+    CodeResult,
+    FileResult,
+    Interpreting,
+    McpResult,
+    McpTools,
+    Part,
+    Searching,
+    WebResult,
+)
+
+UNLISTED: Final = "The response ended before the server had listed its tools."
+
+
+class Spoken(Opened):
+    """A call that says one text, its channel: arguments, input or code."""
+
+    __slots__ = ("channel", "said", "whole")
+
+    def __init__(self, body: Item, index: int) -> None:
+        super().__init__(body, index)
+        self.channel = CHANNELS[self.kind]
+        self.said: list[str] = []
+        self.whole: str | None = None
+
+    def say(self, piece: Arguments) -> list[Event]:
+        """More of the channel. Raises GrammarError when it is sealed."""
+        if self.whole is not None:
+            raise GrammarError(f"the {self.channel.key} of this {self.kind} are complete already")
+        return self._say(piece.text)
+
+    def _say(self, text: str) -> list[Event]:
+        if not text:
+            return []
+        self.said.append(text)
+        return [events.call_delta(self.kind, self.id, self.index, text)]
+
+    def seal(self, blank: str = "") -> list[Event]:
+        """The channel ends, always with `.done` (C3, rule C4); `blank` is said if nothing was."""
+        if self.whole is not None:
+            return []
+        told = [] if "".join(self.said).strip() else self._say(blank)
+        self.whole = "".join(self.said)
+        return [*told, events.call_done(self.kind, self.id, self.index, self.whole)]
+
+    def close(self, status: str) -> list[Event]:
+        """The channel ends, then the item."""
+        told = self.seal(self.channel.blank if status == "completed" else "")
+        return [*told, self.done({self.channel.key: self.whole, "status": status})]
+
+
+class FunctionCall(Spoken):
+    """A call of a client's function. Arguments that do not parse make it `incomplete`, whatever was wished (rule C7)."""
+
+    __slots__ = ()
+
+    def close(self, status: str) -> list[Event]:
+        """As any call, but judged by its arguments."""
+        told = self.seal(self.channel.blank if status == "completed" else "")
+        honest = status if parses(self.whole or "") else "incomplete"
+        return [*told, self.done({"arguments": self.whole, "status": honest})]
+
+
+class McpToolCall(Spoken):
+    """A call of an MCP tool; its status events are `in_progress` and one of `completed`, `failed`."""
+
+    __slots__ = ()
+
+    def open(self) -> list[Event]:
+        """The item opens and is in progress."""
+        return [*super().open(), self.stage("in_progress")]
+
+    def rest(self, _piece: Part) -> list[Event]:
+        """The arguments end here; the call is made now."""
+        return self.seal(self.channel.blank)
+
+    def finish(self, piece: McpResult) -> list[Event]:
+        """The result of the call."""
+        status = "completed" if piece.error is None else "failed"
+        told = self.seal(self.channel.blank)
+        changes = {"arguments": self.whole, "output": piece.output, "error": piece.error, "status": status}
+        return [*told, self.stage(status), self.done(changes)]
+
+
+class McpListing(Opened):
+    """A listing of MCP tools. The type has no status: a listing that is cut short is one that failed."""
+
+    __slots__ = ()
+
+    def open(self) -> list[Event]:
+        """The item opens and is in progress."""
+        return [*super().open(), self.stage("in_progress")]
+
+    def finish(self, piece: McpTools) -> list[Event]:
+        """The tools, or why there are none."""
+        stage = "completed" if piece.error is None else "failed"
+        return [self.stage(stage), self.done({"tools": list(piece.tools), "error": piece.error})]
+
+    def close(self, _status: str) -> list[Event]:
+        """Cut short."""
+        return self.finish(McpTools(error=UNLISTED))
+
+
+class CodeRun(Spoken):
+    """A code interpreter call: code, then `interpreting`, then the outputs."""
+
+    __slots__ = ()
+
+    def open(self) -> list[Event]:
+        """The item opens and is in progress."""
+        return [*super().open(), self.stage("in_progress")]
+
+    def interpret(self, _piece: Interpreting | None = None) -> list[Event]:
+        """The code is complete and runs. Said once."""
+        told = self.seal()
+        return [*told, self.stage("interpreting")] if told else []
+
+    def finish(self, piece: CodeResult) -> list[Event]:
+        """The outputs; a run that failed says no `completed`."""
+        outputs = None if piece.outputs is None else list(piece.outputs)
+        if piece.failed:
+            return [*self.seal(), self.done({"code": self.whole, "outputs": outputs, "status": "failed"})]
+        told = [*self.interpret(), self.stage("completed")]
+        return [*told, self.done({"code": self.whole, "outputs": outputs, "status": "completed"})]
+
+
+class Search(Opened):
+    """A web search or a file search. `asked` is what its `done` tells even when nothing was found."""
+
+    __slots__ = ("asked",)
+
+    def __init__(self, body: Item, index: int) -> None:
+        super().__init__(body, index)
+        self.asked: dict[str, Any] = {}
+
+    def open(self) -> list[Event]:
+        """The item opens and is in progress."""
+        return [*super().open(), self.stage("in_progress")]
+
+    def seek(self, _piece: Searching) -> list[Event]:
+        """The search is under way."""
+        return [self.stage("searching")]
+
+    def finish(self, piece: WebResult | FileResult) -> list[Event]:
+        """What was found; a search that failed says no `completed`."""
+        status = "failed" if piece.failed else "completed"
+        done = self.done({**_found(piece), "status": status})
+        return [done] if piece.failed else [self.stage("completed"), done]
+
+    def close(self, status: str) -> list[Event]:
+        """Cut short."""
+        return [self.done({**self.asked, "status": status})]
+
+
+def _found(piece: WebResult | FileResult) -> dict[str, Any]:
+    if isinstance(piece, WebResult):
+        return {"action": piece.action}
+    return {"queries": list(piece.queries), "results": None if piece.results is None else list(piece.results)}
+
+
+def _not_json(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def parses(text: str) -> bool:
+    """Whether this is JSON for every client: Python alone would also take NaN and Infinity."""
+    try:
+        json.loads(text, parse_constant=_not_json)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+FAMILIES: Final[dict[str, type[Opened]]] = {
+    "message": Message,
+    "reasoning": Thought,
+    "function_call": FunctionCall,
+    "custom_tool_call": Spoken,
+    "mcp_list_tools": McpListing,
+    "mcp_call": McpToolCall,
+    "mcp_approval_request": Opened,
+    "code_interpreter_call": CodeRun,
+    "web_search_call": Search,
+    "file_search_call": Search,
+    "compaction": Opened,
+}

@@ -1,0 +1,175 @@
+"""Items and parts in their wire form at the moment they open (§2.3, initial payloads)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+from responses_app.grammar.ids import Mint, prefix
+from responses_app.grammar.pieces import (
+    Approval,
+    Call,
+    CodeCall,
+    Compaction,
+    FileSearch,
+    McpCall,
+    McpList,
+    Piece,
+    Reasoning,
+    Refusal,
+    Summary,
+    Text,
+    WebSearch,
+)
+
+Item: TypeAlias = dict[str, Any]
+
+
+def text_part() -> Item:
+    """An empty output text; its lists are empty and never null (C10)."""
+    return {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
+
+
+def refusal_part() -> Item:
+    """An empty refusal."""
+    return {"type": "refusal", "refusal": ""}
+
+
+def reasoning_part() -> Item:
+    """An empty raw reasoning part."""
+    return {"type": "reasoning_text", "text": ""}
+
+
+def summary_part() -> Item:
+    """An empty summary part."""
+    return {"type": "summary_text", "text": ""}
+
+
+def message(mint: Mint, phase: str | None) -> Item:
+    """An empty message; `phase` is a key only when the model has phases (checklist 182)."""
+    item: Item = {
+        "id": mint(prefix("message")),
+        "type": "message",
+        "status": "in_progress",
+        "role": "assistant",
+        "content": [],
+    }
+    return item if phase is None else {**item, "phase": phase}
+
+
+def reasoning(mint: Mint) -> Item:
+    """An empty reasoning item; `content` is a list, never null (D12), and there is no `encrypted_content` key."""
+    return {"id": mint(prefix("reasoning")), "type": "reasoning", "status": "in_progress", "summary": [], "content": []}
+
+
+def call(mint: Mint, piece: Call) -> Item:
+    """A call of a client's tool. The ids are minted here and nowhere else (A1, A2)."""
+    kind, key = ("function_call", "arguments") if piece.kind == "function" else ("custom_tool_call", "input")
+    item: Item = {
+        "id": mint(prefix(kind)),
+        "type": kind,
+        "status": "in_progress",
+        "call_id": mint(prefix("call")),
+        "name": piece.name,
+        key: "",
+    }
+    return item if piece.namespace is None else {**item, "namespace": piece.namespace}
+
+
+def mcp_list(mint: Mint, piece: McpList) -> Item:
+    """A listing of an MCP server's tools; this type has no status."""
+    return {
+        "id": mint(prefix("mcp_list_tools")),
+        "type": "mcp_list_tools",
+        "server_label": piece.server_label,
+        "tools": [],
+        "error": None,
+    }
+
+
+def mcp_call(mint: Mint, piece: McpCall) -> Item:
+    """A call of an MCP tool that the server makes."""
+    return {
+        "id": mint(prefix("mcp_call")),
+        "type": "mcp_call",
+        "status": "in_progress",
+        "approval_request_id": piece.approval_request_id,
+        "server_label": piece.server_label,
+        "name": piece.name,
+        "arguments": "",
+        "output": None,
+        "error": None,
+    }
+
+
+def approval(mint: Mint, piece: Approval) -> Item:
+    """A request for approval, whole from the start; this type has no status."""
+    return {
+        "id": mint(prefix("mcp_approval_request")),
+        "type": "mcp_approval_request",
+        "server_label": piece.server_label,
+        "name": piece.name,
+        "arguments": piece.arguments,
+    }
+
+
+def code(mint: Mint, piece: CodeCall) -> Item:
+    """A run of the code interpreter."""
+    return {
+        "id": mint(prefix("code_interpreter_call")),
+        "type": "code_interpreter_call",
+        "status": "in_progress",
+        "container_id": piece.container_id,
+        "code": "",
+        "outputs": None,
+    }
+
+
+def web_search(mint: Mint, _piece: WebSearch) -> Item:
+    """A web search. Nothing is known of its action yet, but typed clients require one, so it is an empty search."""
+    return {
+        "id": mint(prefix("web_search_call")),
+        "type": "web_search_call",
+        "status": "in_progress",
+        "action": {"type": "search", "query": ""},
+    }
+
+
+def file_search(mint: Mint, _piece: FileSearch) -> Item:
+    """A file search; its queries are told when it is done (§1.4)."""
+    return {
+        "id": mint(prefix("file_search_call")),
+        "type": "file_search_call",
+        "status": "in_progress",
+        "queries": [],
+        "results": None,
+    }
+
+
+def compaction(mint: Mint, piece: Compaction) -> Item:
+    """Compacted context, whole from the start so that the blob never differs between snapshots (D13)."""
+    return {"id": mint(prefix("compaction")), "type": "compaction", "encrypted_content": piece.encrypted_content}
+
+
+def _message(mint: Mint, piece: Text | Refusal) -> Item:
+    return message(mint, piece.phase if isinstance(piece, Text) else None)
+
+
+def _reasoning(mint: Mint, _piece: Reasoning | Summary) -> Item:
+    return reasoning(mint)
+
+
+BIRTHS: Final[dict[type[Piece], Callable[[Mint, Any], Item]]] = {
+    Text: _message,
+    Refusal: _message,
+    Reasoning: _reasoning,
+    Summary: _reasoning,
+    Call: call,
+    McpList: mcp_list,
+    McpCall: mcp_call,
+    Approval: approval,
+    CodeCall: code,
+    WebSearch: web_search,
+    FileSearch: file_search,
+    Compaction: compaction,
+}
