@@ -1,0 +1,1 @@
+"""Settings, URLs and the ASGI entry: plumbing only."""

@@ -1,0 +1,88 @@
+"""Every setting, read from the environment; docs/settings.md lists them all and a test compares the two."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from project.env import database, envbool, envchoice, envint, envlist, envstr
+from responses_app.server.data import data_dir
+from responses_app.server.postgres import default_url
+from responses_app.server.secret import secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+envstr("RESPONSES_DATA_DIR", ".data")
+DATA_DIR = data_dir()
+
+DEBUG = envbool("DEBUG")
+SECRET_KEY = envstr("SECRET_KEY") or secret_key(DATA_DIR)
+ALLOWED_HOSTS = envlist("ALLOWED_HOSTS", "*")
+CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
+
+DATABASES = {"default": database(envstr("DATABASE_URL") or default_url(DATA_DIR))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "daphne",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "responses_app",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "project.urls"
+# The API has no optional slash that redirects: a redirected POST loses its body (checklist 12).
+APPEND_SLASH = True
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+ASGI_APPLICATION = "project.asgi.application"
+STATIC_URL = "/static/"
+STATIC_ROOT = DATA_DIR / "static"
+USE_TZ = True
+TIME_ZONE = envstr("TZ", "UTC") or "UTC"
+# 64 MiB bodies are part of the contract (checklist 15).
+DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
+AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
+
+# What is served: `name=engine-url`, separated by white space (docs/settings.md).
+RESPONSES_MODELS = envstr("RESPONSES_MODELS")
+RESPONSES_STORE_DEFAULT = envbool("RESPONSES_STORE_DEFAULT", True)
+RESPONSES_FINISH_ON_DISCONNECT = envbool("RESPONSES_FINISH_ON_DISCONNECT")
+RESPONSES_DURABILITY = envchoice("RESPONSES_DURABILITY", "visible", ("visible", "terminal"))
+RESPONSES_MAX_CONCURRENT = envint("RESPONSES_MAX_CONCURRENT", 512, least=1)
+RESPONSES_HEARTBEAT = envint("RESPONSES_HEARTBEAT", 10, least=1)
+
+LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "loggers": {
+        "responses": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
+        "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+    },
+}

@@ -1,0 +1,11 @@
+"""Which door each address leads to."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("responses_app.api.urls")),
+    path("admin/", admin.site.urls),
+]

@@ -1,0 +1,194 @@
+"""The Django admin: responses, items and events to look at, keys to revoke. No page of it counts or joins a whole table."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db import connection
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from responses_app.models import ApiKey, Event, Item, Response
+
+EXACT_UP_TO = 10_000
+SEARCH_HELP = "An id, exactly as it was sent, or its beginning."
+
+
+class CappedPaginator(Paginator):  # type: ignore[type-arg]
+    """Counts exactly up to a limit, and asks the planner's statistics beyond it: count(*) over millions of rows takes seconds."""
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows, exact while it is small."""
+        rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
+        exact = rows.order_by()[: EXACT_UP_TO + 1].count()
+        return exact if exact <= EXACT_UP_TO or rows.query.where else max(exact, _estimate(rows.model))
+
+
+def _estimate(model: type[Model]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reltuples::bigint FROM pg_class WHERE oid = %s::regclass", [model._meta.db_table])
+        row = cursor.fetchone()
+    return int(row[0]) if row else 0
+
+
+class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+    """To be looked at: the log is never edited by hand."""
+
+    paginator = CappedPaginator
+    show_full_result_count = False
+    list_per_page = 50
+    list_max_show_all = 50
+    search_help_text = SEARCH_HELP
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Never."""
+        del request, obj
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Never."""
+        del request, obj
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Never: DELETE /v1/responses/{id} keeps what later responses need, the admin would not."""
+        del request, obj
+        return False
+
+
+def _pretty(text: str) -> SafeString:
+    return format_html(
+        "<pre style='white-space:pre-wrap;margin:0'>{}</pre>", json.dumps(json.loads(text), indent=2, ensure_ascii=False)
+    )
+
+
+@admin.register(Response)
+class ResponseAdmin(ReadOnly):
+    """Responses, newest first, with ways to their items, their log and their neighbours in the chain."""
+
+    list_display = ("uid", "model", "status", "project", "input_tokens", "output_tokens", "created_at")
+    list_filter = ("status",)
+    search_fields = ("uid__startswith", "thread__exact")
+    fields = (
+        ("uid", "status", "error_code"),
+        ("model", "project", "key"),
+        ("created_at", "ended_at"),
+        ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
+        ("previous", "thread"),
+        "metadata",
+        "links",
+        "snapshot",
+    )
+    readonly_fields = ("previous", "links", "snapshot")
+
+    @admin.display(description="previous response")
+    def previous(self, row: Response) -> str | SafeString:
+        """A link to the response that this one continues."""
+        if not row.previous_uid:
+            return "–"
+        url = reverse("admin:responses_app_response_changelist")
+        return format_html('<a href="{}?q={}">{}</a>', url, row.previous_uid, row.previous_uid)
+
+    @admin.display(description="more")
+    def links(self, row: Response) -> SafeString:
+        """Links to the items, the log and the whole thread."""
+        return format_html(
+            '<a href="{}?response__id__exact={}">items</a> · <a href="{}?response__id__exact={}&o=1">events</a> · '
+            '<a href="{}?q={}">thread</a>',
+            reverse("admin:responses_app_item_changelist"),
+            row.pk,
+            reverse("admin:responses_app_event_changelist"),
+            row.pk,
+            reverse("admin:responses_app_response_changelist"),
+            row.thread,
+        )
+
+    @admin.display(description="last event")
+    def snapshot(self, row: Response) -> str | SafeString:
+        """The last event of the log: the terminal snapshot, once there is one."""
+        last = row.events.order_by("-number").values_list("data", flat=True).first()
+        return _pretty(last) if last else "nothing was logged yet"
+
+
+@admin.register(Item)
+class ItemAdmin(ReadOnly):
+    """Items in their wire form."""
+
+    list_display = ("uid", "type", "direction", "response_uid", "project")
+    list_filter = (("direction", admin.ChoicesFieldListFilter),)
+    list_select_related = ("response",)
+    search_fields = ("uid__startswith", "response__uid__exact")
+    fields = (("uid", "type", "direction"), ("response", "project"), "wire")
+    readonly_fields = ("wire",)
+
+    @admin.display(description="response")
+    def response_uid(self, row: Item) -> str:
+        """The id of its response."""
+        return row.response.uid if row.response else "deleted"
+
+    @admin.display(description="body")
+    def wire(self, row: Item) -> SafeString:
+        """The item as JSON."""
+        return _pretty(row.body)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """The link from a response filters by it."""
+        return lookup == "response__id__exact" or super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
+
+
+@admin.register(Event)
+class EventAdmin(ReadOnly):
+    """The log, event by event, exactly as it was sent."""
+
+    list_display = ("number", "type", "response_uid", "brief")
+    list_display_links = ("number", "type")
+    list_select_related = ("response",)
+    search_fields = ("response__uid__exact",)
+    search_help_text = "The id of a response, exactly as it was sent."
+    fields = (("number", "type"), "response", "wire")
+    readonly_fields = ("wire",)
+
+    @admin.display(description="response")
+    def response_uid(self, row: Event) -> str:
+        """The id of its response."""
+        return row.response.uid
+
+    @admin.display(description="data")
+    def brief(self, row: Event) -> str:
+        """The beginning of its data."""
+        return row.data[:120]
+
+    @admin.display(description="data")
+    def wire(self, row: Event) -> SafeString:
+        """The event as JSON."""
+        return _pretty(row.data)
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """The link from a response filters by it."""
+        return lookup == "response__id__exact" or super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Keys: to be renamed or revoked here, and made by `manage.py createkey`, which shows the secret once."""
+
+    list_display = ("name", "project", "prefix", "created_at", "revoked_at")
+    readonly_fields = ("prefix", "created_at")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Never: a key made here could not show its secret."""
+        del request
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Never: a revoked key still names who made a response."""
+        del request, obj
+        return False

@@ -1,0 +1,1 @@
+"""The front door for machines: HTTP in, the Responses API out."""

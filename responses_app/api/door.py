@@ -1,0 +1,83 @@
+"""What every address of the API has in common: its methods, its key, its headers, and one translator from exceptions to errors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from django.http.request import UnreadablePostError
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+
+from responses_app.api.keys import authenticate
+from responses_app.errors import ApiError, Failed, Invalid, NotAllowed, NotFound, TooLarge
+from responses_app.models import ApiKey
+from responses_app.runs.ids import mint
+
+logger = logging.getLogger("responses.api")
+
+Handler = Callable[..., Awaitable[HttpResponseBase]]
+JSON = "application/json"
+
+
+def answer(body: bytes | dict[str, Any], status: int = 200) -> HttpResponse:
+    """A JSON answer."""
+    data = body if isinstance(body, bytes) else orjson.dumps(body)
+    return HttpResponse(data, status=status, content_type=JSON)
+
+
+def door(**handlers: Handler) -> Callable[..., Awaitable[HttpResponseBase]]:
+    """A view that calls `handlers[METHOD](request, key, **path)` and never answers anything but the API's own shapes."""
+
+    async def view(request: HttpRequest, **path: str) -> HttpResponseBase:
+        began, request_id = time.monotonic(), mint("req_")
+        try:
+            response = await _serve(handlers, request, path)
+        except ApiError as error:
+            response = _refuse(error, request_id)
+        except RequestDataTooBig:
+            response = _refuse(TooLarge("The body of your request is larger than 64 MiB."), request_id)
+        except UnreadablePostError:
+            response = _refuse(Invalid("The body of your request ended too early."), request_id)
+        except Exception:
+            logger.exception("%s %s %s", request_id, request.method, request.path)
+            response = _refuse(Failed(f"The server had an error while processing your request ({request_id})."), request_id)
+        response["x-request-id"] = request_id
+        response["openai-version"] = "2020-10-01"
+        response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
+        return response
+
+    return csrf_exempt(view)
+
+
+async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str]) -> HttpResponseBase:
+    handler = handlers.get(request.method or "")
+    if handler is None:
+        response = _refuse(NotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "")
+        response["Allow"] = ", ".join(handlers)
+        return response
+    key: ApiKey = await authenticate(request)
+    return await handler(request, key, **path)
+
+
+async def nowhere(request: HttpRequest, path: str = "") -> HttpResponseBase:
+    """Any other address below the API: a JSON 404 instead of a page."""
+    del path
+    request_id = mint("req_")
+    response = _refuse(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id)
+    response["x-request-id"] = request_id
+    return response
+
+
+def _refuse(error: ApiError, request_id: str) -> HttpResponse:
+    if request_id:
+        logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
+    response = answer(error.body(), error.status)
+    for name, value in error.headers.items():
+        response[name] = value
+    return response

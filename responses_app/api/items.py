@@ -1,0 +1,230 @@
+"""Input items: what may be told to the model, normalised to the form in which it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from responses_app.api.problems import Loc, path, translate, value, wrong_type
+from responses_app.errors import Invalid
+from responses_app.grammar.ids import PREFIXES
+
+TEXT_LIMIT = 10_485_760
+Status = Literal["in_progress", "completed", "incomplete"]
+CallId = Annotated[str, Field(min_length=1, max_length=64)]
+LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
+
+
+class Strict(BaseModel):
+    """No coercion, no unknown fields."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class Part(Strict):
+    """A part of text, whichever way it goes; annotations and logprobs come back from clients that replay our output."""
+
+    type: str
+    text: LongText
+    annotations: list[dict[str, Any]] | None = None
+    logprobs: list[dict[str, Any]] | None = None
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class RefusalPart(Strict):
+    """A refusal that the model gave earlier."""
+
+    type: str
+    refusal: LongText
+
+
+class Message(Strict):
+    """A message; its content is checked part by part."""
+
+    type: Literal["message"] = "message"
+    id: str | None = None
+    role: Literal["user", "assistant", "system", "developer"]
+    content: Any
+    status: Status | None = None
+    phase: Literal["commentary", "final_answer"] | None = None
+
+
+class FunctionCall(Strict):
+    """A call that the model made."""
+
+    type: Literal["function_call"]
+    id: str | None = None
+    call_id: CallId
+    name: Annotated[str, Field(min_length=1, max_length=128)]
+    arguments: LongText
+    status: Status | None = None
+    namespace: str | None = None
+
+
+class FunctionCallOutput(Strict):
+    """What the client's tool returned."""
+
+    type: Literal["function_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: Any
+    status: Status | None = None
+    name: str | None = None
+    namespace: str | None = None
+
+
+class Reasoning(Strict):
+    """Reasoning of an earlier turn, raw or summarised."""
+
+    type: Literal["reasoning"]
+    id: str | None = None
+    summary: list[dict[str, Any]] = Field(default_factory=list)
+    content: list[dict[str, Any]] | None = None
+    encrypted_content: str | None = None
+    status: Status | None = None
+
+
+class Reference(Strict):
+    """An item of the store, by id."""
+
+    type: Literal["item_reference"] | None = None
+    id: str
+
+
+MODELS: Mapping[str, type[Strict]] = {
+    "message": Message,
+    "function_call": FunctionCall,
+    "function_call_output": FunctionCallOutput,
+    "reasoning": Reasoning,
+    "item_reference": Reference,
+}
+INPUT_PARTS = ("input_text",)
+OUTPUT_PARTS = ("output_text", "refusal")
+# Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
+UNSUPPORTED_PARTS = frozenset({"input_image", "input_file", "input_audio"})
+# The prefix is validated (responses-api.md §1.0); clients make ids of their own, such as `fco_…`, so an output shares its call's.
+ID_PREFIXES = {kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "reasoning")} | {
+    "function_call_output": "fc"
+}
+
+
+def read(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
+    """A request's `input`, a string or an array, as normalised items. Raises Invalid with the JSON path."""
+    if isinstance(raw, str):
+        if len(raw) > TEXT_LIMIT:
+            raise Invalid(
+                f"Invalid '{path(loc)}': string too long. Expected maximum length {TEXT_LIMIT}, but got {len(raw)}.",
+                param=path(loc),
+                code="string_above_max_length",
+            )
+        return [_message({"role": "user", "content": raw}, loc)]
+    if not isinstance(raw, list):
+        raise wrong_type(path(loc), "a string or an array", raw)
+    return [_item(one, (*loc, index)) for index, one in enumerate(raw)]
+
+
+def _item(raw: object, loc: Loc) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise wrong_type(path(loc), "an object", raw)
+    kind = raw.get("type") or ("message" if "role" in raw else "item_reference" if set(raw) - {"type"} == {"id"} else None)
+    if kind is None:
+        raise Invalid(
+            f"Missing required parameter: '{path(loc)}.type'.", param=f"{path(loc)}.type", code="missing_required_parameter"
+        )
+    if not isinstance(kind, str):
+        raise wrong_type(f"{path(loc)}.type", "a string", kind)
+    if kind not in MODELS:
+        raise value(f"{path(loc)}.type", kind, _list(MODELS))
+    return READERS[kind](raw, loc)
+
+
+def _valid(model: type[Strict], raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    """`raw` validated; keys that are absent or null are left out."""
+    try:
+        return model.model_validate(raw).model_dump(exclude_none=True)
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
+
+
+def _id(item: dict[str, Any], loc: Loc) -> dict[str, Any]:
+    prefix = ID_PREFIXES[item["type"]]
+    given = item.get("id")
+    if given and not given.startswith(prefix):
+        where = path((*loc, "id"))
+        message = f"Invalid '{where}': '{given}'. Expected an ID that begins with '{prefix}'."
+        raise Invalid(message, param=where, code="invalid_value")
+    return item if given else {key: value for key, value in item.items() if key != "id"}
+
+
+def _message(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(_valid(Message, {"type": "message", **raw, "content": raw.get("content", ...)}, loc), loc)
+    assistant = item["role"] == "assistant"
+    content = _content(item["content"], (*loc, "content"), OUTPUT_PARTS if assistant else INPUT_PARTS)
+    return {"status": "completed", **item, "content": content}
+
+
+def _content(raw: object, loc: Loc, allowed: tuple[str, ...]) -> list[dict[str, Any]]:
+    if raw is ...:
+        raise Invalid(f"Missing required parameter: '{path(loc)}'.", param=path(loc), code="missing_required_parameter")
+    if isinstance(raw, str):
+        return [_part({"type": allowed[0], "text": raw}, loc, allowed)]
+    if not isinstance(raw, list):
+        raise wrong_type(path(loc), "a string or an array", raw)
+    return [_part(one, (*loc, index), allowed) for index, one in enumerate(raw)]
+
+
+def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise wrong_type(path(loc), "an object", raw)
+    kind = raw.get("type")
+    if kind in UNSUPPORTED_PARTS:
+        message = f"Unsupported content part '{kind}' at '{path(loc)}': this model takes text only."
+        raise Invalid(message, param=path(loc), code="unsupported_value")
+    if kind not in allowed:
+        raise value(f"{path(loc)}.type", kind, _list(allowed))
+    if kind == "refusal":
+        return _valid(RefusalPart, raw, loc)
+    part = _valid(Part, raw, loc)
+    if kind == "output_text":
+        return {
+            "type": kind,
+            "text": part["text"],
+            "annotations": part.get("annotations", []),
+            "logprobs": part.get("logprobs", []),
+        }
+    return {"type": kind, "text": part["text"]}
+
+
+def _call(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return {"status": "completed", **_id(_valid(FunctionCall, raw, loc), loc)}
+
+
+def _output(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(_valid(FunctionCallOutput, {"output": None, **raw}, loc), loc)
+    output = raw.get("output", ...)
+    if not isinstance(output, str):
+        output = _content(output, (*loc, "output"), INPUT_PARTS)
+    return {"status": "completed", **item, "output": output}
+
+
+def _reasoning(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return _id(_valid(Reasoning, raw, loc), loc)
+
+
+def _reference(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return {"type": "item_reference", "id": _valid(Reference, raw, loc)["id"]}
+
+
+READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
+    "message": _message,
+    "function_call": _call,
+    "function_call_output": _output,
+    "reasoning": _reasoning,
+    "item_reference": _reference,
+}
+
+
+def _list(names: object) -> str:
+    return ", ".join(f"'{name}'" for name in names)  # type: ignore[attr-defined]

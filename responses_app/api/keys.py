@@ -1,0 +1,45 @@
+"""Who is asking: the bearer key of a request, looked up once and remembered for a short while."""
+
+from __future__ import annotations
+
+import time
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+
+from responses_app.errors import Unauthorized
+from responses_app.models import ApiKey
+
+# A revoked key may work for this long in a process that has just seen it.
+REMEMBER_SECONDS = 30.0
+REMEMBER_KEYS = 10_000
+_seen: dict[str, tuple[float, ApiKey]] = {}
+
+
+async def authenticate(request: HttpRequest) -> ApiKey:
+    """The key of `request`. Raises Unauthorized (checklist 3)."""
+    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    secret = secret.strip()
+    if scheme.lower() != "bearer" or not secret:
+        raise Unauthorized("You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")
+    digest = ApiKey.hash(secret)
+    now = time.monotonic()
+    known = _seen.get(digest)
+    if known is not None and known[0] > now:
+        return known[1]
+    key = await sync_to_async(ApiKey.find)(secret)
+    if key is None:
+        raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
+    if len(_seen) >= REMEMBER_KEYS:
+        _seen.clear()
+    _seen[digest] = (now + REMEMBER_SECONDS, key)
+    return key
+
+
+def forget() -> None:
+    """Drop what is remembered."""
+    _seen.clear()
+
+
+def _mask(secret: str) -> str:
+    return f"{secret[:4]}…{secret[-2:]}" if len(secret) > 12 else "…"

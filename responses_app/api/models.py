@@ -1,0 +1,46 @@
+"""The models that can be asked for, and whether the server is well."""
+
+from __future__ import annotations
+
+import asyncio
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from responses_app.api.door import answer
+from responses_app.errors import NotFound
+from responses_app.models import ApiKey
+from responses_app.runs import hub
+from responses_app.runs.served import Served
+
+ALIVE_LIMIT = 5.0
+
+
+async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """GET /v1/models."""
+    del request, key
+    return answer({"object": "list", "data": [_shape(served) for served in hub.current().served.values()]})
+
+
+async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
+    """GET /v1/models/{name}."""
+    del request, key
+    served = hub.current().served.get(name)
+    if served is None:
+        raise NotFound(f"The model '{name}' does not exist", param="model", code="model_not_found")
+    return answer(_shape(served))
+
+
+async def health(request: HttpRequest) -> HttpResponse:
+    """GET /health: 200 and nothing while every engine is alive, else 503."""
+    del request
+    served = hub.current().served.values()
+    try:
+        states = await asyncio.wait_for(asyncio.gather(*(one.engine.alive() for one in served)), ALIVE_LIMIT)
+    except TimeoutError:
+        states = [False]
+    return HttpResponse(status=200 if all(states) else 503)
+
+
+def _shape(served: Served) -> dict[str, object]:
+    return {"id": served.name, "object": "model", "created": served.created, "owned_by": "verbatim"}

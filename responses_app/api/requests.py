@@ -1,0 +1,240 @@
+"""The body of a create request, field by field: honoured, echoed, or refused with the reason; docs/api.md is its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import orjson
+from django.conf import settings
+from pydantic import Field, ValidationError
+
+from responses_app.api import items, tools
+from responses_app.api.items import Strict
+from responses_app.api.problems import path, translate, value, wrong_type
+from responses_app.api.strict import conforms
+from responses_app.errors import Invalid
+from responses_app.models import ApiKey
+from responses_app.runs.order import Order
+
+INCLUDE = (
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+)
+# These need something that this server does not do; the others have no effect where there is nothing to include.
+INCLUDE_UNSUPPORTED = frozenset({"message.output_text.logprobs", "reasoning.encrypted_content"})
+EFFORTS = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+Short = Annotated[str, Field(max_length=64)]
+
+
+class StreamOptions(Strict):
+    """`stream_options`; `include_usage` belongs to another API, and usage always comes (clients.md §3.5)."""
+
+    include_obfuscation: bool | None = None
+    include_usage: bool | None = None
+
+
+class ReasoningOptions(Strict):
+    """`reasoning`."""
+
+    effort: EFFORTS | None = None
+    summary: Literal["auto", "concise", "detailed"] | None = None
+    generate_summary: Literal["auto", "concise", "detailed"] | None = None
+    context: Literal["auto", "current_turn", "all_turns"] | None = None
+    mode: str | None = None
+
+
+class Format(Strict):
+    """`text.format`."""
+
+    type: Literal["text", "json_schema", "json_object"]
+    name: tools.Name | None = None
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class TextOptions(Strict):
+    """`text`."""
+
+    format: Format | None = None
+    verbosity: Literal["low", "medium", "high"] | None = None
+
+
+class CreateResponse(Strict):
+    """Every field that has a meaning here. Items, tools and the tool choice are read by rooms of their own."""
+
+    model: str
+    input: Any = None
+    instructions: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    store: bool | None = None
+    previous_response_id: str | None = None
+    include: list[str] | None = None
+    max_output_tokens: Annotated[int, Field(ge=16)] | None = None
+    max_tool_calls: Annotated[int, Field(ge=1)] | None = None
+    parallel_tool_calls: bool | None = None
+    tools: Any = None
+    tool_choice: Any = None
+    text: TextOptions | None = None
+    reasoning: ReasoningOptions | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    metadata: Annotated[dict[str, Any], Field(max_length=16)] | None = None
+    prompt_cache_key: Short | None = None
+    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
+    service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
+    user: str | None = None
+    # Sent by clients of other ecosystems and harmless (clients.md §3.5).
+    client_metadata: Any = None
+    ignore_eos: bool | None = None
+
+
+# Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
+REFUSED: Mapping[str, str] = {
+    "background": "background responses are not supported by this server yet",
+    "conversation": "conversations are not supported by this server yet; use 'previous_response_id'",
+    "context_management": "automatic compaction is not supported by this server yet",
+    "prompt": "prompt templates are not supported by this server",
+    "prompt_cache_options": "explicit prompt caching is not supported by this server; prefixes are always cached",
+    "moderation": "moderation is not supported by this server",
+    "access_programs": "access programs are not supported by this server",
+    "image": "image options are not supported by this server",
+    "multi_agent": "multi-agent responses are not supported by this server",
+    "stop": "stop sequences are not supported by this server",
+    "top_logprobs": "log-probabilities are not supported by this server yet",
+}
+EMPTY: tuple[object, ...] = (None, False, 0, [], {})
+
+
+def parse(body: bytes) -> dict[str, Any]:
+    """The JSON object in `body`. Raises Invalid without a `param` (checklist 4, 5)."""
+    try:
+        raw = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise Invalid(f"We could not parse the JSON body of your request: {error}.") from error
+    if not isinstance(raw, dict):
+        raise Invalid("The body of your request must be a JSON object.")
+    return raw
+
+
+def read(raw: dict[str, Any], key: ApiKey) -> Order:
+    """A validated order. Null stands for absent in every optional field (checklist 10). Raises Invalid."""
+    _refuse(raw)
+    given = {name: given for name, given in raw.items() if given is not None and name not in REFUSED}
+    try:
+        body = CreateResponse.model_validate(given)
+    except ValidationError as error:
+        raise translate(error, (), CreateResponse.model_fields) from error
+    _include(body.include or [])
+    _metadata(body.metadata or {})
+    if body.truncation == "auto":
+        raise Invalid("Truncation 'auto' is not supported by this server yet.", param="truncation", code="unsupported_value")
+    return _order(body, key)
+
+
+def _order(body: CreateResponse, key: ApiKey) -> Order:
+    offered = tools.read(body.tools)
+    if body.input is None and not body.previous_response_id:
+        raise Invalid("Missing required parameter: 'input'.", param="input", code="missing_required_parameter")
+    return Order(
+        project=key.project,
+        key=key.pk,
+        model=body.model,
+        input=items.read(body.input) if body.input is not None else [],
+        instructions=body.instructions,
+        tools=offered,
+        tool_choice=tools.choice(body.tool_choice, offered),
+        parallel_tool_calls=body.parallel_tool_calls is not False,
+        reasoning=_reasoning(body.reasoning),
+        format=_format(body.text.format if body.text else None),
+        temperature=body.temperature,
+        top_p=body.top_p,
+        presence_penalty=body.presence_penalty or 0.0,
+        frequency_penalty=body.frequency_penalty or 0.0,
+        ignore_eos=bool(body.ignore_eos),
+        max_output_tokens=body.max_output_tokens,
+        store=settings.RESPONSES_STORE_DEFAULT if body.store is None else body.store,
+        stream=bool(body.stream),
+        obfuscate=bool(body.stream_options and body.stream_options.include_obfuscation),
+        previous_response_id=body.previous_response_id or None,
+        metadata=body.metadata or {},
+        echo={
+            "max_tool_calls": body.max_tool_calls,
+            "prompt_cache_key": body.prompt_cache_key,
+            "prompt_cache_retention": body.prompt_cache_retention,
+            "safety_identifier": body.safety_identifier,
+            "user": body.user,
+            "verbosity": body.text.verbosity if body.text else None,
+        },
+    )
+
+
+def _refuse(raw: Mapping[str, Any]) -> None:
+    for name, reason in REFUSED.items():
+        if raw.get(name) not in EMPTY:
+            raise Invalid(f"Unsupported parameter: '{name}': {reason}.", param=name, code="unsupported_parameter")
+
+
+def _include(values: list[str]) -> None:
+    for index, one in enumerate(values):
+        where = path(("include", index))
+        if one not in INCLUDE:
+            raise value(where, one, ", ".join(f"'{name}'" for name in INCLUDE))
+        if one in INCLUDE_UNSUPPORTED:
+            raise Invalid(f"Including '{one}' is not supported by this server yet.", param=where, code="unsupported_value")
+
+
+def _metadata(metadata: Mapping[str, Any]) -> None:
+    for name, given in metadata.items():
+        where = f"metadata.{name}"
+        if not isinstance(given, str):
+            raise wrong_type(where, "a string", given)
+        if len(name) > 64:
+            message = f"Invalid 'metadata': key too long. Expected maximum length 64, but got {len(name)}."
+            raise Invalid(message, param="metadata", code="string_above_max_length")
+        if len(given) > 512:
+            message = f"Invalid '{where}': string too long. Expected maximum length 512, but got {len(given)}."
+            raise Invalid(message, param=where, code="string_above_max_length")
+
+
+def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:
+    if options is None:
+        return None
+    given = options.model_dump(exclude_none=True)
+    old = given.pop("generate_summary", None)
+    return given if old is None else {"summary": old, **given}
+
+
+def _format(given: Format | None) -> dict[str, Any]:
+    if given is None or given.type == "text":
+        return {"type": "text"}
+    if given.type == "json_object":
+        return {"type": "json_object"}
+    for name, found in (("name", given.name), ("schema", given.schema_)):
+        if found is None:
+            where = f"text.format.{name}"
+            raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    assert given.schema_ is not None  # noqa: S101 - checked above
+    problem = conforms(given.schema_) if given.strict else None
+    if problem is not None:
+        message = f"Invalid schema for response_format '{given.name}': {problem}"
+        raise Invalid(message, param="text.format.schema", code="invalid_json_schema")
+    return {
+        "type": "json_schema",
+        "name": given.name,
+        "description": given.description,
+        "schema": given.schema_,
+        "strict": bool(given.strict),
+    }

@@ -1,0 +1,150 @@
+"""Create, retrieve, replay and delete responses; list their input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from responses_app.api import query, requests, sse
+from responses_app.api.door import answer
+from responses_app.errors import Invalid, NotFound
+from responses_app.grammar.fold import fold
+from responses_app.models import ApiKey, Response
+from responses_app.runs import hub
+from responses_app.runs.run import Run
+from responses_app.store import inputs, replay
+from responses_app.store.erase import erase
+from responses_app.store.records import Frame
+
+LAST = 2**31 - 1
+
+
+class EventStream(StreamingHttpResponse):
+    """A stream of server-sent events whose proxies must not buffer."""
+
+    def __init__(self, frames: AsyncIterator[Frame | None], obfuscate: bool = False) -> None:
+        super().__init__(sse.stream(frames, obfuscate), content_type="text/event-stream; charset=utf-8")
+        self["Cache-Control"] = "no-cache"
+        self["X-Accel-Buffering"] = "no"
+
+
+class AttendedStream(EventStream):
+    """The stream of a run that stops when its client goes, also one that goes before the first byte is asked for."""
+
+    def __init__(self, run: Run, obfuscate: bool) -> None:
+        super().__init__(_attend(run), obfuscate)
+        self._run, self._loop = run, asyncio.get_running_loop()
+
+    def close(self) -> None:
+        """Called by Django when all is sent, or when the client has gone; in a thread."""
+        super().close()
+        if not self._run.ended:
+            self._loop.call_soon_threadsafe(_abandon, self._run)
+
+
+async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/responses."""
+    order = requests.read(requests.parse(request.body), key)
+    run = await hub.current().begin(order)
+    if order.stream:
+        return AttendedStream(run, order.obfuscate)
+    try:
+        frame = await run.done()
+    except asyncio.CancelledError:
+        _abandon(run)
+        raise
+    if run.problem is not None:
+        raise run.problem
+    return answer(replay.cut(frame.data))
+
+
+async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/responses/{id}, as JSON or as the stream of its log (decision F3)."""
+    streamed = query.boolean(request, "stream")
+    after = query.integer(request, "starting_after", -1, least=0, most=LAST)
+    obfuscate = query.boolean(request, "include_obfuscation")
+    query.include(request)
+    if after >= 0 and not streamed:
+        raise Invalid("'starting_after' needs 'stream=true'.", param="starting_after", code="invalid_value")
+    row = await _find(key, uid)
+    if streamed:
+        return EventStream(_replay(row, after), obfuscate)
+    return answer(await replay.snapshot(row.pk) or await _unfinished(row))
+
+
+async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """DELETE /v1/responses/{id}. A run that is under way is stopped first."""
+    del request
+    await _find(key, uid)
+    run = hub.current().runs.get(uid)
+    if run is not None:
+        run.leave()
+        await run.done()
+    if not await sync_to_async(erase)(key.project, uid):
+        raise _missing(uid)
+    return answer({"id": uid, "object": "response", "deleted": True})
+
+
+async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/responses/{id}/input_items: the request's own input and the history before it."""
+    limit = query.integer(request, "limit", 20, least=1, most=100)
+    order = query.choice(request, "order", "desc", ("asc", "desc"))
+    query.include(request)
+    row = await _find(key, uid)
+    after = request.GET.get("after")
+    page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after or None)
+    if page is None:
+        raise NotFound(f"No item found with id '{after}'", param="after")
+    data = b",".join(body.encode() for _, body in page.rows)
+    ends = {"first_id": page.first, "last_id": page.last, "has_more": page.more}
+    return answer(b'{"object":"list","data":[' + data + b"]," + orjson.dumps(ends)[1:])
+
+
+async def _attend(run: Run) -> AsyncIterator[Frame | None]:
+    try:
+        async for frame in run.listen(pause=settings.RESPONSES_HEARTBEAT):
+            yield frame
+    finally:
+        _abandon(run)
+
+
+def _abandon(run: Run) -> None:
+    """The client has gone, or has everything. Without the setting a run stops with its client (decision F4)."""
+    if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
+        run.leave()
+
+
+async def _replay(row: Response, after: int) -> AsyncIterator[Frame | None]:
+    run = hub.current().runs.get(row.uid)
+    frames = run.listen(after, settings.RESPONSES_HEARTBEAT) if run is not None else replay.follow(row.pk, after)
+    async for frame in frames:
+        yield frame
+
+
+async def _unfinished(row: Response) -> bytes:
+    """The snapshot of a run that is under way: the items that are done so far."""
+    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in _so_far(row)]))
+
+
+async def _so_far(row: Response) -> AsyncIterator[Frame]:
+    async for frame in replay.follow(row.pk):
+        if frame is None:
+            return
+        yield frame
+
+
+async def _find(key: ApiKey, uid: str) -> Response:
+    row = await Response.objects.filter(project=key.project, uid=uid).afirst()
+    if row is None:
+        raise _missing(uid)
+    return row
+
+
+def _missing(uid: str) -> NotFound:
+    return NotFound(f"Response with id '{uid}' not found.")

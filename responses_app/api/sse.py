@@ -1,0 +1,28 @@
+"""Frames as server-sent events: one event, one write; comments as heartbeat; `[DONE]` at the end."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import AsyncIterator
+
+from responses_app.store.records import Frame
+
+HEARTBEAT = b": keep-alive\n\n"
+DONE = b"data: [DONE]\n\n"
+# The padding hides token lengths from whoever watches the wire; it is drawn anew for each listener and never stored.
+PAD_BYTES = 8
+
+
+def encode(frame: Frame, obfuscate: bool = False) -> bytes:
+    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1)."""
+    data = frame.data
+    if obfuscate and frame.type.endswith(".delta"):
+        data = data[:-1] + b',"obfuscation":"' + secrets.token_hex(PAD_BYTES).encode() + b'"}'
+    return b"event: " + frame.type.encode() + b"\ndata: " + data + b"\n\n"
+
+
+async def stream(frames: AsyncIterator[Frame | None], obfuscate: bool = False) -> AsyncIterator[bytes]:
+    """The body of a stream: every frame, a heartbeat for every None, then the end mark."""
+    async for frame in frames:
+        yield HEARTBEAT if frame is None else encode(frame, obfuscate)
+    yield DONE

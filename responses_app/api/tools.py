@@ -1,0 +1,135 @@
+"""Tools and the choice among them: validated and normalised to the form in which the response echoes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from responses_app.api.items import Strict
+from responses_app.api.problems import Loc, path, translate, value, wrong_type
+from responses_app.api.strict import conforms
+from responses_app.errors import Invalid
+
+NAME = r"^[a-zA-Z0-9_-]+$"
+Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
+MODES = ("none", "auto", "required")
+# Tool types of the protocol that this server does not run or pass on.
+UNSUPPORTED = frozenset(
+    {
+        "apply_patch",
+        "code_interpreter",
+        "computer",
+        "computer_use_preview",
+        "custom",
+        "file_search",
+        "image_generation",
+        "local_shell",
+        "mcp",
+        "namespace",
+        "programmatic_tool_calling",
+        "shell",
+        "tool_search",
+        "web_search",
+        "web_search_2025_08_26",
+        "web_search_preview",
+        "web_search_preview_2025_03_11",
+    }
+)
+
+
+class Function(Strict):
+    """A function that the client runs."""
+
+    type: Literal["function"]
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+    output_schema: dict[str, Any] | None = None
+
+
+class Named(Strict):
+    """`tool_choice` that forces one function."""
+
+    type: Literal["function"]
+    name: str
+
+
+def read(raw: object, loc: Loc = ("tools",)) -> list[dict[str, Any]]:
+    """The `tools` of a request, in their echoed form. Raises Invalid, also for a type that is not served: never silence (F9)."""
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise wrong_type(path(loc), "an array", raw)
+    tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        if tool["name"] in seen:
+            where = path((*loc, index, "name"))
+            raise Invalid(f"Invalid '{where}': the name '{tool['name']}' is used twice.", param=where, code="invalid_value")
+        seen.add(tool["name"])
+    return tools
+
+
+def _tool(raw: object, loc: Loc) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise wrong_type(path(loc), "an object", raw)
+    kind = raw.get("type")
+    where = path((*loc, "type"))
+    if kind in UNSUPPORTED:
+        raise Invalid(
+            f"Tools of type '{kind}' are not supported by this server; use 'function'.", param=where, code="invalid_value"
+        )
+    if kind is None:
+        raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    if kind != "function":
+        raise value(where, kind, "'function'")
+    try:
+        tool = Function.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, Function.model_fields) from error
+    return _normal(tool, loc)
+
+
+def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
+    """All keys present; `strict` omitted becomes true where the schema meets the strict rules (responses-api.md §1.5)."""
+    problem = conforms(tool.parameters) if tool.parameters is not None else None
+    if tool.strict and problem is not None:
+        where = path((*loc, "parameters"))
+        message = f"Invalid schema for function '{tool.name}': {problem}"
+        raise Invalid(message, param=where, code="invalid_function_parameters")
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": tool.strict if tool.strict is not None else tool.parameters is not None and problem is None,
+        "output_schema": tool.output_schema,
+    }
+
+
+def choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    """The `tool_choice` of a request, checked against its tools. Raises Invalid."""
+    if raw is None:
+        return "auto"
+    if isinstance(raw, str):
+        if raw not in MODES:
+            raise value("tool_choice", raw, ", ".join(f"'{mode}'" for mode in MODES))
+        if raw == "required" and not tools:
+            raise Invalid(
+                "Tool choice 'required' must be specified with 'tools' parameter.", param="tool_choice", code="invalid_value"
+            )
+        return raw
+    if not isinstance(raw, dict):
+        raise wrong_type("tool_choice", "a string or an object", raw)
+    if raw.get("type") != "function":
+        raise value("tool_choice.type", raw.get("type"), "'function'")
+    try:
+        named = Named.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, ("tool_choice",), Named.model_fields) from error
+    if named.name not in {tool["name"] for tool in tools}:
+        raise Invalid(f"Tool choice '{named.name}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
+    return {"type": "function", "name": named.name}

@@ -1,0 +1,20 @@
+"""Addresses of the API; a trailing slash makes no difference, since a redirected POST would lose its body (checklist 12)."""
+
+from __future__ import annotations
+
+from django.urls import re_path
+
+from responses_app.api import models, responses
+from responses_app.api.door import door, nowhere
+
+RESPONSE = r"^v1/responses/(?P<uid>[^/]+)"
+
+urlpatterns = [
+    re_path(r"^v1/responses/?$", door(POST=responses.create)),
+    re_path(RESPONSE + r"/?$", door(GET=responses.retrieve, DELETE=responses.delete)),
+    re_path(RESPONSE + r"/input_items/?$", door(GET=responses.input_items)),
+    re_path(r"^v1/models/?$", door(GET=models.index)),
+    re_path(r"^v1/models/(?P<name>.+?)/?$", door(GET=models.show)),
+    re_path(r"^health/?$", models.health),
+    re_path(r"^v1(?P<path>/.*)?$", nowhere),
+]

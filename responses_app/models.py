@@ -1,0 +1,133 @@
+"""What is kept: keys, responses, their items, and the log of events that everything else is a projection of."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from typing import Self
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+
+SECRET_BYTES = 32
+PREFIX_LENGTH = 10
+
+
+class ApiKey(models.Model):
+    """A bearer key. Keys of one project see the same responses; nobody else does (checklist 13)."""
+
+    name = models.CharField(max_length=100)
+    project = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=16, editable=False, help_text="The first characters, to recognise a key by.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, help_text="From this moment on the key is refused.")
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @staticmethod
+    def hash(secret: str) -> str:
+        """Hex HMAC of a key. Keys have 256 random bits, so no slow hash is needed."""
+        return hmac.new(settings.SECRET_KEY.encode(), secret.encode(), hashlib.sha256).hexdigest()
+
+    @classmethod
+    def make(cls, name: str, project: str | None = None, secret: str | None = None) -> tuple[Self, str]:
+        """A new key and its secret, which is shown this once. The project is the name unless given."""
+        secret = secret or f"sk-{secrets.token_urlsafe(SECRET_BYTES)}"
+        key = cls.objects.create(name=name, project=project or name, prefix=secret[:PREFIX_LENGTH], digest=cls.hash(secret))
+        return key, secret
+
+    @classmethod
+    def find(cls, secret: str) -> Self | None:
+        """The live key with this secret, or None."""
+        return cls.objects.filter(digest=cls.hash(secret), revoked_at=None).first()
+
+
+class Status(models.TextChoices):
+    """Where a response is in its life (responses-api.md §1.3)."""
+
+    QUEUED = "queued"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Response(models.Model):
+    """One stored response: what lists and filters need. Its body is in its log, its items in `Item`.
+
+    `history` is the materialised chain (responses-api.md §3.1): the primary keys of all items before this response's own
+    input, oldest first, so that a continuation reads any chain in one query. `thread` is the uid of the chain's first response.
+    """
+
+    uid = models.CharField("id", max_length=64, unique=True)
+    project = models.CharField(max_length=100)
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL)
+    model = models.CharField(max_length=200)
+    status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
+    thread = models.CharField(max_length=64, db_index=True)
+    previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value
+    history = ArrayField(models.BigIntegerField(), default=list)
+    metadata = models.JSONField(default=dict)
+    error_code = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    input_tokens = models.IntegerField(null=True)
+    cached_tokens = models.IntegerField(null=True)
+    output_tokens = models.IntegerField(null=True)
+    reasoning_tokens = models.IntegerField(null=True)
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = (
+            models.Index(fields=("project", "-id"), name="response_project"),
+            models.Index(fields=("model", "-id"), name="response_model"),
+            models.Index(fields=("status", "-id"), name="response_status"),
+        )
+
+    def __str__(self) -> str:
+        return self.uid
+
+
+class Direction(models.TextChoices):
+    """Whether an item was told to the model or said by it."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+class Item(models.Model):
+    """One item, stored once, in its wire form. Later responses refer to it by primary key, so it outlives its response if they do."""
+
+    uid = models.CharField("id", max_length=128, db_index=True)
+    response = models.ForeignKey(Response, null=True, on_delete=models.SET_NULL, related_name="items")
+    project = models.CharField(max_length=100)
+    direction = models.CharField(max_length=6, choices=Direction)
+    type = models.CharField(max_length=40)
+    body = models.TextField(help_text="JSON; text keeps the order of keys and every character, which jsonb does not.")
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.uid
+
+
+class Event(models.Model):
+    """One event exactly as it was sent: `data` is the JSON of the wire, without obfuscation."""
+
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="events", db_index=False)
+    number = models.IntegerField()
+    type = models.CharField(max_length=64)
+    data = models.TextField()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (models.UniqueConstraint(fields=("response", "number"), name="event_number"),)
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.type}"

@@ -1,0 +1,82 @@
+"""What the model is told: the chain before, the references resolved, the pairing of calls and outputs checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from responses_app.errors import Invalid, NotFound
+from responses_app.grammar.ids import PREFIXES
+from responses_app.runs.ids import mint
+from responses_app.runs.order import Order
+from responses_app.store import history
+from responses_app.store.history import Context
+
+OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+ITEM_PREFIXES = {**PREFIXES, "function_call_output": "fco_", "custom_tool_call_output": "ctco_"}
+CALLS = frozenset(OUTPUTS.values())
+EMPTY = Context((), (), "", "completed")
+
+
+async def before(order: Order) -> Context:
+    """The context that the request continues from. Raises Invalid `previous_response_not_found` (checklist 112, case H6)."""
+    uid = order.previous_response_id
+    if uid is None:
+        return EMPTY
+    context = await history.context(order.project, uid)
+    if context is None:
+        raise Invalid(
+            f"Previous response with id '{uid}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+    if not context.ready:
+        raise Invalid(
+            f"Previous response with id '{uid}' is still in progress.",
+            param="previous_response_id",
+            code="previous_response_not_ready",
+        )
+    return context
+
+
+async def resolve(order: Order) -> list[dict[str, Any]]:
+    """The request's own input with references replaced by the stored items and every item given an id. Raises NotFound."""
+    wanted = [item["id"] for item in order.input if item["type"] == "item_reference"]
+    found = await history.find(order.project, wanted) if wanted else {}
+    items = []
+    for item in order.input:
+        if item["type"] != "item_reference":
+            items.append(item if "id" in item else {"id": mint(ITEM_PREFIXES[item["type"]]), **item})
+        elif item["id"] in found:
+            items.append(found[item["id"]])
+        else:
+            raise NotFound(
+                f"Item with id '{item['id']}' not found. Items are not persisted when `store` is set to false. "
+                "Try again with `store` set to true, or remove this item from your input.",
+                param="input",
+            )
+    return items
+
+
+def pair(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items that can be told to a model. Raises Invalid for an output without its call, and for a call without its output.
+
+    A call that was cut off (`incomplete`) can never be answered: it is left out, and so needs no output.
+    """
+    told = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
+    calls = {item["call_id"]: item for item in told if item["type"] in CALLS}
+    answered = set()
+    for item in told:
+        if item["type"] not in OUTPUTS:
+            continue
+        if item["call_id"] not in calls:
+            raise Invalid(f"No tool call found for function call output with call_id {item['call_id']}.", param="input")
+        answered.add(item["call_id"])
+    _all_answered(calls.values(), answered)
+    return told
+
+
+def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> None:
+    for call in calls:
+        if call["call_id"] not in answered and not call.get("async"):
+            raise Invalid(f"No tool output found for function call {call['call_id']}.", param="input")

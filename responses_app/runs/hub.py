@@ -1,0 +1,206 @@
+"""The hub owns every run of this process, the engines that serve them, and the recorder that keeps them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from responses_app.dialects.base import BadTurn, Dialect, Turn
+from responses_app.engines.border import Request, Sampling
+from responses_app.errors import Busy, Invalid, Unavailable
+from responses_app.grammar.writer import Writer
+from responses_app.models import Response
+from responses_app.runs import context, shape
+from responses_app.runs.ids import mint
+from responses_app.runs.order import Order
+from responses_app.runs.run import Run
+from responses_app.runs.served import Served, read
+from responses_app.store.history import Context
+from responses_app.store.recorder import Recorder
+from responses_app.store.records import Log
+
+logger = logging.getLogger("responses.hub")
+
+STOP_LIMIT = 5.0
+
+
+class Hub:
+    """One per process and event loop. `start` before use; `drain`, then `close`, at the end."""
+
+    def __init__(self, served: Mapping[str, Served]) -> None:
+        self.served = served
+        self.runs: dict[str, Run] = {}
+        self.draining = False
+        self._recorder: Recorder | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._starting = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Start every engine, one after the other, and the recorder. A second call does nothing. Raises EngineDown."""
+        async with self._starting:
+            if self._recorder is not None:
+                return
+            for served in self.served.values():
+                logger.info("starting %s", served.name)
+                await served.start()
+            self._recorder = Recorder()
+
+    def model(self, name: str) -> Served:
+        """The served model of that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
+        served = self.served.get(name)
+        if served is None:
+            raise Invalid(f"The requested model '{name}' does not exist.", param="model", code="model_not_found")
+        return served
+
+    async def begin(self, order: Order) -> Run:
+        """Check what needs the model and the history, keep the request, say the first events, and let the run go.
+
+        Raises ApiError, and then nothing was kept.
+        """
+        await self.start()
+        served = self.model(order.model)
+        self._admit()
+        before = await context.before(order)
+        own = await context.resolve(order)
+        items = context.pair([*before.items, *own])
+        run = await self._plan(
+            order,
+            served,
+            before,
+            own,
+            Turn(
+                items=items,
+                today=datetime.now(UTC).date(),
+                instructions=order.instructions,
+                tools=order.tools,
+                tool_choice=order.tool_choice,
+                parallel_tool_calls=order.parallel_tool_calls,
+                effort=(order.reasoning or {}).get("effort"),
+                format=order.format,
+            ),
+        )
+        if not await served.engine.alive():
+            raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
+        try:
+            await run.open()
+        except DatabaseError as error:
+            raise Unavailable("The database does not answer. Try again in a moment.") from error
+        self._let_go(run)
+        return run
+
+    async def drain(self, seconds: float) -> None:
+        """Accept nothing new and give what runs up to `seconds` to end."""
+        self.draining = True
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+
+    async def close(self) -> None:
+        """End what still runs, write what is queued, stop the engines."""
+        self.draining = True
+        for run in list(self.runs.values()):
+            run.leave()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
+        if self._recorder is not None:
+            await self._recorder.close()
+        for served in self.served.values():
+            await served.engine.close()
+
+    def _admit(self) -> None:
+        if self.draining:
+            raise Unavailable("The server is stopping. Try again in a moment.")
+        if len(self.runs) >= settings.RESPONSES_MAX_CONCURRENT:
+            raise Busy(f"{len(self.runs)} responses are being generated, which is the limit. Try again in a moment.")
+
+    async def _plan(self, order: Order, served: Served, before: Context, own: list[dict[str, object]], turn: Turn) -> Run:
+        assert served.dialect is not None and self._recorder is not None  # noqa: S101 - started
+        request = await asyncio.to_thread(_request, order, served, served.dialect, turn)
+        now = int(time.time())
+        uid = request.id
+        log = Log(_row(order, uid, now, before), own) if order.store else None
+        return Run(
+            Writer(shape.birth(order, served, uid, now), mint),
+            served.engine,
+            request,
+            served.dialect.listen(turn),
+            recorder=self._recorder,
+            log=log,
+            patient=settings.RESPONSES_DURABILITY == "visible",
+        )
+
+    def _let_go(self, run: Run) -> None:
+        # An empty context: the run must not inherit the database thread of the request that started it.
+        task = asyncio.get_running_loop().create_task(run.go(), name=run.uid, context=contextvars.Context())
+        run.own(task)
+        self.runs[run.uid] = run
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: self._forget(run, task))
+
+    def _forget(self, run: Run, task: asyncio.Task[None]) -> None:
+        self.runs.pop(run.uid, None)
+        self._tasks.discard(task)
+
+
+def _request(order: Order, served: Served, dialect: Dialect, turn: Turn) -> Request:
+    """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
+    try:
+        prompt, constraint = dialect.render(turn), dialect.constrain(turn)
+    except BadTurn as error:
+        raise Invalid(str(error), param=error.param, code=error.code) from error
+    room = served.engine.max_model_len - len(prompt)
+    if room < 1:
+        raise Invalid(
+            "Your input exceeds the context window of this model. Please adjust your input and try again. "
+            f"({len(prompt)} tokens of {served.engine.max_model_len})",
+            param="input",
+            code="context_length_exceeded",
+        )
+    sampling = Sampling(
+        max_tokens=min(room, order.max_output_tokens or room),
+        temperature=shape.temperature(order, served),
+        top_p=shape.top_p(order, served),
+        presence_penalty=order.presence_penalty,
+        frequency_penalty=order.frequency_penalty,
+        ignore_eos=order.ignore_eos,
+        stop_token_ids=dialect.stop_token_ids,
+    )
+    return Request(mint("resp_"), prompt, sampling, constraint)
+
+
+def _row(order: Order, uid: str, now: int, before: Context) -> Response:
+    return Response(
+        uid=uid,
+        project=order.project,
+        key_id=order.key,
+        model=order.model,
+        thread=before.thread or uid,
+        previous_uid=order.previous_response_id,
+        history=list(before.keys),
+        # jsonb cannot hold NUL; the log keeps the exact value.
+        metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in order.metadata.items()},
+        created_at=datetime.fromtimestamp(now, UTC),
+    )
+
+
+_current: Hub | None = None
+
+
+def current() -> Hub:
+    """The hub of this process, made from the settings at first use. Its engines start with `start`, or with the first request."""
+    global _current
+    if _current is None:
+        _current = Hub(read(settings.RESPONSES_MODELS))
+    return _current
+
+
+def use(hub: Hub | None) -> None:
+    """Put another hub in its place."""
+    global _current
+    _current = hub

@@ -1,0 +1,258 @@
+"""The loop of one response: tokens in, events out, each encoded once, numbered once, durable before it is visible."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Iterable
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from django.db import DatabaseError
+
+from responses_app.dialects.base import Listener
+from responses_app.engines.border import BadPrompt, Chunk, Engine, EngineError, Finish, Request
+from responses_app.errors import ApiError, Failed, Invalid
+from responses_app.grammar.events import Event
+from responses_app.grammar.pieces import Piece
+from responses_app.grammar.writer import Writer
+from responses_app.runs.shape import usage
+from responses_app.store.recorder import Recorder
+from responses_app.store.records import Append, Ending, Frame, Log
+
+logger = logging.getLogger("responses.run")
+
+
+@dataclass(slots=True)
+class Tally:
+    """Tokens and moments of one run; times are monotonic seconds."""
+
+    prompt: int
+    cached: int = 0
+    output: int = 0
+    began: float = 0.0
+    first: float | None = None
+
+    def count(self, chunk: Chunk) -> None:
+        """Add what a chunk brought."""
+        if self.first is None and chunk.tokens:
+            self.first = time.monotonic()
+        self.output += len(chunk.tokens)
+        if chunk.cached is not None:
+            self.cached = chunk.cached
+
+
+class Run:
+    """One response while it is made. A task of the hub drives `go`; any number of listeners follow `frames`.
+
+    `log` is None for `store:false`: then nothing is written and an event is visible at once. With `patient` false
+    (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        engine: Engine,
+        request: Request,
+        listener: Listener,
+        *,
+        recorder: Recorder,
+        log: Log | None,
+        patient: bool = True,
+    ) -> None:
+        self.uid: str = writer.response["id"]
+        self.frames: list[Frame] = []
+        self.ended = False
+        self.problem: ApiError | None = None
+        self.tally = Tally(prompt=len(request.prompt))
+        self._writer, self._engine, self._request, self._listener = writer, engine, request, listener
+        self._recorder, self._log, self._patient = recorder, log, patient
+        self._listeners: set[asyncio.Event] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._left = False
+        self._last: asyncio.Future[None] | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether the response is kept."""
+        return self._log is not None
+
+    def own(self, task: asyncio.Task[None]) -> None:
+        """Called once by the hub with the task that drives `go`."""
+        self._task = task
+
+    def leave(self) -> None:
+        """The client is gone: stop the engine, close the open item, keep what was generated (decision F4)."""
+        if not self._left and self._task is not None:
+            self._left = True
+            self._task.cancel()
+
+    async def open(self) -> None:
+        """Say the first events; they are durable when this returns. Raises DatabaseError, and then the run is nothing."""
+        self.tally.began = time.monotonic()
+        await self._tell(self._writer.open(), opens=True)
+
+    async def go(self) -> None:
+        """Generate to the end. Ends with exactly one terminal event, whatever happens."""
+        try:
+            await self._generate()
+        except asyncio.CancelledError:
+            await self._finish_cancelled()
+        except BadPrompt as error:
+            self.problem = Invalid(str(error))
+            await self._fail("invalid_prompt", str(error))
+        except EngineError as error:
+            logger.error("%s: engine: %s", self.uid, error)
+            await self._fail("server_error", f"The engine failed: {error}")
+        except DatabaseError:
+            await self._fail("server_error", "The response could not be stored.")
+        except Exception:
+            logger.exception("%s: run failed", self.uid)
+            await self._fail("server_error", "The server failed while it generated this response.")
+        finally:
+            self._judge()
+            self.ended = True
+            self._wake()
+            self._report()
+
+    async def listen(self, after: int = -1, pause: float = 10.0) -> AsyncIterator[Frame | None]:
+        """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence."""
+        wake = asyncio.Event()
+        self._listeners.add(wake)
+        place = after + 1
+        try:
+            while True:
+                while place < len(self.frames):
+                    place += 1
+                    yield self.frames[place - 1]
+                if self.ended:
+                    return
+                wake.clear()
+                try:
+                    await asyncio.wait_for(wake.wait(), pause)
+                except TimeoutError:
+                    yield None
+        finally:
+            self._listeners.discard(wake)
+
+    async def done(self) -> Frame:
+        """The terminal frame, once it is there."""
+        async for frame in self.listen(len(self.frames) - 1):
+            del frame
+        return self.frames[-1]
+
+    async def _generate(self) -> None:
+        finish: Finish | None = None
+        events: list[Event] = []
+        async with aclosing(self._engine.generate(self._request)) as chunks:  # type: ignore[type-var]
+            async for chunk in chunks:
+                self.tally.count(chunk)
+                events = self._write(self._listener.hear(chunk))
+                finish = chunk.finish
+                if finish is not None:
+                    break
+                await self._tell(events)
+                events = []
+        events += self._write(self._listener.close())
+        await self._tell(events + self._finish(finish), ends=True)
+
+    def _finish(self, finish: Finish | None) -> list[Event]:
+        now, figures = int(time.time()), self._usage()
+        if finish == "stop":
+            return self._writer.complete(now=now, usage=figures, service_tier="default")
+        if finish == "length":
+            return self._writer.cut("max_output_tokens", now=now, usage=figures, service_tier="default")
+        return self._failure("server_error", "The engine stopped this response before it was complete.")
+
+    async def _finish_cancelled(self) -> None:
+        """Close the log as cancelled, unless the end had been written already and only its commit was awaited."""
+        if self._writer.ended:
+            await self._settle()
+            return
+        await self._tell(self._writer.cancel(usage=self._usage()), ends=True)
+
+    async def _fail(self, code: str, message: str) -> None:
+        if self._writer.ended:
+            await self._settle()
+            return
+        await self._tell(self._failure(code, message), ends=True)
+
+    def _failure(self, code: str, message: str) -> list[Event]:
+        self.problem = self.problem or Failed(message, code=code)
+        return self._writer.fail(code, message, usage=self._usage())
+
+    def _judge(self) -> None:
+        """A failure that only the end brought to light, such as arguments that do not parse, is a problem too."""
+        response = self._writer.response
+        if self.problem is None and response["status"] == "failed":
+            self.problem = Failed(response["error"]["message"], code=response["error"]["code"])
+
+    async def _settle(self) -> None:
+        if self._last is not None:
+            await asyncio.wait({self._last})
+
+    def _write(self, pieces: Iterable[Piece]) -> list[Event]:
+        return [event for piece in pieces for event in self._writer.write(piece)]
+
+    async def _tell(self, events: list[Event], *, opens: bool = False, ends: bool = False) -> None:
+        """Make `events` durable, then visible. A cancellation while this waits loses nothing: the commit goes on."""
+        if not events:
+            return
+        frames = [Frame(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
+        if self._log is None:
+            self._show(frames)
+            return
+        append = Append(self._log, frames, opens=opens, ending=self._ending() if ends else None)
+        if not self._patient and not ends and not opens:
+            self._recorder.append(append, lambda: None).add_done_callback(_heard)
+            self._show(frames)
+            return
+        self._last = self._recorder.append(append, lambda: self._show(frames))
+        try:
+            await asyncio.shield(self._last)
+        except DatabaseError:
+            if not ends:
+                raise
+            # There is no place left to keep it; the listeners must still hear the end.
+            self._show(frames)
+
+    def _ending(self) -> Ending:
+        response: dict[str, Any] = self._writer.response
+        error = response["error"] or {}
+        return Ending(response["status"], datetime.now(UTC), response["output"], response["usage"], error.get("code", ""))
+
+    def _usage(self) -> dict[str, Any]:
+        tally = self.tally
+        return usage(tally.prompt, tally.cached, tally.output, self._listener.reasoning_tokens)
+
+    def _show(self, frames: list[Frame]) -> None:
+        self.frames.extend(frames)
+        self._wake()
+
+    def _wake(self) -> None:
+        for listener in self._listeners:
+            listener.set()
+
+    def _report(self) -> None:
+        tally, now = self.tally, time.monotonic()
+        ttft = (tally.first or now) - tally.began
+        logger.info(
+            "%s %s in=%d cached=%d out=%d ttft=%.3fs total=%.3fs",
+            self.uid,
+            self._writer.response["status"],
+            tally.prompt,
+            tally.cached,
+            tally.output,
+            ttft,
+            now - tally.began,
+        )
+
+
+def _heard(future: asyncio.Future[None]) -> None:
+    """Look at the outcome of an append that nobody waits for; the recorder has logged what was wrong."""
+    if not future.cancelled():
+        future.exception()

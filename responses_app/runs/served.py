@@ -1,0 +1,95 @@
+"""The models that are served: a name, the engine behind it, and the dialect that it speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from responses_app.dialects.base import Dialect
+from responses_app.dialects.open import open_dialect
+from responses_app.engines.border import Engine
+from responses_app.engines.open import open_engine
+
+# Keys of an engine URL that are about the dialect; the engine sees the others.
+DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser"})
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a model's own generation_config.json recommends, used where a request says nothing."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+
+@dataclass(slots=True)
+class Served:
+    """One served model. `engine` is running and `dialect` is open once the hub has started."""
+
+    name: str
+    engine: Engine
+    source: str
+    parsers: Mapping[str, str]
+    defaults: Defaults = field(default_factory=Defaults)
+    created: int = field(default_factory=lambda: int(time.time()))
+    dialect: Dialect | None = None
+
+    async def start(self) -> None:
+        """Load the tokenizer and the engine, side by side. Raises EngineDown, ValueError."""
+
+        def load() -> Dialect:
+            return open_dialect(
+                self.source,
+                reasoning_parser=self.parsers.get("reasoning_parser"),
+                tool_parser=self.parsers.get("tool_parser"),
+            )
+
+        self.dialect, _ = await asyncio.gather(asyncio.to_thread(load), self.engine.start())
+
+
+def read(models: str) -> dict[str, Served]:
+    """The models of a RESPONSES_MODELS setting: `name=engine-url`, separated by white space. Raises ImproperlyConfigured."""
+    served = {}
+    for entry in models.split():
+        name, sep, url = entry.partition("=")
+        if not sep or not name or "://" not in url:
+            raise ImproperlyConfigured(f"RESPONSES_MODELS: {entry!r} must be name=engine-url, as in demo=vllm:///models/demo")
+        served[name] = _served(name, url)
+    return served
+
+
+def _served(name: str, url: str) -> Served:
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    parsers = {key: query.pop(key) for key in list(query) if key in DIALECT_KEYS}
+    source = parsers.pop("tokenizer", None) or _source(name, parts)
+    try:
+        engine = open_engine(urlunsplit(parts._replace(query=urlencode(query))))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: {error}") from error
+    return Served(name, engine, source, parsers, _defaults(source))
+
+
+def _source(name: str, parts: SplitResult) -> str:
+    """Where the tokenizer is: `vllm:///models/x` names a folder, `vllm:///org/name` and `vllm://org/name` a model of a hub."""
+    if parts.scheme != "vllm":
+        raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: a {parts.scheme}:// engine needs &tokenizer=folder-or-hub-name")
+    path = unquote(parts.netloc + parts.path)
+    return path if Path(path).exists() else path.lstrip("/")
+
+
+def _defaults(source: str) -> Defaults:
+    file = Path(source) / "generation_config.json"
+    if not file.is_file():
+        return Defaults()
+    config = json.loads(file.read_text())
+    if config.get("do_sample") is False:
+        return Defaults(temperature=0.0)
+    return Defaults(config.get("temperature") or 1.0, config.get("top_p") or 1.0)

@@ -1,0 +1,1 @@
+"""Append, then tell: the log of events, and what is read back from it."""

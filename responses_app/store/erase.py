@@ -1,0 +1,22 @@
+"""Deletion: a response goes with its log; its items stay only while a later response of its thread still refers to them."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from responses_app.models import Item, Response
+
+
+def erase(project: str, uid: str) -> bool:
+    """Delete a response for good. False if there is none. Descendants stay readable and can be continued (case H14)."""
+    with transaction.atomic():
+        row = Response.objects.select_for_update().filter(project=project, uid=uid).first()
+        if row is None:
+            return False
+        own = set(row.items.values_list("pk", flat=True)) | set(row.history)
+        others = Response.objects.filter(thread=row.thread).exclude(pk=row.pk)
+        kept = {pk for history in others.values_list("history", flat=True) for pk in history}
+        kept.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
+        Item.objects.filter(pk__in=own - kept).delete()
+        row.delete()
+    return True

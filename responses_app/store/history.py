@@ -1,0 +1,45 @@
+"""What was said before: the items of a chain, and the items that a request refers to by id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.db.models import Q
+
+from responses_app.models import Item, Response, Status
+
+READY = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All items up to and including one response, oldest first, with their primary keys and the thread they belong to."""
+
+    keys: Sequence[int]
+    items: Sequence[dict[str, Any]]
+    thread: str
+    status: str
+
+    @property
+    def ready(self) -> bool:
+        """Whether the response has ended, so that it can be continued."""
+        return self.status in READY
+
+
+async def context(project: str, uid: str) -> Context | None:
+    """The context that a continuation of `uid` starts from, in two queries however long the chain is. None if there is none."""
+    row = await Response.objects.filter(project=project, uid=uid).values("id", "history", "thread", "status").afirst()
+    if row is None:
+        return None
+    items = Item.objects.filter(Q(pk__in=row["history"]) | Q(response_id=row["id"])).order_by("pk")
+    pairs = [pair async for pair in items.values_list("pk", "body")]
+    return Context([pk for pk, _ in pairs], [orjson.loads(body) for _, body in pairs], row["thread"], row["status"])
+
+
+async def find(project: str, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Stored items by id, for `item_reference`; the oldest wins where an id was stored twice."""
+    rows = Item.objects.filter(project=project, uid__in=uids).order_by("-pk").values_list("uid", "body")
+    return {uid: orjson.loads(body) async for uid, body in rows}

@@ -1,0 +1,109 @@
+"""One task that makes events durable: whatever arrives while a commit is under way goes out together in the next one.
+
+A run hands over an append and awaits it, so an event reaches a listener only after the log holds it (decision F6), and a run that
+generates faster than the database commits gets its tokens in larger chunks instead of a queue that grows. Deltas are committed with
+`synchronous_commit` off: a crash of the server process loses nothing that was committed, only a crash of the database host may, and
+the terminal event, which is what a client relies on, is committed with it on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Callable
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError, connection
+
+from responses_app.store.records import Append
+from responses_app.store.write import write
+
+log = logging.getLogger("responses.recorder")
+
+RETRY_DELAY = 0.2
+RETRY_LIMIT = 25
+CLOSE_LIMIT = 10.0
+
+
+class Recorder:
+    """Owns the one writing task. Made by the hub, on the loop that it serves."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[Append, asyncio.Future[None], Callable[[], None]]] = []
+        self._wake = asyncio.Event()
+        self._closing = False
+        # An empty context: the task must not inherit the thread of whichever request happened to start it.
+        self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
+
+    def append(self, append: Append, done: Callable[[], None]) -> asyncio.Future[None]:
+        """Queue `append`. Once it is durable `done` is called and the future resolves; the future may be ignored.
+
+        Raises DatabaseError through the future when the append could not be written at all.
+        """
+        future = asyncio.get_running_loop().create_future()
+        if self._closing:
+            future.set_exception(DatabaseError("the recorder is closed"))
+            return future
+        self._waiting.append((append, future, done))
+        self._wake.set()
+        return future
+
+    async def close(self) -> None:
+        """Write what is queued, then stop."""
+        self._closing = True
+        self._wake.set()
+        await asyncio.wait_for(self._task, CLOSE_LIMIT)
+
+    async def _run(self) -> None:
+        while self._waiting or not self._closing:
+            await self._wake.wait()
+            self._wake.clear()
+            batch, self._waiting = self._waiting, []
+            if batch:
+                await self._flush(batch)
+
+    async def _flush(self, batch: list[tuple[Append, asyncio.Future[None], Callable[[], None]]]) -> None:
+        error = await self._write([append for append, _, _ in batch])
+        if error is not None and len(batch) > 1:
+            # One bad append must not take the others of its batch with it.
+            for one in batch:
+                await self._flush([one])
+            return
+        for _, future, done in batch:
+            if error is None:
+                done()
+            if future.done():
+                continue
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
+
+    async def _write(self, appends: list[Append]) -> Exception | None:
+        """Try until the database is back, within the limit. Returns the error that remained."""
+        for attempt in range(RETRY_LIMIT):
+            try:
+                await sync_to_async(write)(appends)
+            except DatabaseError as error:
+                if await sync_to_async(_connected)() or attempt == RETRY_LIMIT - 1:
+                    log.error("append refused: %s", error)
+                    return error
+                log.warning("database lost, retrying: %s", error)
+                await asyncio.sleep(RETRY_DELAY)
+            except Exception as error:
+                log.exception("append failed")
+                return error
+            else:
+                return None
+        return None
+
+
+def _connected() -> bool:
+    """Whether the connection still works; a broken one is closed, so that the next use opens another."""
+    if connection.in_atomic_block:
+        return True
+    if connection.is_usable() if connection.connection is not None else False:
+        return True
+    connection.close()
+    return False

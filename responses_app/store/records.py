@@ -1,0 +1,49 @@
+"""What the recorder is handed: a log opens, events are appended, a log closes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from responses_app.models import Response
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One encoded event: its number, its type, and the JSON bytes that go to the log and to every listener alike."""
+
+    number: int
+    type: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class Log:
+    """A stored response while its run is alive. `row` has a primary key once its first append is durable."""
+
+    row: Response
+    input: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a response ended: its status, its new items, and its figures."""
+
+    status: str
+    ended_at: datetime
+    items: Sequence[Mapping[str, Any]] = ()
+    usage: Mapping[str, Any] | None = None
+    error_code: str = ""
+
+
+@dataclass(slots=True)
+class Append:
+    """One thing to make durable: the log it belongs to, whether it opens that log, frames, and perhaps the ending."""
+
+    log: Log
+    frames: Sequence[Frame]
+    opens: bool = False
+    ending: Ending | None = None
+    errors: list[Exception] = field(default_factory=list)

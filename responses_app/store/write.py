@@ -1,0 +1,92 @@
+"""The SQL of one group commit: rows that open, events by COPY, and endings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from django.db import connection, transaction
+from django.db.backends.utils import CursorWrapper
+
+from responses_app.models import Direction, Item, Response
+from responses_app.store.records import Append
+
+COPY = "COPY responses_app_event (response_id, number, type, data) FROM STDIN"
+LAZY = "SET LOCAL synchronous_commit TO off"
+
+
+def write(appends: Sequence[Append]) -> None:
+    """Make all of `appends` durable in one transaction. Raises DatabaseError, and then has written nothing."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        if not any(append.ending for append in appends):
+            cursor.execute(LAZY)
+        _open([append for append in appends if append.opens])
+        _copy(cursor, appends)
+        _end([append for append in appends if append.ending])
+
+
+def _open(appends: Sequence[Append]) -> None:
+    if not appends:
+        return
+    for append in appends:
+        # A retry after a lost connection must not keep the key of a row that was rolled back.
+        append.log.row.pk = None
+    Response.objects.bulk_create([append.log.row for append in appends])
+    Item.objects.bulk_create([item for append in appends for item in _items(append.log.row, append.log.input, Direction.INPUT)])
+
+
+def _copy(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
+    with cursor.copy(COPY) as copy:
+        for append in appends:
+            pk = append.log.row.pk
+            for frame in append.frames:
+                copy.write_row((pk, frame.number, frame.type, frame.data.decode()))
+
+
+def _end(appends: Sequence[Append]) -> None:
+    if not appends:
+        return
+    items: list[Item] = []
+    for append in appends:
+        row, ending = append.log.row, append.ending
+        assert ending is not None  # noqa: S101 - chosen by the caller
+        row.status, row.ended_at, row.error_code = ending.status, ending.ended_at, ending.error_code
+        _count(row, ending.usage)
+        items.extend(_items(row, ending.items, Direction.OUTPUT))
+    Item.objects.bulk_create(items)
+    Response.objects.bulk_update([append.log.row for append in appends], ENDING_FIELDS)
+
+
+ENDING_FIELDS = (
+    "status",
+    "ended_at",
+    "error_code",
+    "input_tokens",
+    "cached_tokens",
+    "output_tokens",
+    "reasoning_tokens",
+)
+
+
+def _count(row: Response, usage: Mapping[str, Any] | None) -> None:
+    if usage is None:
+        return
+    row.input_tokens = usage["input_tokens"]
+    row.cached_tokens = usage["input_tokens_details"]["cached_tokens"]
+    row.output_tokens = usage["output_tokens"]
+    row.reasoning_tokens = usage["output_tokens_details"]["reasoning_tokens"]
+
+
+def _items(row: Response, bodies: Iterable[Mapping[str, Any]], direction: Direction) -> list[Item]:
+    return [
+        Item(
+            uid=body["id"],
+            response=row,
+            project=row.project,
+            direction=direction,
+            type=body["type"],
+            body=orjson.dumps(body).decode(),
+        )
+        for body in bodies
+    ]
