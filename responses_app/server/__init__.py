@@ -1,0 +1,1 @@
+"""What `bin/serve` needs: installing, the embedded Postgres, the front door, and an end that leaves nothing behind."""

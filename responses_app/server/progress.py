@@ -1,0 +1,61 @@
+"""Progress for people: one line per step, with a clock that runs where there is a terminal."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+TICK = 0.5
+# Without a terminal a line per tick would drown the log; a long step still says now and then that it lives.
+QUIET_TICK = 20.0
+
+
+class Progress:
+    """Says what is going on. `out` is the terminal unless a test gives something else."""
+
+    def __init__(self, out: TextIO | None = None) -> None:
+        self.out = out or sys.stderr
+        self.live = self.out.isatty()
+
+    def say(self, text: str = "") -> None:
+        """One line of its own."""
+        print(text, file=self.out, flush=True)  # noqa: T201 - the terminal is what this is for
+
+    @contextmanager
+    def step(self, title: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
+        """A step that takes a while: shows the seconds and what `detail` says now, and at the end how long it took."""
+        began, over = time.monotonic(), threading.Event()
+        self._draw(f"{title} …", end=not self.live)
+        clock = threading.Thread(target=self._tick, args=(title, detail, began, over), daemon=True)
+        clock.start()
+        try:
+            yield
+        except BaseException:
+            self._finish(clock, over, f"{title}: failed after {_seconds(began)}")
+            raise
+        self._finish(clock, over, f"{title}: {_seconds(began)}")
+
+    def _tick(self, title: str, detail: Callable[[], str], began: float, over: threading.Event) -> None:
+        while not over.wait(TICK if self.live else QUIET_TICK):
+            self._draw(f"{title} … {_seconds(began)} {detail()}".rstrip(), end=not self.live)
+
+    def _finish(self, clock: threading.Thread, over: threading.Event, text: str) -> None:
+        over.set()
+        clock.join()
+        self._draw(text, end=True)
+
+    def _draw(self, text: str, end: bool) -> None:
+        if self.live:
+            self.out.write("\r\x1b[K" + text[:100])
+        else:
+            self.out.write(text)
+        self.out.write("\n" if end else "")
+        self.out.flush()
+
+
+def _seconds(began: float) -> str:
+    return f"{time.monotonic() - began:.1f} s"
