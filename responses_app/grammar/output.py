@@ -104,18 +104,26 @@ class Output:
 
     # What the cells of the table do
 
+    def _text(self, piece: Text) -> list[Event]:
+        # The way of nearly every piece, without detours: more text for the open text.
+        item = self._open
+        if piece.text and self._held is None and item.part.__class__ is TextPart and item.phase == piece.phase:
+            return [item.part.say(piece.text, piece.logprobs)]
+        return self._speak(piece)
+
     def _speak(self, piece: Saying) -> list[Event]:
         if not piece.text:
             return self._hush(piece)
-        logprobs = piece.logprobs if piece.__class__ is Text else ()  # type: ignore[union-attr]
+        logprobs = piece.logprobs if isinstance(piece, Text) else ()
         if self._held is not None:
             logprobs = self._claim(piece, logprobs)
         item = self._open
         if item is not None and item.holds(piece):
-            told: list[Event] = item.say(TYPES[piece.__class__], piece.text, logprobs)
-            return told
+            more: list[Event] = item.say(TYPES[piece.__class__], piece.text, logprobs)
+            return more
         told = self._anew(piece)
-        return told + self._open.say(TYPES[piece.__class__], piece.text, logprobs)
+        more = self._open.say(TYPES[piece.__class__], piece.text, logprobs)
+        return told + more
 
     def _hush(self, piece: Saying) -> list[Event]:
         # Tokens without text of their own (half a character) have log-probabilities: an open text takes them at once.
@@ -192,7 +200,7 @@ def _anywhere(action: Action) -> dict[str, Action]:
 
 
 TABLE: Final[dict[type[Piece], dict[str, Action]]] = {
-    Text: _anywhere(Output._speak),
+    Text: {**_anywhere(Output._speak), "message": Output._text},
     Refusal: _anywhere(Output._speak),
     Reasoning: _anywhere(Output._speak),
     Summary: _anywhere(Output._speak),
