@@ -12,7 +12,10 @@ from responses_app.grammar.pieces import Piece
 
 
 class BadTurn(ValueError):
-    """The turn cannot be put to this model; `param` is the JSON path of the field to blame."""
+    """The turn cannot be put to this model; `param` is the JSON path of the field to blame.
+
+    An index in `input[i]` counts the items of the turn, so earlier turns come first.
+    """
 
     def __init__(self, message: str, param: str | None = None, code: str | None = None) -> None:
         super().__init__(message)
@@ -35,9 +38,14 @@ class Turn:
 
 
 class Listener(Protocol):
-    """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here."""
+    """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here.
+
+    `reasoning_tokens` counts what was spent on reasoning so far. `done` says that nothing more will be said whatever the
+    model generates, so that the engine may be stopped: the one call of `parallel_tool_calls: false` is complete.
+    """
 
     reasoning_tokens: int
+    done: bool
 
     def hear(self, chunk: Chunk) -> list[Piece]:
         """Pieces that these tokens complete. Incomplete UTF-8 and incomplete markers are held back."""

@@ -1,0 +1,43 @@
+"""Talks harmony, the language of gpt-oss models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from openai_harmony import Conversation, RenderConversationConfig, Role, load_harmony_encoding
+
+from responses_app.dialects import harmony_tags
+from responses_app.dialects.base import BadTurn, Turn
+from responses_app.dialects.harmony_listener import CALL, END_OF_TEXT, RETURN, HarmonyListener
+from responses_app.dialects.harmony_prompt import messages
+from responses_app.dialects.toolset import toolset
+from responses_app.engines.border import Constraint
+
+# Which reasoning the prompt keeps is decided in harmony_prompt: the library's rule looks at the first final answer only.
+_KEEP_ANALYSIS = RenderConversationConfig(auto_drop_analysis=False)
+
+
+class Harmony:
+    """The harmony dialect; the vocabulary is that of the harmony library."""
+
+    stop_token_ids: Sequence[int] = (RETURN, CALL, END_OF_TEXT)
+
+    def __init__(self) -> None:
+        self.encoding = load_harmony_encoding("HarmonyGptOss")
+
+    def render(self, turn: Turn) -> list[int]:
+        """Prompt token ids, up to `<|start|>assistant`. Raises BadTurn."""
+        conversation = Conversation.from_messages(messages(turn, toolset(turn)))
+        try:
+            tokens: list[int] = self.encoding.render_conversation_for_completion(conversation, Role.ASSISTANT, _KEEP_ANALYSIS)
+        except ValueError as error:  # text that is not Unicode: lone surrogates
+            raise BadTurn(f"The input cannot be rendered: {error}", "input", "invalid_value") from error
+        return tokens
+
+    def constrain(self, turn: Turn) -> Constraint | None:
+        """A structural tag over the whole answer, reasoning included. Raises BadTurn."""
+        return harmony_tags.constrain(turn, toolset(turn))
+
+    def listen(self, turn: Turn) -> HarmonyListener:
+        """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""
+        return HarmonyListener(self.encoding, toolset(turn), one_call=not turn.parallel_tool_calls)

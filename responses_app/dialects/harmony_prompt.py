@@ -1,0 +1,163 @@
+"""Items of the API to harmony messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from openai_harmony import (
+    Author,
+    DeveloperContent,
+    Message,
+    ReasoningEffort,
+    Role,
+    SystemContent,
+    ToolDescription,
+)
+
+from responses_app.dialects.base import BadTurn, Turn
+from responses_app.dialects.parts import (
+    Item,
+    called_names,
+    callee,
+    kind,
+    message_text,
+    output_text,
+    reasoning_text,
+    refuse,
+)
+from responses_app.dialects.toolset import Tool, Toolset
+
+EFFORTS = {
+    None: ReasoningEffort.MEDIUM,
+    "low": ReasoningEffort.LOW,
+    "medium": ReasoningEffort.MEDIUM,
+    "high": ReasoningEffort.HIGH,
+}
+_PHASES = {"commentary": "commentary", "final_answer": "final"}
+_RULES = frozenset({"system", "developer"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an item stands: its path, whether its reasoning is still wanted, whether a call follows it in its turn."""
+
+    path: str
+    thinking: bool
+    before_call: bool
+    names: dict[str, str]
+
+
+def messages(turn: Turn, tools: Toolset) -> list[Message]:
+    """The conversation of a turn. Raises BadTurn.
+
+    System and developer items at the head join the instructions in the one developer message; later ones stay where they
+    stand, as developer messages (J11). Reasoning is kept behind the last final answer only, as the model was trained.
+    """
+    head = _head(turn.items)
+    said = [_system(turn), *_developer(turn, head, tools)]
+    for item, place in zip(turn.items[head:], _places(turn.items, head), strict=True):
+        said.extend(_speak(item, place))
+    return said
+
+
+def _head(items: Sequence[Item]) -> int:
+    """How many items at the start are rules."""
+    return next((index for index, item in enumerate(items) if item.get("role") not in _RULES), len(items))
+
+
+def _system(turn: Turn) -> Message:
+    if turn.effort not in EFFORTS:
+        raise BadTurn(
+            f"Unsupported value: {turn.effort!r} is not supported with this model. Supported values are: 'low', 'medium', and 'high'.",
+            "reasoning.effort",
+            "unsupported_value",
+        )
+    content = SystemContent.new().with_reasoning_effort(EFFORTS[turn.effort])
+    return Message.from_role_and_content(Role.SYSTEM, content.with_conversation_start_date(turn.today.isoformat()))
+
+
+def _developer(turn: Turn, head: int, tools: Toolset) -> list[Message]:
+    rules = [turn.instructions or ""]
+    rules += [message_text(item, f"input[{index}]") for index, item in enumerate(turn.items[:head])]
+    text = "\n\n".join(rule for rule in rules if rule)
+    if not text and not tools.offered:
+        return []
+    content = DeveloperContent.new()
+    if text:
+        content = content.with_instructions(text)
+    if tools.offered:
+        content = content.with_function_tools([_describe(tool) for tool in tools.offered])
+    return [Message.from_role_and_content(Role.DEVELOPER, content)]
+
+
+def _describe(tool: Tool) -> ToolDescription:
+    return ToolDescription.new(tool["name"], tool.get("description") or "", tool.get("parameters"))
+
+
+def _places(items: Sequence[Item], head: int) -> Iterator[_Place]:
+    last_final = max((index for index in range(len(items)) if _is_final(items, index)), default=-1)
+    names = called_names(items)
+    for index in range(head, len(items)):
+        yield _Place(f"input[{index}]", index > last_final, _before_call(items, index), names)
+
+
+def _is_final(items: Sequence[Item], index: int) -> bool:
+    item = items[index]
+    return item.get("role") == "assistant" and _phase(item, _before_call(items, index)) == "final"
+
+
+def _before_call(items: Sequence[Item], index: int) -> bool:
+    """Whether the model went on to a call, so that a message without a phase was a preamble."""
+    behind = (kind(item) for item in items[index + 1 :])
+    return next((each for each in behind if each != "reasoning"), None) == "function_call"
+
+
+def _phase(item: Item, before_call: bool) -> str:
+    return _PHASES.get(item.get("phase") or "", "commentary" if before_call else "final")
+
+
+def _speak(item: Item, place: _Place) -> list[Message]:
+    speak = _KINDS.get(kind(item))
+    if speak is None:
+        raise refuse(item, place.path)
+    return speak(item, place)
+
+
+def _message(item: Item, place: _Place) -> list[Message]:
+    text = message_text(item, place.path)
+    role = item.get("role")
+    if role == "assistant":
+        said = Message.from_role_and_content(Role.ASSISTANT, text)
+        return [said.with_channel(_phase(item, place.before_call))] if text else []
+    if role in _RULES:
+        return [Message.from_role_and_content(Role.DEVELOPER, DeveloperContent.new().with_instructions(text))]
+    if role == "user":
+        return [Message.from_role_and_content(Role.USER, text)]
+    raise BadTurn(f"Invalid value: {role!r}.", f"{place.path}.role", "invalid_value")
+
+
+def _reasoning(item: Item, place: _Place) -> list[Message]:
+    text = reasoning_text(item) if place.thinking else ""
+    return [Message.from_role_and_content(Role.ASSISTANT, text).with_channel("analysis")] if text else []
+
+
+def _call(item: Item, place: _Place) -> list[Message]:
+    if item.get("namespace"):
+        raise BadTurn("Namespaces are not supported with this model.", f"{place.path}.namespace", "invalid_value")
+    said = Message.from_role_and_content(Role.ASSISTANT, item.get("arguments") or "")
+    return [said.with_channel("commentary").with_recipient(f"functions.{item['name']}").with_content_type("<|constrain|>json")]
+
+
+def _output(item: Item, place: _Place) -> list[Message]:
+    author = Author.new(Role.TOOL, f"functions.{callee(item, place.names)}")
+    said = Message.from_author_and_content(author, output_text(item, place.path))
+    return [said.with_channel("commentary").with_recipient("assistant")]
+
+
+_KINDS: dict[str, Callable[[Item, _Place], list[Message]]] = {
+    "message": _message,
+    "reasoning": _reasoning,
+    "function_call": _call,
+    "function_call_output": _output,
+}

@@ -1,0 +1,74 @@
+"""The text of items and content parts of the API, for models that read text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from responses_app.dialects.base import BadTurn
+
+Item: TypeAlias = Mapping[str, Any]
+
+_TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
+
+
+def kind(item: Item) -> str:
+    """The type of an item; one without a type but with a role is a message (§1.2)."""
+    return str(item.get("type") or "message")
+
+
+def text_of(content: object, path: str, *, joint: str = "\n") -> str:
+    """The text of a string, a list of parts or null; parts are joined with `joint`. Raises BadTurn for what is not text."""
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence):
+        raise BadTurn("Invalid content: expected a string or a list of parts.", path, "invalid_type")
+    return joint.join(_part(part, f"{path}[{index}]") for index, part in enumerate(content))
+
+
+def _part(part: Item, path: str) -> str:
+    key = _TEXT_KEYS.get(str(part.get("type")))
+    if key is None:
+        raise BadTurn(f"Content of type {part.get('type')!r} is not supported with this model.", path, "invalid_value")
+    return str(part.get(key) or "")
+
+
+def message_text(item: Item, path: str) -> str:
+    """All text of a message. What an assistant said in several parts is one text; what others sent is one line per part."""
+    joint = "" if item.get("role") == "assistant" else "\n"
+    return text_of(item.get("content"), f"{path}.content", joint=joint)
+
+
+def reasoning_text(item: Item) -> str:
+    """The raw reasoning of an item, or else its summary; empty if it holds neither in the clear (§3.11)."""
+    for key in ("content", "summary"):
+        parts = [str(part.get("text") or "") for part in item.get(key) or ()]
+        if any(parts):
+            return "\n".join(part for part in parts if part)
+    return ""
+
+
+def called_names(items: Sequence[Item]) -> dict[str, str]:
+    """The function name of every call by its call id."""
+    return {str(item["call_id"]): str(item["name"]) for item in items if item.get("type") == "function_call"}
+
+
+def refuse(item: Item, path: str) -> BadTurn:
+    """The error for an item that cannot be put to the model."""
+    return BadTurn(f"Items of type {kind(item)!r} are not supported with this model.", f"{path}.type", "invalid_value")
+
+
+def output_text(item: Item, path: str) -> str:
+    """The text of a tool's output."""
+    return text_of(item.get("output"), f"{path}.output")
+
+
+def callee(item: Item, names: Mapping[str, str]) -> str:
+    """The name of the function whose output this is. Raises BadTurn if no call has its id."""
+    call_id = str(item.get("call_id"))
+    name = names.get(call_id) or item.get("name")
+    if not name:
+        raise BadTurn(f"No tool call found for function call output with call_id {call_id}.", "input")
+    return str(name)

@@ -1,0 +1,85 @@
+"""Builders for the structural tags that constrain an answer: plain JSON, as xgrammar reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from responses_app.dialects.base import BadTurn, Turn
+from responses_app.dialects.toolset import Tool
+from responses_app.engines.border import Constraint
+
+Format: TypeAlias = dict[str, Any]
+
+
+def const(value: str) -> Format:
+    """Exactly this text. Special tokens are matched by their text: token-level formats share masks by mistake in xgrammar 0.2.8."""
+    return {"type": "const_string", "value": value}
+
+
+def regex(pattern: str) -> Format:
+    """Text that matches."""
+    return {"type": "regex", "pattern": pattern}
+
+
+def free(*excludes: str) -> Format:
+    """Any text that holds none of `excludes`."""
+    return {"type": "any_text", "excludes": list(excludes)}
+
+
+def json_value(schema: Mapping[str, Any] | bool) -> Format:
+    """JSON of a schema, keys in the order of the schema."""
+    return {"type": "json_schema", "json_schema": schema if isinstance(schema, bool) else dict(schema)}
+
+
+def sequence(*elements: Format) -> Format:
+    """One after the other."""
+    return {"type": "sequence", "elements": list(elements)}
+
+
+def either(elements: Sequence[Format]) -> Format:
+    """One of them."""
+    return elements[0] if len(elements) == 1 else {"type": "or", "elements": list(elements)}
+
+
+def maybe(content: Format) -> Format:
+    """It or nothing."""
+    return {"type": "optional", "content": content}
+
+
+def tag(begin: str, content: Format, end: str) -> Format:
+    """Content between two texts."""
+    return {"type": "tag", "begin": begin, "content": content, "end": end}
+
+
+def tags(each: Sequence[Format], separator: str, *, only_one: bool) -> Format:
+    """At least one of these tags, and nothing between them but the separator."""
+    return {
+        "type": "tags_with_separator",
+        "tags": list(each),
+        "separator": separator,
+        "at_least_one": True,
+        "stop_after_first": only_one,
+    }
+
+
+def constraint(content: Format) -> Constraint:
+    """The whole answer must match, from the first token on. It ends before the stop token: no grammar may spell that."""
+    return Constraint("structural_tag", {"type": "structural_tag", "format": content})
+
+
+def arguments(tool: Tool) -> Format:
+    """The arguments of a call."""
+    return json_value(tool.get("parameters") or {"type": "object"})
+
+
+def answer(turn: Turn) -> Format | None:
+    """What `text.format` asks of the final text, None for free text (§3.14). Raises BadTurn."""
+    kind = turn.format.get("type", "text")
+    if kind == "text":
+        return None
+    if kind == "json_object":
+        return json_value({"type": "object"})
+    if kind == "json_schema" and isinstance(turn.format.get("schema"), Mapping):
+        return json_value(turn.format["schema"])
+    raise BadTurn(f"Invalid value: {kind!r}.", "text.format.type", "invalid_value")
