@@ -1,0 +1,118 @@
+"""Rules C2 to C4, C6 and C7 for the one text of a call, and I7 for the progress of tools that the server runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+from responses_app.grammar.check.violation import Breaches
+
+# Item type -> (event name without `.delta` or `.done`, key of the whole text).
+CHANNELS: Final = {
+    "function_call": ("function_call_arguments", "arguments"),
+    "mcp_call": ("mcp_call_arguments", "arguments"),
+    "custom_tool_call": ("custom_tool_call_input", "input"),
+    "code_interpreter_call": ("code_interpreter_call_code", "code"),
+}
+
+# Item type -> stage -> stages that may come next. The empty name is the beginning; a stage that leads nowhere is an end.
+STAGES: Final[dict[str, dict[str, tuple[str, ...]]]] = {
+    "mcp_list_tools": {"": ("in_progress",), "in_progress": ("completed", "failed")},
+    "mcp_call": {"": ("in_progress",), "in_progress": ("completed", "failed")},
+    "code_interpreter_call": {
+        "": ("in_progress",),
+        "in_progress": ("interpreting",),
+        "interpreting": ("completed",),
+    },
+    "web_search_call": {
+        "": ("in_progress",),
+        "in_progress": ("searching", "completed"),
+        "searching": ("searching", "completed"),
+    },
+    "file_search_call": {"": ("in_progress",), "in_progress": ("searching", "completed"), "searching": ("completed",)},
+    "image_generation_call": {
+        "": ("in_progress",),
+        "in_progress": ("generating", "partial_image", "completed"),
+        "generating": ("partial_image", "completed"),
+        "partial_image": ("partial_image", "completed"),
+    },
+}
+# Stages that come only when the channel is done.
+AFTER_CHANNEL: Final = frozenset({"interpreting", "completed", "failed"})
+
+
+class Channel:
+    """The text of a call: deltas, then one `.done`. `known` is False if it began before a resumed stream did."""
+
+    def __init__(self, key: str, *, known: bool = True) -> None:
+        self.key = key
+        self.known = known
+        self.said: list[str] = []
+        self.whole: str | None = None
+
+    def delta(self, event: Mapping[str, Any]) -> Breaches:
+        """C2, C3."""
+        text = event.get("delta")
+        if not isinstance(text, str):
+            yield "C2", f"delta is {text!r} and no string"
+            return
+        if self.whole is not None:
+            yield "C3", "a delta after the whole was told"
+        self.said.append(text)
+
+    def done(self, event: Mapping[str, Any]) -> Breaches:
+        """C3."""
+        text = event.get(self.key)
+        if self.whole is not None:
+            yield "C3", f"{self.key} are done twice"
+        elif not isinstance(text, str):
+            yield "C3", f"{self.key} is {text!r}"
+        elif self.known and text != "".join(self.said):
+            yield "C3", f"{self.key} is not what the deltas said"
+        self.whole = text if isinstance(text, str) else "".join(self.said)
+
+    def close(self, item: Mapping[str, Any]) -> Breaches:
+        """C4, C6."""
+        if self.whole is None:
+            yield "C4", f"the item is done and its {self.key} never were"
+        elif item.get(self.key) != self.whole:
+            yield "C6", f"{self.key} of the item is not what was done"
+
+
+class Progress:
+    """How far a hosted tool has come (I7)."""
+
+    def __init__(self, kind: str, *, known: bool = True) -> None:
+        self.table = STAGES[kind]
+        self.at = "" if known else None
+
+    def step(self, stage: str, channel: Channel | None) -> Breaches:
+        """One status event."""
+        if self.at is not None and stage not in self.table.get(self.at, ()):
+            yield "I7", f"{stage} after {self.at or 'nothing'}"
+        if channel is not None and channel.whole is None and channel.known and stage in AFTER_CHANNEL:
+            yield "I7", f"{stage} before the {channel.key} was done"
+        self.at = stage
+
+    def close(self, item: Mapping[str, Any]) -> Breaches:
+        """The tool has come to its end, unless the item says that it failed or was cut."""
+        if self.at == "failed" and item.get("status") == "completed":
+            yield "I7", "the tool failed and its item is completed"
+        if self.at is None or item.get("status") in ("failed", "incomplete"):
+            return
+        if self.at in self.table:
+            yield "I7", f"the item is done and its tool is at {self.at or 'nothing'}"
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def is_json(text: object) -> bool:
+    """Whether a client in any language could parse this."""
+    try:
+        json.loads(text, parse_constant=_refuse)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
