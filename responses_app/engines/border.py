@@ -52,7 +52,11 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One generation. `id` is unique per engine for the life of the server."""
+    """One generation. `id` is unique per engine for the life of the server.
+
+    `images` are encoded pictures (PNG, JPEG, WebP), one per placeholder of the prompt, in its order.
+    `priority`: smaller is served sooner.
+    """
 
     id: str
     prompt: Sequence[int]
@@ -60,7 +64,7 @@ class Request:
     constraint: Constraint | None = None
     priority: int = 0
     cache_salt: str | None = None
-    images: Sequence[Any] = ()
+    images: Sequence[bytes] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,122 @@
+"""Makes a vLLM engine of a model and the options of an engine URL."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, NoReturn
+
+QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+
+# Forked children would not bear the mark by which the guard knows them, and may inherit locks that are held.
+SPAWN = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
+
+CPU_KV_CACHE_GIB = "1"
+CPU_MAX_MODEL_LEN = 8192  # Models name up to a million tokens; a machine without a GPU would wait for them forever.
+
+YES, NO = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
+
+
+class BadOption(ValueError):
+    """An option that vLLM does not know, or a value that it does not take."""
+
+
+def load(model: str, options: Mapping[str, str]) -> Any:
+    """A running AsyncLLM, with its core in child processes. Blocks for 15 s and more. Raises BadOption, or what vLLM raises."""
+    for name, value in (QUIET | SPAWN | _offline(model)).items():
+        os.environ.setdefault(name, value)
+    from vllm.v1.engine.async_llm import AsyncLLM
+
+    with _environment_kept("LD_PRELOAD"):
+        return AsyncLLM.from_engine_args(engine_args(model, options))
+
+
+def engine_args(model: str, options: Mapping[str, str]) -> Any:
+    """vLLM's AsyncEngineArgs: our defaults, then the options, each converted as `vllm serve` converts its flags."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+
+    given = _parse(options)
+    return AsyncEngineArgs(**({"model": model} | _defaults(model, given) | given))
+
+
+def _defaults(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    from vllm.platforms import current_platform
+
+    defaults: dict[str, Any] = {
+        # The border has priorities; vLLM refuses them under its own default, first come first served.
+        "scheduling_policy": "priority",
+        # Left to itself vLLM lets the first constraint that xgrammar refuses choose another backend for all that follow.
+        "structured_outputs_config": {"backend": "xgrammar"},
+        "disable_log_stats": True,
+    }
+    if current_platform.is_cpu():
+        os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CPU_KV_CACHE_GIB)
+        defaults |= {"enforce_eager": True} | ({} if "max_model_len" in given else _length(model))
+    return defaults
+
+
+def _length(model: str) -> dict[str, int]:
+    """A bound for the context of models that name a longer one."""
+    from vllm.transformers_utils.config import get_config
+
+    config = get_config(model, trust_remote_code=False).get_text_config()
+    named = getattr(config, "max_position_embeddings", None)
+    return {"max_model_len": CPU_MAX_MODEL_LEN} if isinstance(named, int) and named > CPU_MAX_MODEL_LEN else {}
+
+
+def _offline(model: str) -> dict[str, str]:
+    """A model on disk needs no hub, and asking for one costs minutes where there is none."""
+    return {"HF_HUB_OFFLINE": "1"} if Path(model).exists() else {}
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise BadOption(message)
+
+
+def _parse(options: Mapping[str, str]) -> dict[str, Any]:
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    parser = AsyncEngineArgs.add_cli_args(type("_Strict", (_Parser, FlexibleArgumentParser), {})(exit_on_error=False))
+    known = {field.name for field in fields(AsyncEngineArgs)} - {"model"}
+    actions = {action.dest: action for action in parser._actions if action.dest in known}
+    return {name: _convert(parser, actions, name, value) for name, value in options.items()}
+
+
+def _convert(parser: Any, actions: Mapping[str, argparse.Action], name: str, value: str) -> Any:
+    if name not in actions:
+        raise BadOption(_unknown(name, set(actions)))
+    action = actions[name]
+    if action.nargs == 0:  # A flag: some have a `--no-` twin, some can only be given. From a URL both can be said.
+        if value.lower() not in YES + NO:
+            raise BadOption(f"{name} is either 1 or 0, got {value!r}")
+        return value.lower() in YES
+    try:
+        return getattr(parser.parse_args([f"{max(action.option_strings, key=len)}={value}"]), name)
+    except argparse.ArgumentError as error:
+        raise BadOption(str(error)) from error
+
+
+def _unknown(name: str, known: set[str]) -> str:
+    close = get_close_matches(name, known, n=3) or sorted(known)
+    return (
+        f"unknown option {name!r} in a vllm: engine URL; allowed are the fields of vLLM's AsyncEngineArgs: {', '.join(close)}"
+    )
+
+
+@contextmanager
+def _environment_kept(name: str) -> Iterator[None]:
+    """vLLM preloads its OpenMP through the environment; other children, such as Postgres, must not inherit that."""
+    before = os.environ.get(name)
+    try:
+        yield
+    finally:
+        os.environ.pop(name, None)
+        if before is not None:
+            os.environ[name] = before

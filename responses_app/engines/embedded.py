@@ -1,0 +1,216 @@
+"""vLLM inside the server's process: its core runs in child processes, tokens come over its own sockets."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from io import BytesIO
+from typing import Any
+
+from responses_app.engines.arguments import BadOption, load
+from responses_app.engines.border import BadPrompt, Chunk, EngineDown, Logprob, Request
+from responses_app.engines.sampling import FINISHES, LOWEST_LOGPROB, sampling_fields, structured_fields
+
+logger = logging.getLogger(__name__)
+
+WATCH_S = 0.25  # How often the watcher looks whether the core still lives.
+RESTART_PAUSES_S = (0.5, 1, 2, 5, 10, 30)  # Between attempts to bring a dead core back; the last one repeats.
+CLOSE_S = 3.0  # For the core to end in peace before vLLM kills its process tree; it holds nothing worth waiting for.
+
+
+class Embedded:
+    """The `vllm:` engine. `options` are fields of vLLM's AsyncEngineArgs as text, converted as `vllm serve` would.
+
+    If the core dies, running requests get EngineDown, and it is started again in the background until `close`.
+    """
+
+    def __init__(self, model: str, options: Mapping[str, str] | None = None) -> None:
+        self.model = model
+        self._options = dict(options or {})
+        self._llm: Any = None
+        self._watcher: asyncio.Task[None] | None = None
+        self._running: set[str] = set()
+
+    @property
+    def max_model_len(self) -> int:
+        return int(self._core().model_config.max_model_len)
+
+    async def start(self) -> None:
+        """Load the model, 15 s and more. Raises ValueError for options that vLLM does not know, EngineDown if it does not come up."""
+        self._llm = await self._load()
+        self._watcher = asyncio.create_task(self._watch(), name="vllm watcher")
+
+    async def alive(self) -> bool:
+        return self._llm is not None and not self._llm.errored
+
+    async def close(self) -> None:
+        """End running requests with `abort`, then the core with all its processes."""
+        if self._watcher:
+            self._watcher.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watcher
+            self._watcher = None
+        await self._unload()
+
+    def running(self) -> int:
+        """How many requests the engine works on, as vLLM counts them."""
+        return int(self._llm.get_num_unfinished_requests()) if self._llm else 0
+
+    async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """See `Engine.generate`. A second request under a running id raises BadPrompt."""
+        llm = self._core()
+        if request.id in self._running:
+            raise BadPrompt(f"a request {request.id} is running already")
+        self._running.add(request.id)
+        fresh = True
+        try:
+            with _translated(lambda: fresh):
+                stream = llm.generate(
+                    await _prompt(request),
+                    _params(request),
+                    request.id,
+                    priority=request.priority,
+                    reasoning_ended=True,  # A constraint holds from the first token, whatever parser vLLM may be given.
+                )
+                async with aclosing(stream):
+                    async for output in stream:
+                        _check(output, request, fresh)
+                        chunk = _chunk(output, request.sampling.logprobs, fresh)
+                        fresh = False
+                        yield chunk
+        finally:
+            self._running.discard(request.id)
+
+    def _core(self) -> Any:
+        if self._llm is None or self._llm.errored:
+            raise EngineDown("the vLLM core is not running")
+        return self._llm
+
+    async def _load(self) -> Any:
+        try:
+            # In a thread, as this takes its time and the server answers health checks meanwhile.
+            return await asyncio.to_thread(load, self.model, self._options)
+        except BadOption:
+            raise
+        except Exception as error:
+            raise EngineDown(f"vLLM does not start: {error}") from error
+
+    async def _unload(self) -> None:
+        llm, self._llm = self._llm, None
+        if llm is None:
+            return
+        if not llm.errored:
+            await llm.abort(list(self._running))
+        await asyncio.to_thread(llm.shutdown, timeout=CLOSE_S)
+        # AsyncLLM is part of a cycle, and its finaliser fails noisily when only the end of the interpreter calls it.
+        del llm
+        gc.collect()
+
+    async def _watch(self) -> None:
+        """Bring the core back whenever it has died (decision F2 waits for that)."""
+        while True:
+            await asyncio.sleep(WATCH_S)
+            if self._llm is None or self._llm.errored:
+                logger.error("the vLLM core has died, it is started again")
+                await self._unload()
+                await self._restart()
+
+    async def _restart(self) -> None:
+        attempt = 0
+        while self._llm is None:
+            await asyncio.sleep(RESTART_PAUSES_S[min(attempt, len(RESTART_PAUSES_S) - 1)])
+            attempt += 1
+            try:
+                self._llm = await self._load()
+            except (EngineDown, ValueError):
+                logger.exception("attempt %d to start the vLLM core has failed", attempt)
+
+
+@contextmanager
+def _translated(fresh: Callable[[], bool]) -> Iterator[None]:
+    """vLLM's exceptions as those of the border. What it calls a ValueError before the first token is the request's fault."""
+    from vllm.exceptions import VLLMClientError, VLLMError
+
+    try:
+        yield
+    except VLLMClientError as error:
+        raise BadPrompt(str(error)) from error
+    except (VLLMError, ValueError, TypeError) as error:
+        cause = error.__cause__ or error
+        if fresh() and isinstance(cause, ValueError | TypeError):
+            raise BadPrompt(str(cause)) from error
+        raise EngineDown(f"vLLM has failed: {cause!r}") from error
+
+
+def _check(output: Any, request: Request, fresh: bool) -> None:
+    """vLLM ends a request with `error` when it lost its state, or when a grammar that it had accepted did not compile."""
+    if output.outputs[0].finish_reason == "error":
+        if fresh and request.constraint:
+            raise BadPrompt(f"the {request.constraint.kind} constraint cannot be compiled")
+        raise EngineDown(f"vLLM gave up on {request.id}")
+
+
+async def _prompt(request: Request) -> Any:
+    """What vLLM takes as prompt.
+
+    A bare one is validated here and now. One with images or a constraint goes the long way through vLLM's thread pool, as
+    decoding pictures and compiling grammars may take longer than an event loop should stand still.
+    """
+    from vllm.inputs import TokensPrompt, tokens_input
+
+    tokens = list(request.prompt)
+    if not request.images and not request.constraint:
+        return tokens_input(tokens, cache_salt=request.cache_salt)
+    prompt = TokensPrompt(prompt_token_ids=tokens)
+    if request.cache_salt is not None:
+        prompt["cache_salt"] = request.cache_salt
+    if request.images:
+        prompt["multi_modal_data"] = {"image": await asyncio.to_thread(_decode, request.images)}
+    return prompt
+
+
+def _decode(images: Sequence[bytes]) -> list[Any]:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        return [Image.open(BytesIO(data)).convert("RGB") for data in images]
+    except (UnidentifiedImageError, OSError) as error:
+        raise BadPrompt(f"an image cannot be decoded: {error}") from error
+
+
+def _params(request: Request) -> Any:
+    from vllm import SamplingParams
+    from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+
+    return SamplingParams(
+        **sampling_fields(request.sampling),
+        structured_outputs=StructuredOutputsParams(**structured_fields(request.constraint)) if request.constraint else None,
+        output_kind=RequestOutputKind.DELTA,
+    )
+
+
+def _chunk(output: Any, wanted: int | None, first: bool) -> Chunk:
+    (completion,) = output.outputs
+    finish = completion.finish_reason
+    return Chunk(
+        tokens=tuple(completion.token_ids),
+        logprobs=_logprobs(completion, wanted),
+        finish=FINISHES[finish] if finish else None,
+        cached=output.num_cached_tokens if first else None,
+    )
+
+
+def _logprobs(completion: Any, wanted: int | None) -> Sequence[Logprob]:
+    if wanted is None or not completion.logprobs:
+        return ()
+    return [_logprob(token, step, wanted) for token, step in zip(completion.token_ids, completion.logprobs, strict=True)]
+
+
+def _logprob(token: int, step: Mapping[int, Any], wanted: int) -> Logprob:
+    """vLLM puts the chosen token first, then the best by rank; the alternatives are the `wanted` best of them all."""
+    values = {other: max(entry.logprob, LOWEST_LOGPROB) for other, entry in step.items()}
+    best = sorted(values.items(), key=lambda pair: -pair[1])[:wanted]
+    return Logprob(token, values.get(token, LOWEST_LOGPROB), best)
