@@ -9,8 +9,9 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import IO
 from urllib.parse import quote
 
@@ -69,10 +70,11 @@ def socket_dir(data_dir: Path) -> Path:
 
 
 class Postgres:
-    """`start`, then `url` answers; `stop` at the end. A context manager does both."""
+    """`start`, then `url` answers; `stop` at the end. A context manager does both. `settings` win over ours."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, settings: Mapping[str, str] = MappingProxyType({})) -> None:
         self.data_dir = data_dir.resolve()
+        self.settings = {**SETTINGS, **settings}
         self.cluster = self.data_dir / "postgres"
         self.sockets = socket_dir(self.data_dir)
         self.log = self.data_dir / "logs" / "postgres.log"
@@ -133,7 +135,7 @@ class Postgres:
         fresh.replace(self.cluster)
 
     def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
-        settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+        settings = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
         command = self._command("postgres", "-D", str(self.cluster), "-k", str(self.sockets), *settings)
         # A session of its own, or Ctrl-C in the terminal would end it before the runs that still write to it.
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/")
@@ -179,4 +181,3 @@ def _private(folder: Path) -> None:
         raise PostgresError(f"{folder} belongs to somebody else")
     folder.chmod(0o700)
     give(folder)
-

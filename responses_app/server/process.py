@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import time
-from collections.abc import Iterable
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-SIGKILL_LIMIT = 3.0
+GRACE = 1.5
+LIMIT = 4.0
+POLL = 0.02
+# Postgres takes SIGTERM for "when the last client has left" and SIGINT for "now".
+POLITE = {"postgres": signal.SIGINT}
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGTERM) -> None:
@@ -29,58 +34,74 @@ def adopt_orphans() -> None:
 def descendants(root: int) -> list[int]:
     """Process ids of all that `root` started, directly or not, parents first; zombies are left out."""
     children: dict[int, list[int]] = {}
-    for pid, parent, state in _processes():
-        if state != "Z":
-            children.setdefault(parent, []).append(pid)
-    found, queue = [], [root]
-    while queue:
-        queue += children.get(queue[0], [])
-        found += children.get(queue.pop(0), [])
+    for pid, parent in _processes():
+        children.setdefault(parent, []).append(pid)
+    found = list(children.get(root, []))
+    for pid in found:  # Grows while we walk it.
+        found += children.get(pid, [])
     return found
 
 
-def end_descendants(root: int) -> list[int]:
-    """SIGKILL everything below `root` until nothing is left or the limit has passed; returns what was killed."""
-    killed: list[int] = []
-    deadline = time.monotonic() + SIGKILL_LIMIT
-    while (alive := descendants(root)) and time.monotonic() < deadline:
+def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
+    """Ask everything below `root` to end, then kill it, within the limit; returns the process ids that were asked."""
+    asked: list[int] = []
+    began = time.monotonic()
+    while (age := time.monotonic() - began) < LIMIT:
+        alive = [pid for pid in descendants(root) if pid not in spare]
+        if not alive:
+            break
         for pid in alive:
-            _kill(pid)
-        killed += [pid for pid in alive if pid not in killed]
-        reap()
-        time.sleep(0.02)
-    return killed
+            if age >= GRACE:
+                _send(pid, signal.SIGKILL)
+            elif pid not in asked:
+                _send(pid, POLITE.get(_comm(pid), signal.SIGTERM))
+        asked += [pid for pid in alive if pid not in asked]
+        time.sleep(POLL)
+        _reap()
+    return asked
 
 
-def reap() -> None:
-    """Collect the children that have ended, adopted ones included."""
-    try:
+def wait_for(pid: int) -> int:
+    """Wait for the child `pid`, and meanwhile for the orphans that we have adopted; its exit code, or -signal."""
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == pid:
+            return os.waitstatus_to_exitcode(status)
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
-    except ChildProcessError:
-        pass
 
 
-def _kill(pid: int) -> None:
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _comm(pid: int) -> str:
     try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
-def _processes() -> Iterable[tuple[int, int, str]]:
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                stat = (folder / "stat").read_text()
-            except OSError:
-                continue
-            # The command name stands in parentheses and may hold anything, spaces and parentheses included.
-            state, parent = stat.rpartition(")")[2].split()[:2]
-            yield int(folder.name), int(parent), state
+def _processes() -> Iterator[tuple[int, int]]:
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            stat = Path(f"/proc/{entry}/stat").read_text(errors="replace")
+        except OSError:
+            continue
+        # The command name stands in parentheses and may hold anything, spaces and parentheses included.
+        state, parent = stat.rpartition(")")[2].split()[:2]
+        if state not in "ZX":
+            yield int(entry), int(parent)
 
 
 def _prctl(option: int, value: int) -> None:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(option, value, 0, 0, 0):
-        raise OSError(ctypes.get_errno(), f"prctl {option}")
+        raise OSError(ctypes.get_errno(), f"prctl({option})")

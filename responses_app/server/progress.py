@@ -23,7 +23,7 @@ class Progress:
 
     def say(self, text: str = "") -> None:
         """One line of its own."""
-        print(text, file=self.out, flush=True)  # noqa: T201 - the terminal is what this is for
+        print(text, file=self.out, flush=True)
 
     @contextmanager
     def step(self, title: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:

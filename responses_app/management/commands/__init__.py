@@ -1,0 +1,1 @@
+"""Our own commands, beside Django's."""

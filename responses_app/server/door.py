@@ -1,0 +1,145 @@
+"""Daphne with what it lacks: back-pressure, a limit for bodies, and an end that lets responses finish."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.server import Server
+
+BODY_LIMIT = 64 * 1024 * 1024
+# Read from the spool file at once; a body of 64 MiB takes a few hundred messages instead of Daphne's eight thousand.
+BUFFER = 256 * 1024
+PATIENCE = 4 * BODY_LIMIT
+# The shape of every error of the API (responses-api.md §1.10), in the words that it uses for a body just over the limit.
+TOO_LARGE = orjson.dumps(
+    {
+        "error": {
+            "message": f"The body of your request is larger than {BODY_LIMIT // 1024 // 1024} MiB.",
+            "type": "invalid_request_error",
+            "param": None,
+            "code": None,
+        }
+    }
+)
+# How often to look whether a slow client has read on, and how long it may take none of it.
+LOOK = 0.02
+STALL_LIMIT = 60.0
+
+Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
+
+
+class Request(WebRequest):  # type: ignore[misc]
+    """A request whose body is refused beyond the limit, instead of filling the disk.
+
+    What is too much is read and dropped, within reason: a client that still writes would never see the answer.
+    """
+
+    received = 0
+
+    def handleContentChunk(self, data: bytes) -> None:
+        self.received += len(data)
+        if self.received <= BODY_LIMIT:
+            super().handleContentChunk(data)
+        elif self.received > PATIENCE and self.channel is not None:
+            self.channel.forceAbortClient()
+
+    def process(self) -> Any:
+        if self.received <= BODY_LIMIT:
+            return super().process()
+        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(TOO_LARGE))]
+        self.handle_reply({"type": "http.response.start", "status": 413, "headers": headers})
+        self.handle_reply({"type": "http.response.body", "body": TOO_LARGE})
+        return None
+
+
+class Factory(HTTPFactory):  # type: ignore[misc]
+    """Channels that make our requests. Twisted sets TCP_NODELAY on each of them (case J6); a test sees to it that it stays so."""
+
+    def buildProtocol(self, addr: Any) -> Any:
+        protocol = super().buildProtocol(addr)
+        protocol.requestFactory = Request
+        return protocol
+
+
+class Door(Server):  # type: ignore[misc]
+    """One listening address in front of one ASGI application, on the loop that the reactor was installed with."""
+
+    def __init__(self, application: Application, host: str, port: int, ready: Callable[[], None]) -> None:
+        super().__init__(
+            application,
+            endpoints=[f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"],
+            signal_handlers=False,
+            ready_callable=ready,
+            # Streams and sockets may be silent for as long as a model thinks; their ends are decided in the application.
+            http_timeout=None,
+            websocket_timeout=-1,
+            websocket_max_message_size=BODY_LIMIT,
+            websocket_max_frame_size=BODY_LIMIT,
+            request_buffer_size=BUFFER,
+            server_name="",
+        )
+        self.ports: list[Any] = []
+        self.failure: str | None = None
+
+    def listen_success(self, port: Any) -> None:
+        port.factory = Factory(self)
+        port.factory.doStart()
+        self.ports.append(port)
+
+    def listen_error(self, failure: Any) -> None:
+        self.failure = failure.getErrorMessage()
+        self.stop()
+
+    def shut(self) -> None:
+        """Accept no more connections; those that are there go on."""
+        for port in self.ports:
+            port.stopListening()
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Hand the application's message to the connection, and keep it waiting while the client does not read.
+
+        Daphne writes whatever it is given: a client that stopped reading made it hold 200,000 events. Twisted knows when
+        a connection has more than 64 KiB unsent; `producerPaused` says so.
+        """
+        details = self.connections.get(protocol)
+        if details is None or details.get("disconnected"):
+            return
+        transport = _transport(protocol)
+        if message["type"] == "http.response.start":
+            self.check_headers_type(message)
+        protocol.handle_reply(message)
+        if transport is not None and transport.producerPaused:
+            await self._until_read(details, transport)
+
+    async def _until_read(self, details: dict[str, Any], transport: Any) -> None:
+        """Wait until the client has read; one that takes nothing for the limit loses its connection, not its response."""
+        pending, since = _pending(transport), time.monotonic()
+        while transport.producerPaused and not details.get("disconnected"):
+            await asyncio.sleep(LOOK)
+            if (now := _pending(transport)) != pending:
+                pending, since = now, time.monotonic()
+            elif time.monotonic() - since > STALL_LIMIT:
+                transport.abortConnection()
+                return
+
+    def kill_all_applications(self) -> Any:
+        """As Daphne's, which stumbles over a connection that has no application yet."""
+        for protocol in [one for one, details in self.connections.items() if "application_instance" not in details]:
+            del self.connections[protocol]
+        return super().kill_all_applications()
+
+
+def _transport(protocol: Any) -> Any:
+    """The TCP connection below a request or a WebSocket; None once it is gone."""
+    channel = getattr(protocol, "channel", protocol)
+    return getattr(channel, "transport", None)
+
+
+def _pending(transport: Any) -> int:
+    """Bytes that the client has not taken yet."""
+    return len(transport.dataBuffer) - transport.offset + transport._tempDataLen  # type: ignore[no-any-return]

@@ -1,0 +1,154 @@
+"""The server process: Postgres, tables, a key, engines, and then Daphne, all on one uvloop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from responses_app.server import data, lineup, port
+from responses_app.server.args import Options, parse
+from responses_app.server.postgres import Postgres, PostgresError
+from responses_app.server.process import die_with_parent
+from responses_app.server.progress import Progress
+
+if TYPE_CHECKING:
+    from responses_app.server.life import Life
+
+EXIT_LIMIT = 10.0
+# Said by vLLM and its libraries at start, for every model: only what went wrong is of interest here.
+QUIET = {"VLLM_LOGGING_LEVEL": "ERROR", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve to the end; the exit code."""
+    outer = os.environ.pop("RESPONSES_OUTER", "")
+    if outer:
+        die_with_parent(int(outer))
+    options, progress, folder = parse(argv), Progress(), data.data_dir()
+    loop = _reactor()
+    postgres = None if os.environ.get("DATABASE_URL") else Postgres(folder)
+    try:
+        if postgres is not None:
+            with progress.step("Starting Postgres"):
+                postgres.start()
+        return _serve(options, folder, loop, postgres, progress)
+    except (PostgresError, lineup.BadModel, port.CannotListen) as error:
+        progress.say(f"serve: {error}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        if postgres is not None:
+            postgres.stop()
+
+
+def _reactor() -> asyncio.AbstractEventLoop:
+    """Install Twisted's asyncio reactor on a uvloop: Daphne takes whatever reactor it finds, or else a slower loop."""
+    import uvloop
+    from twisted.internet import asyncioreactor
+
+    loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    asyncio.set_event_loop(loop)
+    asyncioreactor.install(loop)
+    return loop
+
+
+def _serve(
+    options: Options, folder: Path, loop: asyncio.AbstractEventLoop, postgres: Postgres | None, progress: Progress
+) -> int:
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    os.environ["RESPONSES_DATA_DIR"] = str(folder)
+    if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
+        os.environ["RESPONSES_MODELS"] = lineup.lineup(
+            options.models, options.engine, lambda name: _demo(name, folder, progress)
+        )
+    key = _prepare(folder, progress)
+
+    from django.db import connections
+
+    from responses_app.runs import hub
+    from responses_app.server.life import Life
+
+    life = Life(loop, hub.current(), options.drain, postgres)
+    try:
+        return _live(life, options, key, progress)
+    finally:
+        progress.say("Stopping …")
+        life.close()
+        for connection in connections.all(initialized_only=True):
+            connection.close()
+            # Its threads would try to reach a Postgres that is gone. Only the wrapper for Postgres has it.
+            connection.close_pool()  # type: ignore[attr-defined]
+
+
+def _live(life: Life, options: Options, key: str, progress: Progress) -> int:
+    names = [entry.partition("=")[0] for entry in os.environ["RESPONSES_MODELS"].split()]
+    with progress.step(f"Starting the engine for {', '.join(names)}"):
+        started = life.start()
+    if not started:
+        return 130
+    from project.asgi import application
+
+    failure = life.listen(application, options.host, options.port, lambda: progress.say(banner(options, key, names)))
+    if failure:
+        raise port.CannotListen(failure)
+    return life.code
+
+
+def _demo(name: str, folder: Path, progress: Progress) -> Path:
+    from responses_app.demo.build import build
+
+    with progress.step(f"Preparing {name}"):
+        return build(name, folder / "models")
+
+
+def _prepare(folder: Path, progress: Progress) -> str:
+    """Django, its tables, its static files and a key to begin with."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    with progress.step("Preparing the database"):
+        import django
+        from django.core.management import call_command
+
+        django.setup(set_prefix=False)
+        call_command("migrate", verbosity=0, interactive=False)
+        from responses_app.server.key import first_key
+
+        return first_key(folder)
+
+
+def banner(options: Options, key: str, names: Sequence[str]) -> str:
+    """What to do now, to be copied."""
+    body = f'{{"model": "{names[0]}", "input": "Hello!"}}'
+    return f"""
+Ready.
+
+  base URL  {options.address}/v1
+  API key   {key}
+  models    {", ".join(names)}
+  admin     {options.address}/admin/ (make an account first: .venv/bin/python manage.py createsuperuser)
+
+  curl {options.address}/v1/responses -H "Authorization: Bearer {key}" \\
+    -H "Content-Type: application/json" -d '{body}'
+
+Ctrl-C stops it.
+"""
+
+
+def _leave(code: int) -> None:
+    """Exit, even if a thread of some library does not want to end."""
+    logging.shutdown()
+    timer = threading.Timer(EXIT_LIMIT, os._exit, (code,))
+    timer.daemon = True
+    timer.start()
+    sys.exit(code)
+
+
+if __name__ == "__main__":
+    _leave(main(sys.argv[1:]))

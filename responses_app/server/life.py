@@ -1,0 +1,117 @@
+"""The life of a running server: engines up, listening, and an end in bounded time in which responses may finish."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from responses_app.server.door import Application, Door
+from responses_app.server.postgres import Postgres, PostgresError
+
+logger = logging.getLogger("responses.serve")
+
+CLOSE_LIMIT = 15.0
+WATCH = 0.5
+# Postgres may be restarted this often within this many seconds; after that something is wrong that a restart does not mend.
+RESTARTS = 3
+RESTART_SPAN = 60.0
+
+
+class Hub(Protocol):
+    """What we ask of `runs.hub.Hub`."""
+
+    async def start(self) -> None: ...
+    async def drain(self, seconds: float) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Life:
+    """`start`, then `listen` until a signal has been obeyed. `code` is the exit code."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, hub: Hub, drain: float, postgres: Postgres | None = None) -> None:
+        self.loop, self.hub, self.drain, self.postgres = loop, hub, drain, postgres
+        self.code = 0
+        self._door: Door | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stop)
+
+    def start(self) -> bool:
+        """Start the hub's engines; False if a signal came first. Raises what the hub raises."""
+        self._starting = self.loop.create_task(self.hub.start())
+        try:
+            self.loop.run_until_complete(self._starting)
+        except asyncio.CancelledError:
+            return False
+        finally:
+            self._starting = None
+        return True
+
+    def listen(self, application: Application, host: str, port: int, ready: Callable[[], None]) -> str | None:
+        """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens."""
+        self._door = Door(application, host, port, ready)
+        if self.postgres is not None:
+            self._own(self._watch(self.postgres))
+        self._door.run()
+        return self._door.failure
+
+    def stop(self) -> None:
+        """Begin to end, or, if that has begun, do not wait for responses any longer."""
+        if self._starting is not None:
+            self._starting.cancel()
+        elif self._draining is not None:
+            self._draining.cancel()
+        elif self._door is not None:
+            self._draining = self._own(self._wind_down(self._door))
+
+    def close(self) -> None:
+        """Close the hub, which writes what is queued and stops the engines, and what else is left on the loop."""
+        with suppress(TimeoutError):
+            self.loop.run_until_complete(asyncio.wait_for(self.hub.close(), CLOSE_LIMIT))
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.run_until_complete(asyncio.sleep(0))
+
+    async def _wind_down(self, door: Door) -> None:
+        door.shut()
+        began = time.monotonic()
+        logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
+        with suppress(asyncio.CancelledError):
+            await self.hub.drain(self.drain)
+        logger.info("drained in %.1f s", time.monotonic() - began)
+        door.stop()
+
+    async def _watch(self, postgres: Postgres) -> None:
+        """Start Postgres again when it dies; the log is durable, so all that is lost is what had not been told."""
+        restarts: list[float] = []
+        while True:
+            await asyncio.sleep(WATCH)
+            if postgres.running or self._draining is not None:
+                continue
+            restarts = [*(at for at in restarts if time.monotonic() - at < RESTART_SPAN), time.monotonic()]
+            if len(restarts) > RESTARTS or not await self._restart(postgres):
+                self.code = 1
+                self.stop()
+                return
+
+    async def _restart(self, postgres: Postgres) -> bool:
+        logger.error("Postgres has died; starting it again")
+        try:
+            await asyncio.to_thread(postgres.start)
+        except PostgresError as error:
+            logger.error("%s", error)
+            return False
+        return True
+
+    def _own(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

@@ -1,0 +1,125 @@
+"""What is served: turns `--model` and `--engine` into the RESPONSES_MODELS setting."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import httpx2
+
+DEMOS = ("demo-chat", "demo-harmony")
+DEFAULT = "demo-chat"
+LIST_LIMIT = 10.0
+_NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
+
+
+class BadModel(Exception):
+    """A --model or --engine that names nothing we could serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One `--model`: the name to list it under, and what was given as its source."""
+
+    name: str
+    source: str
+
+
+def lineup(models: tuple[str, ...], engine: str | None, build: Callable[[str], Path]) -> str:
+    """`name=engine-url` for each served model, separated by blanks. `build` makes a demo model and returns its folder.
+
+    Raises BadModel. Without an engine each source is loaded by vLLM in this server. With an engine, the source says where
+    the tokenizer is, and the engine where the tokens come from; an `http://` engine is asked for its models if none is named.
+    """
+    entries = [f"{name}={url}" for name, url in _pairs([wanted(text) for text in models], engine, build)]
+    names = [entry.partition("=")[0] for entry in entries]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise BadModel(f"two models are called {sorted(twice)[0]}: give one of them another name, as in --model NAME=SOURCE")
+    return " ".join(entries)
+
+
+def wanted(text: str) -> Wanted:
+    """`NAME=SOURCE`, or a source that is its own name: a hub name, the last part of a path, the model of an engine URL."""
+    if named := _NAMED.fullmatch(text):
+        return Wanted(named["name"], named["source"])
+    if "://" in text:
+        parts = urlsplit(text)
+        return Wanted(dict(parse_qsl(parts.query)).get("model") or _stem(parts.path or parts.netloc), text)
+    return Wanted(_stem(text) if _is_path(text) else text, text)
+
+
+def _pairs(models: list[Wanted], engine: str | None, build: Callable[[str], Path]) -> Iterator[tuple[str, str]]:
+    if engine and engine.startswith("vllm:") and len(models) > 1:
+        raise BadModel("--engine vllm:// holds one model: give each its own, as in --model NAME=vllm:///path")
+    if not models and engine:
+        models = list(_offered(engine))
+    for model in models or [Wanted(DEFAULT, DEFAULT)]:
+        if "://" in model.source:
+            yield model.name, model.source
+        else:
+            yield model.name, _engine_url(model, engine, build)
+
+
+def _engine_url(model: Wanted, engine: str | None, build: Callable[[str], Path]) -> str:
+    if engine and engine.startswith("vllm:"):
+        return engine
+    place = _place(model.source, build)
+    if engine is None:
+        return f"vllm:///{quote(place.lstrip('/'))}"
+    more = {"tokenizer": place}
+    return _with(engine, {**more, "model": model.name} if engine.startswith("http") else more)
+
+
+def _offered(engine: str) -> Iterator[Wanted]:
+    """The models that an engine has by itself."""
+    parts = urlsplit(engine)
+    query = dict(parse_qsl(parts.query))
+    if parts.scheme in ("vllm", "script"):
+        yield Wanted(query.get("model") or _stem(parts.path or parts.netloc), engine)
+        return
+    for model in _listed(engine):
+        if query.get("model") in (None, model["id"]):
+            tokenizer = query.get("tokenizer") or model.get("root") or model["id"]
+            yield Wanted(model["id"], _with(engine, {"model": model["id"], "tokenizer": tokenizer}))
+
+
+def _listed(engine: str) -> list[dict[str, str]]:
+    parts = urlsplit(engine)
+    host = parts.netloc.rpartition("@")[2]
+    headers = {"Authorization": f"Bearer {parts.password}"} if parts.password else {}
+    try:
+        answer = httpx2.get(f"{parts.scheme}://{host}{parts.path.rstrip('/')}/v1/models", headers=headers, timeout=LIST_LIMIT)
+        listed: list[dict[str, str]] = answer.raise_for_status().json()["data"]
+    except (httpx2.HTTPError, ValueError, KeyError) as error:
+        raise BadModel(f"the engine at {host} does not list its models ({error}); name them with --model") from None
+    return listed
+
+
+def _place(source: str, build: Callable[[str], Path]) -> str:
+    if source in DEMOS:
+        return str(build(source))
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise BadModel(f"{source} holds no config.json: --model takes a folder with a checkpoint")
+        return str(folder.resolve())
+    if _is_path(source):
+        raise BadModel(f"there is no folder {source}")
+    return source
+
+
+def _is_path(source: str) -> bool:
+    """Names on the hub are `name` or `owner/name`; anything else can only have been meant as a path."""
+    return source.startswith((".", "/", "~")) or source.count("/") > 1 or Path(source).is_dir()
+
+
+def _stem(path: str) -> str:
+    return Path(path.rstrip("/")).name.removesuffix(".jsonl") or "model"
+
+
+def _with(url: str, more: dict[str, str]) -> str:
+    parts = urlsplit(url)
+    return parts._replace(query=urlencode({**dict(parse_qsl(parts.query)), **more})).geturl()

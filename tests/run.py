@@ -1,0 +1,82 @@
+"""The program of bin/test: a Postgres of its own, the linters, the tests, and how long each took."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from responses_app.engines import guard
+from responses_app.server import install, process
+from responses_app.server.data import ROOT
+from responses_app.server.postgres import Postgres
+from responses_app.server.progress import Progress
+
+LINTERS = {
+    "ruff": ["ruff", "check", "."],
+    "mypy": ["mypy"],
+    "import-linter": ["lint-imports"],
+}
+PYTEST = ["pytest", "--durations=15"]
+# Nothing here has to survive a power cut.
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+# What a test must not depend on, or not do.
+ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
+FOREIGN = ("DATABASE_URL", "SECRET_KEY", "RESPONSES_MODELS", "RESPONSES_API_KEY")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run everything, or pytest alone if there are arguments for it; the exit code."""
+    signal.signal(signal.SIGTERM, _leave)
+    guard.adopt()
+    process.adopt_orphans()
+    guards = frozenset(process.descendants(os.getpid()))
+    progress = Progress()
+    with tempfile.TemporaryDirectory(prefix="verbatim-test-") as folder:
+        try:
+            install.ensure(Path(folder) / "install.log", progress, dev=True)
+            with Postgres(Path(folder), FAST) as postgres:
+                return _run(arguments, _environ(Path(folder), postgres.url), progress)
+        except install.InstallError as error:
+            progress.say(f"test: {error}")
+            return 1
+        except KeyboardInterrupt:
+            return 130
+        finally:
+            process.end_descendants(os.getpid(), spare=guards)
+
+
+def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progress) -> int:
+    commands = {} if arguments else dict(LINTERS)
+    commands["pytest"] = [*PYTEST, *arguments]
+    results = {name: _call(name, command, environ, progress) for name, command in commands.items()}
+    for name, (code, seconds) in results.items():
+        progress.say(f"{'ok' if code == 0 else 'FAILED':>6}  {name} ({seconds:.0f} s)")
+    return max(min(abs(code), 1) for code, _ in results.values())
+
+
+def _call(name: str, command: Sequence[str], environ: Mapping[str, str], progress: Progress) -> tuple[int, float]:
+    progress.say(f"--- {name}")
+    began = time.monotonic()
+    program = str(Path(sys.prefix) / "bin" / command[0])
+    code = subprocess.run([program, *command[1:]], env=environ, cwd=ROOT, check=False).returncode
+    return code, time.monotonic() - began
+
+
+def _environ(folder: Path, url: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    return {**kept, **ENVIRON, "DATABASE_URL": url, "RESPONSES_DATA_DIR": str(folder)}
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
