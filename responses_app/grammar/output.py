@@ -214,7 +214,7 @@ TABLE: Final[dict[type[Piece], dict[str, Action]]] = {
     Compaction: _anywhere(Output._alone),
     Break: _anywhere(Output._leave),
     Part: {
-        "": _idle,
+        **_anywhere(_idle),
         "message": _on(Speech.rest),
         "reasoning": _on(Speech.rest),
         "mcp_call": _on(calls.McpToolCall.rest),

@@ -1,0 +1,244 @@
+"""Speeches to write: a full Response object, counted ids, strategies for legal speeches and ways to end them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from hypothesis import strategies as st
+
+from responses_app.grammar.events import Event
+from responses_app.grammar.pieces import (
+    Annotation,
+    Approval,
+    Arguments,
+    Break,
+    Call,
+    CodeCall,
+    CodeResult,
+    Compaction,
+    FileResult,
+    FileSearch,
+    Interpreting,
+    McpCall,
+    McpList,
+    McpResult,
+    McpTools,
+    Part,
+    Piece,
+    Reasoning,
+    Refusal,
+    Searching,
+    Summary,
+    Text,
+    WebResult,
+    WebSearch,
+)
+from responses_app.grammar.writer import Writer
+
+USAGE = {
+    "input_tokens": 7,
+    "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+    "output_tokens": 5,
+    "output_tokens_details": {"reasoning_tokens": 2},
+    "total_tokens": 12,
+}
+CITATION = {"type": "url_citation", "start_index": 0, "end_index": 1, "title": "A page", "url": "https://example.org/"}
+TOOL = {"name": "ask", "input_schema": {"type": "object"}, "description": "asks", "annotations": None}
+TOOL_ERROR = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no"}]}
+FOUND = {"file_id": "file_1", "filename": "a.txt", "score": 0.5, "text": "words", "attributes": {}}
+SEARCHED = {"type": "search", "query": "words", "queries": ["words"]}
+
+
+def response(**changes: Any) -> dict[str, Any]:
+    """A Response about to begin, with every key of table 1.3."""
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1_790_000_000,
+        "completed_at": None,
+        "status": "in_progress",
+        "background": False,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": None,
+        "max_output_tokens": None,
+        "max_tool_calls": None,
+        "model": "demo",
+        "output": [],
+        "parallel_tool_calls": True,
+        "presence_penalty": 0.0,
+        "frequency_penalty": 0.0,
+        "previous_response_id": None,
+        "prompt_cache_key": None,
+        "reasoning": {"effort": None, "summary": None, "context": None},
+        "safety_identifier": None,
+        "service_tier": "auto",
+        "store": True,
+        "temperature": 1.0,
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_logprobs": 0,
+        "top_p": 1.0,
+        "truncation": "disabled",
+        "usage": None,
+        "metadata": {},
+        **changes,
+    }
+
+
+def counted() -> Callable[[str], str]:
+    """A mint that counts, so that two writers of the same speech give the same ids."""
+    numbers = count()
+    return lambda prefix: f"{prefix}{next(numbers)}"
+
+
+def writer(**changes: Any) -> Writer:
+    """A writer about to open."""
+    return Writer(response(**changes), counted())
+
+
+Ending = Callable[[Writer], list[Event]]
+
+ENDINGS: dict[str, Ending] = {
+    "complete": lambda w: w.complete(1_790_000_009, USAGE, service_tier="default"),
+    "cut": lambda w: w.cut("max_output_tokens", 1_790_000_009, USAGE, service_tier="default"),
+    "fail": lambda w: w.fail("engine_down", "The engine is gone.", usage=USAGE),
+    "fail quietly": lambda w: w.fail("server_error", "The engine is gone.", aloud=False),
+    "cancel": lambda w: w.cancel(),
+}
+
+
+def tell(pieces: Iterable[Piece], ending: str = "complete", **changes: Any) -> tuple[list[Event], Writer]:
+    """The whole stream of a speech, and its writer."""
+    w = writer(**changes)
+    events = w.open()
+    if changes.get("status") == "queued":
+        events += w.start()
+    for piece in pieces:
+        events += w.write(piece)
+    return events + ENDINGS[ending](w), w
+
+
+def kinds(events: Iterable[Event]) -> list[str]:
+    """The types of the events between `in_progress` and the ending, without `response.`."""
+    life = ("created", "queued", "in_progress", "completed", "incomplete", "failed")
+    names = [event["type"].removeprefix("response.") for event in events]
+    return [name for name in names if name not in life]
+
+
+def items(events: Sequence[Event]) -> list[dict[str, Any]]:
+    """The output of the terminal snapshot."""
+    output: list[dict[str, Any]] = events[-1]["response"]["output"]
+    return output
+
+
+# Strategies
+
+words = st.text(alphabet='ab \n"\\{é漢😀', max_size=6)
+said = st.text(alphabet='ab \n"\\{é漢😀', min_size=1, max_size=6)
+phases = st.sampled_from([None, None, "commentary", "final_answer"])
+_token = st.builds(
+    lambda text: {"token": text, "logprob": -0.5, "bytes": list(text.encode()), "top_logprobs": []},
+    st.sampled_from(["a", "é"]),
+)
+texts = st.builds(Text, words, st.lists(_token, max_size=2), phases)
+
+
+def _chunks(text: str) -> st.SearchStrategy[list[Piece]]:
+    cuts = st.lists(st.integers(0, len(text)), max_size=3)
+    return cuts.map(lambda at: [Arguments(text[i:j]) for i, j in zip([0, *sorted(at)], [*sorted(at), len(text)], strict=True)])
+
+
+objects = st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 9) | said, max_size=2).map(json.dumps)
+json_arguments = (objects | st.just("")).flatmap(_chunks)
+free_arguments = words.flatmap(_chunks)
+
+
+def _calls(kind: Any, arguments: st.SearchStrategy[list[Piece]]) -> st.SearchStrategy[list[Piece]]:
+    call = st.builds(Call, st.just("look"), st.just(kind), st.sampled_from([None, "maps"]))
+    return st.tuples(call, arguments).map(lambda pair: [pair[0], *pair[1]])
+
+
+def _mcp(arguments: list[Piece], sealed: bool, failed: bool) -> list[Piece]:
+    result = McpResult(error=TOOL_ERROR) if failed else McpResult(output="42")
+    return [McpCall("files", "ask", "mcpr_9" if failed else None), *arguments, *([Part()] if sealed else []), result]
+
+
+def _code(arguments: list[Piece], runs: bool, failed: bool) -> list[Piece]:
+    outputs = None if failed else [{"type": "logs", "logs": "2"}]
+    return [CodeCall("cntr_1"), *arguments, *([Interpreting()] if runs else []), CodeResult(outputs, failed)]
+
+
+def _web(times: int, failed: bool) -> list[Piece]:
+    return [WebSearch(), *[Searching()] * times, WebResult(SEARCHED, failed)]
+
+
+def _file(seeks: bool, failed: bool) -> list[Piece]:
+    return [
+        FileSearch(["words"]),
+        *([Searching()] if seeks else []),
+        FileResult(["words"], None if failed else [FOUND], failed),
+    ]
+
+
+clauses: st.SearchStrategy[list[Piece]] = st.one_of(
+    st.lists(texts, max_size=4),
+    said.map(lambda text: [Text(text), Annotation(CITATION), Text(text)]),
+    words.map(lambda text: [Refusal(text)]),
+    st.lists(st.builds(Reasoning, words), max_size=3),
+    st.lists(st.builds(Summary, words) | st.just(Part()), max_size=4),
+    st.sampled_from([[Part()], [Break()]]),
+    _calls("function", json_arguments),
+    _calls("custom", free_arguments),
+    st.sampled_from([[McpList("files"), McpTools([TOOL])], [McpList("files"), McpTools(error="no route")]]),
+    st.builds(_mcp, json_arguments, st.booleans(), st.booleans()),
+    st.just([Approval("files", "ask", "{}")]),
+    st.builds(_code, free_arguments, st.booleans(), st.booleans()),
+    st.builds(_web, st.integers(0, 2), st.booleans()),
+    st.builds(_file, st.booleans(), st.booleans()),
+    st.just([Compaction("blob")]),
+)
+whole_speeches = st.lists(clauses, max_size=7).map(lambda found: [piece for clause in found for piece in clause])
+
+
+@st.composite
+def speeches(draw: st.DrawFn) -> tuple[list[Piece], str]:
+    """A legal speech and its ending: only `complete` must wait for the tools; the others may come after any piece."""
+    pieces = draw(whole_speeches)
+    ending = draw(st.sampled_from(sorted(ENDINGS)))
+    if ending == "complete":
+        return pieces, ending
+    return pieces[: draw(st.integers(0, len(pieces)))], ending
+
+
+def merged(pieces: Iterable[Piece]) -> list[Piece]:
+    """The same speech with as few pieces as can be."""
+    found: list[Piece] = []
+    for piece in pieces:
+        last = found[-1] if found else None
+        if isinstance(piece, Text) and isinstance(last, Text) and last.phase == piece.phase:
+            found[-1] = Text(last.text + piece.text, [*last.logprobs, *piece.logprobs], piece.phase)
+        elif isinstance(piece, Refusal | Reasoning | Summary | Arguments) and type(last) is type(piece):
+            found[-1] = replace(piece, text=last.text + piece.text)  # type: ignore[union-attr]
+        else:
+            found.append(piece)
+    return found
+
+
+def crumbled(pieces: Iterable[Piece]) -> list[Piece]:
+    """The same speech, one character a piece; a text's log-probabilities come first, by themselves."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if isinstance(piece, Text):
+            found += [Text("", [entry], piece.phase) for entry in piece.logprobs]
+            found += [Text(char, (), piece.phase) for char in piece.text]
+        elif isinstance(piece, Refusal | Reasoning | Summary | Arguments):
+            found += [replace(piece, text=char) for char in piece.text]
+        else:
+            found.append(piece)
+    return found
