@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 import orjson
 from asgiref.sync import sync_to_async
@@ -28,7 +29,7 @@ LAST = 2**31 - 1
 class EventStream(StreamingHttpResponse):
     """A stream of server-sent events whose proxies must not buffer."""
 
-    def __init__(self, frames: AsyncIterator[Frame | None], obfuscate: bool = False) -> None:
+    def __init__(self, frames: AsyncGenerator[Frame | None, None], obfuscate: bool = False) -> None:
         super().__init__(sse.stream(frames, obfuscate), content_type="text/event-stream; charset=utf-8")
         self["Cache-Control"] = "no-cache"
         self["X-Accel-Buffering"] = "no"
@@ -106,10 +107,11 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     return answer(b'{"object":"list","data":[' + data + b"]," + orjson.dumps(ends)[1:])
 
 
-async def _attend(run: Run) -> AsyncIterator[Frame | None]:
+async def _attend(run: Run) -> AsyncGenerator[Frame | None, None]:
     try:
-        async for frame in run.listen(pause=settings.RESPONSES_HEARTBEAT):
-            yield frame
+        async with aclosing(run.listen(pause=settings.RESPONSES_HEARTBEAT)) as frames:
+            async for frame in frames:
+                yield frame
     finally:
         _abandon(run)
 
@@ -120,11 +122,10 @@ def _abandon(run: Run) -> None:
         run.leave()
 
 
-async def _replay(row: Response, after: int) -> AsyncIterator[Frame | None]:
+def _replay(row: Response, after: int) -> AsyncGenerator[Frame | None, None]:
+    """The log of a run of this process is in memory while it lasts; any other is read from the database."""
     run = hub.current().runs.get(row.uid)
-    frames = run.listen(after, settings.RESPONSES_HEARTBEAT) if run is not None else replay.follow(row.pk, after)
-    async for frame in frames:
-        yield frame
+    return run.listen(after, settings.RESPONSES_HEARTBEAT) if run is not None else replay.follow(row.pk, after)
 
 
 async def _unfinished(row: Response) -> bytes:

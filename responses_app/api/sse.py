@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 
 from responses_app.store.records import Frame
 
@@ -21,8 +22,9 @@ def encode(frame: Frame, obfuscate: bool = False) -> bytes:
     return b"event: " + frame.type.encode() + b"\ndata: " + data + b"\n\n"
 
 
-async def stream(frames: AsyncIterator[Frame | None], obfuscate: bool = False) -> AsyncIterator[bytes]:
+async def stream(frames: AsyncGenerator[Frame | None, None], obfuscate: bool = False) -> AsyncIterator[bytes]:
     """The body of a stream: every frame, a heartbeat for every None, then the end mark."""
-    async for frame in frames:
-        yield HEARTBEAT if frame is None else encode(frame, obfuscate)
+    async with aclosing(frames):
+        async for frame in frames:
+            yield HEARTBEAT if frame is None else encode(frame, obfuscate)
     yield DONE

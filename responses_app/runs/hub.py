@@ -120,7 +120,8 @@ class Hub:
             raise Busy(f"{len(self.runs)} responses are being generated, which is the limit. Try again in a moment.")
 
     async def _plan(self, order: Order, served: Served, before: Context, own: list[dict[str, object]], turn: Turn) -> Run:
-        assert served.dialect is not None and self._recorder is not None  # noqa: S101 - started
+        assert served.dialect is not None  # noqa: S101 - started
+        assert self._recorder is not None  # noqa: S101 - started
         request = await asyncio.to_thread(_request, order, served, served.dialect, turn)
         now = int(time.time())
         uid = request.id

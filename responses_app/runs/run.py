@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -119,7 +119,7 @@ class Run:
             self._wake()
             self._report()
 
-    async def listen(self, after: int = -1, pause: float = 10.0) -> AsyncIterator[Frame | None]:
+    async def listen(self, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
         """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence."""
         wake = asyncio.Event()
         self._listeners.add(wake)

@@ -44,14 +44,13 @@ class Served:
     async def start(self) -> None:
         """Load the tokenizer and the engine, side by side. Raises EngineDown, ValueError."""
 
-        def load() -> Dialect:
-            return open_dialect(
-                self.source,
-                reasoning_parser=self.parsers.get("reasoning_parser"),
-                tool_parser=self.parsers.get("tool_parser"),
-            )
+        self.dialect, _ = await asyncio.gather(asyncio.to_thread(self._open), self.engine.start())
 
-        self.dialect, _ = await asyncio.gather(asyncio.to_thread(load), self.engine.start())
+    def _open(self) -> Dialect:
+        parsers = self.parsers
+        return self.dialect or open_dialect(
+            self.source, reasoning_parser=parsers.get("reasoning_parser"), tool_parser=parsers.get("tool_parser")
+        )
 
 
 def read(models: str) -> dict[str, Served]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 import orjson
 
@@ -23,7 +23,7 @@ async def frames(pk: int, after: int = -1) -> list[Frame]:
     return [Frame(number, type_, data.encode()) async for number, type_, data in rows.values_list("number", "type", "data")]
 
 
-async def follow(pk: int, after: int = -1) -> AsyncIterator[Frame | None]:
+async def follow(pk: int, after: int = -1) -> AsyncGenerator[Frame | None, None]:
     """Frames with numbers above `after` until the terminal one; None whenever the log has nothing new for now.
 
     A log without a terminal event whose response has ended (it cannot happen while the recorder is the only writer) ends too.

@@ -37,7 +37,8 @@ def _open(appends: Sequence[Append]) -> None:
 
 
 def _copy(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
-    with cursor.copy(COPY) as copy:
+    # COPY goes past Django's cursor, so its errors have to be turned into Django's here.
+    with connection.wrap_database_errors, cursor.copy(COPY) as copy:
         for append in appends:
             pk = append.log.row.pk
             for frame in append.frames:

@@ -1,0 +1,1 @@
+"""Benchmarks: how fast, beside rivals; never part of the test run."""

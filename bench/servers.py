@@ -1,0 +1,86 @@
+"""Starts a server as a user would, waits until it answers, and reads what it costs: CPU seconds of its processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parent.parent
+START_LIMIT = 300.0
+STOP_LIMIT = 30.0
+ENGINE_NAMES = ("VLLM::EngineCor", "VLLM::Worker")
+
+
+class Server:
+    """A running server: its process tree is what it costs."""
+
+    def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
+        self.process, self.port = process, port
+
+    def cpu(self) -> tuple[float, float]:
+        """CPU seconds so far: of the engine's own processes, and of all the others."""
+        engine = rest = 0.0
+        parent = psutil.Process(self.process.pid)
+        for process in (parent, *parent.children(recursive=True)):
+            try:
+                times = process.cpu_times()
+                used = times.user + times.system
+                if process.name().startswith(ENGINE_NAMES):
+                    engine += used
+                else:
+                    rest += used
+            except psutil.NoSuchProcess:
+                continue
+        return engine, rest
+
+
+@contextmanager
+def serve(command: Sequence[str], port: int, env: dict[str, str], log: Path) -> Iterator[Server]:
+    """`command` until the block ends. Raises RuntimeError with the end of its log when it does not come up."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env={**os.environ, **env}, stdout=out, stderr=out, start_new_session=True)
+        try:
+            _wait(process, port, log)
+            yield Server(process, port)
+        finally:
+            _stop(process)
+
+
+def python() -> str:
+    """The interpreter that runs this."""
+    return sys.executable
+
+
+def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
+    began = time.monotonic()
+    while time.monotonic() - began < START_LIMIT:
+        if process.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:  # noqa: S310 - loopback
+                if answer.status == 200:
+                    return
+        except OSError:
+            time.sleep(0.5)
+    raise RuntimeError("the server did not come up:\n" + "\n".join(log.read_text(errors="replace").splitlines()[-20:]))
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(STOP_LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    for child in children:
+        if child.is_running():
+            child.kill()

@@ -1,0 +1,137 @@
+"""What the API's tests share: a key, a hub whose engine replays a tape in harmony, and readers for what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from django.http import StreamingHttpResponse
+from django.test import AsyncClient, TestCase
+from openai_harmony import load_harmony_encoding
+
+from responses_app.api import keys
+from responses_app.dialects.harmony import Harmony
+from responses_app.engines.scripted import Line, Scripted, Tokens
+from responses_app.grammar.check import Check
+from responses_app.models import ApiKey
+from responses_app.runs import hub
+from responses_app.runs.hub import Hub
+from responses_app.runs.served import Served
+
+ENCODING = load_harmony_encoding("HarmonyGptOss")
+HELLO = "<|channel|>final<|message|>Hello there!<|return|>"
+THOUGHT = "<|channel|>analysis<|message|>They greet me.<|end|><|start|>assistant<|channel|>final<|message|>Hello there!<|return|>"
+WEATHER = (
+    "<|channel|>analysis<|message|>I need the tool.<|end|>"
+    '<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>'
+)
+TOOL = {
+    "type": "function",
+    "name": "get_weather",
+    "description": "The weather",
+    "parameters": {
+        "type": "object",
+        "properties": {"city": {"type": "string"}},
+        "required": ["city"],
+        "additionalProperties": False,
+    },
+}
+
+
+def tokens(text: str) -> list[int]:
+    """Harmony token ids; special tokens are written as they are."""
+    ids: list[int] = ENCODING.encode(text, allowed_special="all")
+    return ids
+
+
+def said(text: str, size: int = 1, **fields: Any) -> Line:
+    """A line of tape that says `text`, `size` tokens a chunk."""
+    ids = tokens(text)
+    return Line([Tokens(ids[at : at + size]) for at in range(0, len(ids), size)], **fields)
+
+
+def sse(body: bytes) -> list[dict[str, Any]]:
+    """The events of a whole stream, which must be framed as they should: one data line each, `[DONE]` last."""
+    blocks = body.decode().split("\n\n")
+    assert blocks[-2:] == ["data: [DONE]", ""], blocks[-2:]
+    events = []
+    for block in blocks[:-2]:
+        if block.startswith(":"):
+            continue
+        name, data = block.split("\n")
+        event = orjson.loads(data.removeprefix("data: "))
+        assert name == f"event: {event['type']}"
+        events.append(event)
+    return events
+
+
+class KeyedClient(AsyncClient):
+    """A client that sends its key with every request, unless told otherwise."""
+
+    def __init__(self, secret: str) -> None:
+        super().__init__()
+        self.secret = secret
+
+    def generic(self, *args: Any, **extra: Any) -> Any:
+        """Any request."""
+        extra["headers"] = {"Authorization": f"Bearer {self.secret}", **(extra.get("headers") or {})}
+        return super().generic(*args, **extra)
+
+
+class ApiCase(TestCase):
+    """A project with one key, and a model called `m`."""
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        cls.key, cls.secret = ApiKey.make("test")
+
+    def setUp(self) -> None:
+        keys.forget()
+        self.engine = Scripted()
+
+    @asynccontextmanager
+    async def serving(self, *lines: Line) -> AsyncIterator[AsyncClient]:
+        """A client of a server whose engine has these lines on its tape; all of them must be asked for."""
+        self.engine.add(*lines)
+        self.hub = Hub({"m": Served("m", self.engine, "", {}, dialect=Harmony())})
+        hub.use(self.hub)
+        try:
+            yield KeyedClient(self.secret)
+            await self.engine.close(strict=True)
+        finally:
+            await self.hub.close()
+            hub.use(None)
+
+    async def post(self, client: AsyncClient, **body: Any) -> Any:
+        """POST /v1/responses."""
+        return await client.post("/v1/responses", orjson.dumps({"model": "m", "input": "Hi", **body}), content_type="application/json")
+
+    async def stream(self, client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
+        """POST with `stream`, read to its end and judged by the checker."""
+        response = await self.post(client, stream=True, **body)
+        self.assertEqual(response.status_code, 200, getattr(response, "content", b""))
+        return self.judge(await self.read(response))
+
+    async def read(self, response: StreamingHttpResponse) -> list[dict[str, Any]]:
+        """All events of a streaming response."""
+        parts = [part async for part in response.streaming_content]  # type: ignore[union-attr]
+        return sse(b"".join(parts))
+
+    def judge(self, events: list[dict[str, Any]], after: int = -1) -> list[dict[str, Any]]:
+        """`events`, which break no rule of the grammar."""
+        if after < 0:
+            check = Check()
+            broken = [violation for event in events for violation in check.feed(event)] + check.close()
+            self.assertEqual(broken, [])
+        return events
+
+    def refused(self, response: Any, status: int, code: str | None, param: str | None, text: str = "") -> None:
+        """The response is an error object of OpenAI's shape, with these values."""
+        self.assertEqual(response.status_code, status, response.content)
+        error = orjson.loads(response.content)["error"]
+        self.assertEqual(set(error), {"message", "type", "param", "code"})
+        self.assertEqual((error["code"], error["param"]), (code, param), error)
+        self.assertIn(text, error["message"])
+        self.assertTrue(response["x-request-id"].startswith("req_"))

@@ -1,0 +1,97 @@
+"""The recorder makes appends durable, in order, and one bad append does not take others with it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from django.db import DatabaseError
+from django.test import TestCase
+
+from responses_app.models import Event, Item, Response
+from responses_app.store import replay
+from responses_app.store.recorder import Recorder
+from responses_app.store.records import Append, Ending, Frame, Log
+
+NOW = datetime(2026, 11, 20, tzinfo=UTC)
+USAGE = {
+    "input_tokens": 5,
+    "input_tokens_details": {"cached_tokens": 2, "cache_write_tokens": 0},
+    "output_tokens": 7,
+    "output_tokens_details": {"reasoning_tokens": 3},
+    "total_tokens": 12,
+}
+
+
+def log(uid: str = "resp_1", history: tuple[int, ...] = (), **fields: Any) -> Log:
+    """A log that is not open yet, with one input item."""
+    row = Response(uid=uid, project="p", model="m", thread=fields.pop("thread", uid), history=list(history), created_at=NOW)
+    return Log(row, [{"id": f"msg_{uid}", "type": "message", "role": "user", "content": []}])
+
+
+def frame(number: int, kind: str = "response.output_text.delta", **fields: Any) -> Frame:
+    """A frame as a run would encode it."""
+    return Frame(number, kind, orjson.dumps({"type": kind, "sequence_number": number, **fields}))
+
+
+def nothing() -> None:
+    """A listener that is not there."""
+
+
+class RecorderTest(TestCase):
+    """Against the real database."""
+
+    async def test_it_calls_back_only_after_the_rows_are_there(self) -> None:
+        recorder, one, seen = Recorder(), log(), []
+
+        def look() -> None:
+            seen.append(one.row.pk)
+
+        await recorder.append(Append(one, [frame(0), frame(1)], opens=True), look)
+        self.assertEqual(seen, [one.row.pk])
+        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0, 1])
+        self.assertEqual(await Item.objects.filter(response=one.row).acount(), 1)
+        await recorder.close()
+
+    async def test_it_keeps_bytes_exactly(self) -> None:
+        recorder, one = Recorder(), log()
+        odd = frame(0, delta='tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028')
+        await recorder.append(Append(one, [odd], opens=True), nothing)
+        self.assertEqual((await replay.frames(one.row.pk))[0].data, odd.data)
+        await recorder.close()
+
+    async def test_it_writes_the_ending_with_items_and_figures(self) -> None:
+        recorder, one = Recorder(), log()
+        recorder.append(Append(one, [frame(0)], opens=True), nothing)
+        done = frame(1, "response.completed", response={"id": "resp_1"})
+        ending = Ending("completed", NOW, [{"id": "msg_2", "type": "message"}], USAGE)
+        await recorder.append(Append(one, [done], ending=ending), nothing)
+        row = await Response.objects.aget(uid="resp_1")
+        self.assertEqual((row.status, row.input_tokens, row.cached_tokens, row.output_tokens, row.reasoning_tokens), ("completed", 5, 2, 7, 3))
+        self.assertEqual([item.uid async for item in row.items.order_by("pk")], ["msg_resp_1", "msg_2"])
+        self.assertEqual(await replay.snapshot(row.pk), b'{"id":"resp_1"}')
+        await recorder.close()
+
+    async def test_a_bad_append_does_not_take_its_neighbours_with_it(self) -> None:
+        recorder, good, bad = Recorder(), log("resp_good"), log("resp_bad")
+        futures = [
+            recorder.append(Append(good, [frame(0)], opens=True), nothing),
+            recorder.append(Append(bad, [frame(0), frame(0)], opens=True), nothing),
+        ]
+        done = await asyncio.gather(*futures, return_exceptions=True)
+        self.assertIsNone(done[0])
+        self.assertIsInstance(done[1], DatabaseError)
+        self.assertEqual([row.uid async for row in Response.objects.all()], ["resp_good"])
+        self.assertEqual(await Event.objects.acount(), 1)
+        await recorder.close()
+
+    async def test_it_refuses_after_it_was_closed_and_writes_all_that_came_before(self) -> None:
+        recorder, one = Recorder(), log()
+        first = recorder.append(Append(one, [frame(0)], opens=True), nothing)
+        await recorder.close()
+        await first
+        with self.assertRaises(DatabaseError):
+            await recorder.append(Append(one, [frame(1)]), nothing)
+        self.assertEqual(await Event.objects.acount(), 1)
