@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from responses_app.demo.build import build
+
 from bench.load import Round, Target, load
 from bench.servers import Server, python, serve
-from responses_app.demo.build import build
 
 RIVAL_PORT, OUR_PORT = 8811, 8812
 KEY = "sk-bench"

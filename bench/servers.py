@@ -66,7 +66,7 @@ def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         if process.poll() is not None:
             break
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:  # noqa: S310 - loopback
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
                 if answer.status == 200:
                     return
         except OSError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import orjson
@@ -31,7 +31,7 @@ def answer(body: bytes | dict[str, Any], status: int = 200) -> HttpResponse:
     return HttpResponse(data, status=status, content_type=JSON)
 
 
-def door(**handlers: Handler) -> Callable[..., Awaitable[HttpResponseBase]]:
+def door(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
     """A view that calls `handlers[METHOD](request, key, **path)` and never answers anything but the API's own shapes."""
 
     async def view(request: HttpRequest, **path: str) -> HttpResponseBase:

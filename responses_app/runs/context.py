@@ -80,3 +80,12 @@ def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> Non
     for call in calls:
         if call["call_id"] not in answered and not call.get("async"):
             raise Invalid(f"No tool output found for function call {call['call_id']}.", param="input")
+
+
+def asks_for_json(order: Order, items: Sequence[Mapping[str, Any]]) -> None:
+    """`json_object` needs the word JSON in the context, or a model may write white space for ever (§3.14). Raises Invalid."""
+    if order.format["type"] != "json_object" or "json" in (order.instructions or "").lower():
+        return
+    texts = (part.get("text", "") for item in items if item["type"] == "message" for part in item["content"])
+    if not any("json" in text.lower() for text in texts):
+        raise Invalid("The input must contain the word 'json' in some form to use 'text.format' of type 'json_object'.", param="input")

@@ -70,6 +70,7 @@ class Hub:
         before = await context.before(order)
         own = await context.resolve(order)
         items = context.pair([*before.items, *own])
+        context.asks_for_json(order, items)
         run = await self._plan(
             order,
             served,

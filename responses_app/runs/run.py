@@ -148,7 +148,7 @@ class Run:
     async def _generate(self) -> None:
         finish: Finish | None = None
         events: list[Event] = []
-        async with aclosing(self._engine.generate(self._request)) as chunks:  # type: ignore[type-var]
+        async with aclosing(self._engine.generate(self._request)) as chunks:
             async for chunk in chunks:
                 self.tally.count(chunk)
                 events = self._write(self._listener.hear(chunk))

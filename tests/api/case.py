@@ -22,7 +22,9 @@ from responses_app.runs.served import Served
 
 ENCODING = load_harmony_encoding("HarmonyGptOss")
 HELLO = "<|channel|>final<|message|>Hello there!<|return|>"
-THOUGHT = "<|channel|>analysis<|message|>They greet me.<|end|><|start|>assistant<|channel|>final<|message|>Hello there!<|return|>"
+THOUGHT = (
+    "<|channel|>analysis<|message|>They greet me.<|end|><|start|>assistant<|channel|>final<|message|>Hello there!<|return|>"
+)
 WEATHER = (
     "<|channel|>analysis<|message|>I need the tool.<|end|>"
     '<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>'
@@ -106,7 +108,9 @@ class ApiCase(TestCase):
 
     async def post(self, client: AsyncClient, **body: Any) -> Any:
         """POST /v1/responses."""
-        return await client.post("/v1/responses", orjson.dumps({"model": "m", "input": "Hi", **body}), content_type="application/json")
+        return await client.post(
+            "/v1/responses", orjson.dumps({"model": "m", "input": "Hi", **body}), content_type="application/json"
+        )
 
     async def stream(self, client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
         """POST with `stream`, read to its end and judged by the checker."""

@@ -41,7 +41,10 @@ class CreateTest(ApiCase):
         async with self.serving(said(WEATHER), said(WEATHER, size=1000)) as client:
             slow, fast = [await self.stream(client, tools=[TOOL]) for _ in range(2)]
             shapes = [
-                [{key: value for key, value in item.items() if key not in {"id", "call_id"}} for item in events[-1]["response"]["output"]]
+                [
+                    {key: value for key, value in item.items() if key not in {"id", "call_id"}}
+                    for item in events[-1]["response"]["output"]
+                ]
                 for events in (slow, fast)
             ]
             self.assertEqual(shapes[0], shapes[1])
@@ -66,7 +69,10 @@ class CreateTest(ApiCase):
             self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
             self.refused(await client.get(f"/v1/responses/{body['id']}"), 404, None, None)
             self.refused(
-                await self.post(client, previous_response_id=body["id"]), 400, "previous_response_not_found", "previous_response_id"
+                await self.post(client, previous_response_id=body["id"]),
+                400,
+                "previous_response_not_found",
+                "previous_response_id",
             )
 
     async def test_cut_at_the_token_limit_it_is_incomplete_in_reasoning_text_and_arguments(self) -> None:
@@ -88,7 +94,9 @@ class CreateTest(ApiCase):
         dies = Line([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Fault("down", "killed")])
         async with self.serving(dies) as client:
             events = await self.stream(client)
-            self.assertEqual([event["type"] for event in events[-3:]], ["response.output_item.done", "error", "response.failed"])
+            self.assertEqual(
+                [event["type"] for event in events[-3:]], ["response.output_item.done", "error", "response.failed"]
+            )
             response = events[-1]["response"]
             self.assertEqual(response["output"][0]["content"][0]["text"], "Half a sen")
             self.assertEqual((response["output"][0]["status"], response["error"]["code"]), ("incomplete", "server_error"))
@@ -133,9 +141,7 @@ class CreateTest(ApiCase):
             await asyncio.sleep(0.1)
             got = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
             self.assertEqual((got["status"], [item["type"] for item in got["output"]]), ("in_progress", ["reasoning"]))
-            second, rest = await asyncio.gather(
-                self._replay(client, uid), self._drain(first)
-            )
+            second, rest = await asyncio.gather(self._replay(client, uid), self._drain(first))
             self.assertEqual(second, head + rest)
 
     async def _replay(self, client, uid):  # type: ignore[no-untyped-def]
