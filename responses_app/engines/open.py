@@ -16,7 +16,8 @@ def open_engine(url: str) -> Engine:
     - `vllm:///srv/models/qwen3?max_model_len=4096` or `vllm:///Qwen/Qwen3-0.6B`: vLLM in this process. The path is a
       directory if there is one, else a name on the model hub; query parameters are fields of vLLM's AsyncEngineArgs.
     - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve`
-      started with `--enable-scale-out`.
+      started with `--enable-scale-out`. `priority=1` if it also has `--scheduling-policy priority`; `max_model_len` if
+      what is in front of it does not say.
     - `script:///srv/tape.jsonl?loop=1`: a tape, see `tape.read`.
     """
     parts = urlsplit(url)
@@ -35,16 +36,21 @@ def _vllm(parts: SplitResult) -> Engine:
 def _http(parts: SplitResult) -> Engine:
     from responses_app.engines.remote import Remote
 
-    query = _query(parts, {"model"})
+    query = _query(parts, {"model", "max_model_len", "priority"})
     host = parts.netloc.rpartition("@")[2]
-    key = unquote(parts.password) if parts.password else None
-    return Remote(f"{parts.scheme}://{host}{parts.path.rstrip('/')}", query.get("model"), key)
+    return Remote(
+        f"{parts.scheme}://{host}{parts.path.rstrip('/')}",
+        query.get("model"),
+        unquote(parts.password) if parts.password else None,
+        max_model_len=int(query["max_model_len"]) if "max_model_len" in query else None,
+        priorities=_yes(query.get("priority", "0")),
+    )
 
 
 def _script(parts: SplitResult) -> Engine:
     query = _query(parts, {"loop", "max_model_len"})
-    loop = query.get("loop", "0") not in ("", "0", "false")
-    return Scripted.from_file(_path(parts), loop=loop, max_model_len=int(query.get("max_model_len", MAX_MODEL_LEN)))
+    length = int(query.get("max_model_len", MAX_MODEL_LEN))
+    return Scripted.from_file(_path(parts), loop=_yes(query.get("loop", "0")), max_model_len=length)
 
 
 _OPENERS: Mapping[str, Callable[[SplitResult], Engine]] = {"vllm": _vllm, "http": _http, "https": _http, "script": _script}
@@ -56,6 +62,10 @@ def _query(parts: SplitResult, known: set[str] | None = None) -> dict[str, str]:
         names, allowed = ", ".join(sorted(unknown)), ", ".join(sorted(known))
         raise ValueError(f"unknown parameter {names} in a {parts.scheme}: engine URL; allowed: {allowed}")
     return query
+
+
+def _yes(value: str) -> bool:
+    return value.lower() not in ("", "0", "no", "off", "false")
 
 
 def _path(parts: SplitResult) -> str:

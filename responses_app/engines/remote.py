@@ -1,0 +1,175 @@
+"""A `vllm serve` somewhere else, spoken to in token ids over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import contextmanager, suppress
+
+import httpx2
+
+from responses_app.engines import wire
+from responses_app.engines.border import BadPrompt, Chunk, EngineDown, Request
+
+POOL = 1024  # Connections, one per running request. What is beyond waits for POOL_S.
+POOL_S = 30.0
+CONNECT_S = 5.0
+WRITE_S = 30.0
+SILENCE_S = 600.0  # Between two chunks: a long prompt behind a long queue is silent for minutes.
+ALIVE_S = 2.0  # A health check that takes longer is none.
+ABORT_S = 5.0
+IDLE_S = 4.0  # Below the 5 s after which vLLM's server closes an idle connection, maybe just as we write to it.
+
+# A host that vanished without a word is found out after 10 + 3 * 5 s, long before SILENCE_S.
+KEEPALIVE = [
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 5),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+]
+
+GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort_requests", "/v1/models", "/health"
+
+
+class Remote:
+    """The `http:` engine: any `vllm serve --enable-scale-out` (0.32 or later), alone or behind a router.
+
+    `model` is one of the served names, by default the first; after `start` also `root`, the path or hub name of its files.
+    `priorities` says that the server runs with `--scheduling-policy priority`: without, it refuses requests that have one.
+    """
+
+    def __init__(
+        self,
+        base: str,
+        model: str | None = None,
+        key: str | None = None,
+        *,
+        max_model_len: int | None = None,
+        priorities: bool = False,
+    ) -> None:
+        self.base = base
+        self.model = model
+        self.root: str | None = None
+        self._key = key
+        self._priorities = priorities
+        self._max_model_len = max_model_len
+        self._client: httpx2.AsyncClient | None = None
+        self._running: set[str] = set()
+        self._aborts: set[asyncio.Task[None]] = set()
+
+    @property
+    def max_model_len(self) -> int:
+        if self._max_model_len is None:
+            raise EngineDown(f"{self.base} is not connected yet")
+        return self._max_model_len
+
+    async def start(self) -> None:
+        """Connect, and see what is served. Raises EngineDown if there is no such server, model or endpoint."""
+        self._client = self._client or self._connect()
+        try:
+            await self._look()
+        except EngineDown:
+            await self.close()
+            raise
+
+    async def alive(self) -> bool:
+        if self._client is None:
+            return False
+        try:
+            return (await self._client.get(HEALTH, timeout=ALIVE_S)).is_success
+        except httpx2.HTTPError:
+            return False
+
+    async def close(self) -> None:
+        """Abort what still runs on the server, and hang up."""
+        client, self._client = self._client, None
+        if client is None:
+            return
+        if self._running:
+            await _abort(client, list(self._running))
+        if self._aborts:
+            await asyncio.wait(self._aborts, timeout=ABORT_S)
+        await client.aclose()
+
+    async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """See `Engine.generate`. `cached` comes with the last chunk."""
+        client = self._open()
+        content = wire.body(request, self.model, self._priorities)
+        answer = wire.Answer(request.sampling.logprobs)
+        self._running.add(request.id)
+        try:
+            with _translated(self.base):
+                async with client.stream("POST", GENERATE, content=content) as response:
+                    if not response.is_success:
+                        raise wire.refusal(response.status_code, await response.aread())
+                    async for data in response.aiter_raw():
+                        if chunk := answer.feed(data):
+                            yield chunk
+            last = answer.last()
+            self._running.discard(request.id)
+            yield last
+        except BadPrompt:
+            self._running.discard(request.id)
+            raise
+        finally:
+            # Hanging up ends the generation too, unless something in between keeps the connection open.
+            if request.id in self._running:
+                self._running.discard(request.id)
+                self._spawn_abort(client, request.id)
+
+    def _open(self) -> httpx2.AsyncClient:
+        if self._client is None:
+            raise EngineDown(f"{self.base} is not connected")
+        return self._client
+
+    def _connect(self) -> httpx2.AsyncClient:
+        limits = httpx2.Limits(max_connections=POOL, max_keepalive_connections=POOL, keepalive_expiry=IDLE_S)
+        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+        return httpx2.AsyncClient(
+            base_url=self.base,
+            headers=headers,
+            timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_S, write=WRITE_S, pool=POOL_S),
+            transport=httpx2.AsyncHTTPTransport(limits=limits, socket_options=KEEPALIVE, retries=1),
+        )
+
+    async def _look(self) -> None:
+        """Choose the model, and ask for the abort of nothing, which only a server with the token endpoints answers."""
+        with _translated(self.base):
+            listed = await self._open().get(MODELS, timeout=CONNECT_S)
+            aborted = await self._open().post(ABORT, json={"request_ids": []}, timeout=CONNECT_S)
+        if not listed.is_success:
+            raise wire.refusal(listed.status_code, listed.content)
+        if not aborted.is_success:
+            raise EngineDown(f"{self.base} has no {ABORT} (HTTP {aborted.status_code}): start it with --enable-scale-out")
+        cards = {card["id"]: card for card in wire.cards(listed.content)}
+        self.model = self.model or next(iter(cards), None)
+        if self.model not in cards:
+            raise EngineDown(f"{self.base} serves {', '.join(cards) or 'nothing'}, not {self.model}")
+        card = cards[self.model]
+        self.root = card.get("root")
+        self._max_model_len = self._max_model_len or card.get("max_model_len")
+        if not self._max_model_len:
+            raise EngineDown(f"{self.base} does not say max_model_len: add it to the engine URL")
+
+    def _spawn_abort(self, client: httpx2.AsyncClient, request_id: str) -> None:
+        """In a task of its own: whoever closes the generator may be cancelled and must not wait."""
+        task = asyncio.create_task(_abort(client, [request_id]), name=f"abort {request_id}")
+        self._aborts.add(task)
+        task.add_done_callback(self._aborts.discard)
+
+
+async def _abort(client: httpx2.AsyncClient, request_ids: list[str]) -> None:
+    ids = [wire.ENGINE_ID_PREFIX + request_id for request_id in request_ids]
+    # A server that is away has aborted by itself; RuntimeError is a client that was closed meanwhile.
+    with suppress(httpx2.HTTPError, RuntimeError):
+        await client.post(ABORT, json={"request_ids": ids}, timeout=ABORT_S)
+
+
+@contextmanager
+def _translated(base: str) -> Iterator[None]:
+    try:
+        yield
+    except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+        raise EngineDown(f"{base}: {type(error).__name__} {error}".rstrip()) from error
