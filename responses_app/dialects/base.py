@@ -40,12 +40,16 @@ class Turn:
 class Listener(Protocol):
     """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here.
 
-    `reasoning_tokens` counts what was spent on reasoning so far. `done` says that nothing more will be said whatever the
-    model generates, so that the engine may be stopped: the one call of `parallel_tool_calls: false` is complete.
+    `reasoning_tokens` counts what was spent on reasoning so far. Once `done`, nothing more will be said whatever the model
+    generates, so that the engine may be stopped: the one call of `parallel_tool_calls: false` is complete.
     """
 
     reasoning_tokens: int
-    done: bool
+
+    @property
+    def done(self) -> bool:
+        """Whether nothing more will be said."""
+        ...
 
     def hear(self, chunk: Chunk) -> list[Piece]:
         """Pieces that these tokens complete. Incomplete UTF-8 and incomplete markers are held back."""

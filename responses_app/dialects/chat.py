@@ -1,0 +1,102 @@
+"""Talks to any chat model through its own template, and listens for `<think>` and Hermes calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+
+from responses_app.dialects.base import BadTurn, Listener, Turn
+from responses_app.dialects.chat_listener import ChatListener
+from responses_app.dialects.chat_prompt import Rules, function, messages
+from responses_app.dialects.chat_scanner import END_THINK, THINK
+from responses_app.dialects.chat_tags import Thinking, constrain
+from responses_app.dialects.template import ChatTemplate, TemplateRefused
+from responses_app.dialects.toolset import toolset
+from responses_app.dialects.vocabulary import Vocabulary
+from responses_app.engines.border import Constraint
+
+_QUIET = frozenset({"none", "minimal"})
+_PROBE = "\ue0f3"
+_SOME_DAY = date(2000, 1, 1)
+
+
+class Chat:
+    """A chat model. `always_thinks` is for templates that expect `<think>` from the model and models that leave it out."""
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        template: ChatTemplate,
+        stop_token_ids: Sequence[int],
+        *,
+        always_thinks: bool = False,
+    ) -> None:
+        self.stop_token_ids: Sequence[int] = tuple(stop_token_ids)
+        self._vocabulary = vocabulary
+        self._template = template
+        self._always_thinks = always_thinks
+        self._rules = _rules(template)
+
+    def render(self, turn: Turn) -> list[int]:
+        """Prompt token ids. Raises BadTurn."""
+        try:
+            return self._vocabulary.encode(self._text(turn))
+        except UnicodeEncodeError as error:  # lone surrogates
+            raise BadTurn("The input is not valid Unicode.", "input", "invalid_value") from error
+
+    def constrain(self, turn: Turn) -> Constraint | None:
+        """A structural tag over the whole answer, reasoning included. Raises BadTurn."""
+        tools = toolset(turn)
+        if not tools.forced and turn.format.get("type", "text") == "text":
+            return None
+        return constrain(turn, tools, self._thinking(turn))
+
+    def listen(self, turn: Turn) -> Listener:
+        """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""
+        return ChatListener(
+            self._vocabulary,
+            self.stop_token_ids,
+            toolset(turn).allows,
+            thinking=self._thinking(turn) is Thinking.OPEN,
+            one_call=not turn.parallel_tool_calls,
+        )
+
+    def _text(self, turn: Turn) -> str:
+        tools = toolset(turn)
+        try:
+            return self._template.render(
+                messages(turn, self._rules, self._vocabulary.guard),
+                today=turn.today,
+                tools=[function(tool) for tool in tools.offered],
+                thinking=turn.effort not in _QUIET,
+            )
+        except TemplateRefused as refused:
+            raise BadTurn(f"The model's chat template refuses this input: {refused}", "input", "invalid_value") from refused
+
+    def _thinking(self, turn: Turn) -> Thinking:
+        """How the answer begins, read from the end of the prompt: some templates open `<think>`, some close it at once."""
+        end = self._text(turn).rstrip()[-len(END_THINK) :]
+        if end.endswith(END_THINK):
+            return Thinking.NEVER
+        if end.endswith(THINK):
+            return Thinking.OPEN
+        if self._always_thinks and turn.effort not in _QUIET:
+            return Thinking.OPEN
+        return Thinking.FREE if THINK in self._template.source else Thinking.NEVER
+
+
+def _rules(template: ChatTemplate) -> Rules:
+    """Where the template lets a system message stand, found by trying."""
+    user, model, rule = (
+        {"role": role, "content": _PROBE if role == "system" else "x"} for role in ("user", "assistant", "system")
+    )
+    if _accepts(template, [rule, user, model, rule, user], 2):
+        return Rules.ANYWHERE
+    return Rules.FIRST if _accepts(template, [rule, user], 1) else Rules.NOWHERE
+
+
+def _accepts(template: ChatTemplate, said: Sequence[dict[str, str]], count: int) -> bool:
+    try:
+        return template.render(said, today=_SOME_DAY).count(_PROBE) == count
+    except TemplateRefused:
+        return False

@@ -1,0 +1,143 @@
+"""Items of the API to the messages of a chat template."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from enum import Enum, auto
+from typing import Any, TypeAlias
+
+from responses_app.dialects.base import BadTurn, Turn
+from responses_app.dialects.parts import (
+    Item,
+    called_names,
+    callee,
+    kind,
+    message_text,
+    output_text,
+    reasoning_text,
+    refuse,
+)
+from responses_app.dialects.toolset import Tool
+
+Message: TypeAlias = dict[str, Any]
+_RULES = frozenset({"system", "developer"})
+# What an assistant message may hold, in the order in which templates write it, and how two of a kind are joined.
+_ORDER = ("reasoning_content", "content", "tool_calls")
+_JOIN: dict[str, Callable[[Any, Any], Any]] = {
+    "reasoning_content": lambda before, more: f"{before}\n{more}",
+    "content": lambda before, more: f"{before}\n\n{more}",
+    "tool_calls": lambda before, more: [*before, *more],
+}
+
+
+class Rules(Enum):
+    """Where a template lets a system message stand (J11)."""
+
+    ANYWHERE = auto()
+    FIRST = auto()
+    NOWHERE = auto()
+
+
+def messages(turn: Turn, rules: Rules, guard: Callable[[str], str]) -> list[Message]:
+    """The conversation of a turn. Raises BadTurn.
+
+    Instructions and the system and developer items at the head are one system message; later ones stay where they stand if
+    the template allows, else they join the first. `guard` is asked about every text that comes from outside.
+    """
+    said = _Said(guard, called_names(turn.items), at_head=rules is not Rules.ANYWHERE)
+    said.rules.append(guard(turn.instructions or ""))
+    for index, item in enumerate(turn.items):
+        said.add(item, f"input[{index}]")
+    return _lead(said, rules)
+
+
+def function(tool: Tool) -> Message:
+    """A tool as templates know it, nested under `function`."""
+    keys = ("name", "description", "parameters")
+    return {"type": "function", "function": {key: tool[key] for key in keys if tool.get(key) is not None}}
+
+
+def _lead(said: _Said, rules: Rules) -> list[Message]:
+    text = "\n\n".join(rule for rule in said.rules if rule)
+    if not text:
+        return said.messages
+    first = said.messages[0] if said.messages else None
+    if rules is not Rules.NOWHERE:
+        return [{"role": "system", "content": text}, *said.messages]
+    if first is not None and first["role"] == "user":
+        return [{**first, "content": f"{text}\n\n{first['content']}"}, *said.messages[1:]]
+    return [{"role": "user", "content": text}, *said.messages]
+
+
+class _Said:
+    """The messages so far; what one assistant said in a row is one message as long as its order can be written in one."""
+
+    def __init__(self, guard: Callable[[str], str], names: Mapping[str, str], *, at_head: bool) -> None:
+        self.messages: list[Message] = []
+        self.rules: list[str] = []
+        self._guard = guard
+        self._names = names
+        self._at_head = at_head
+
+    def add(self, item: Item, path: str) -> None:
+        add = _KINDS.get(kind(item))
+        if add is None:
+            raise refuse(item, path)
+        add(self, item, path)
+
+    def message(self, item: Item, path: str) -> None:
+        role, text = item.get("role"), self._guard(message_text(item, path))
+        if role == "assistant":
+            self._assistant("content", text)
+        elif role in _RULES and (self._at_head or not self.messages):
+            self.rules.append(text)
+        elif role in _RULES or role == "user":
+            self.messages.append({"role": "user" if role == "user" else "system", "content": text})
+        else:
+            raise BadTurn(f"Invalid value: {role!r}.", f"{path}.role", "invalid_value")
+
+    def reasoning(self, item: Item, _path: str) -> None:
+        self._assistant("reasoning_content", self._guard(reasoning_text(item)))
+
+    def call(self, item: Item, path: str) -> None:
+        if item.get("namespace"):
+            raise BadTurn("Namespaces are not supported with this model.", f"{path}.namespace", "invalid_value")
+        arguments = _parsed(self._guard(item.get("arguments") or ""))
+        function = {"name": item["name"], "arguments": arguments}
+        self._assistant("tool_calls", [{"id": item.get("call_id"), "type": "function", "function": function}])
+
+    def output(self, item: Item, path: str) -> None:
+        text, name = self._guard(output_text(item, path)), callee(item, self._names)
+        self.messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "name": name, "content": text})
+
+    def _assistant(self, key: str, value: Any) -> None:
+        if not value:
+            return
+        if not self._may_join(key):
+            self.messages.append({"role": "assistant", "content": ""})
+        last = self.messages[-1]
+        last[key] = _JOIN[key](last[key], value) if last.get(key) else value
+
+    def _may_join(self, key: str) -> bool:
+        if not self.messages or self.messages[-1]["role"] != "assistant":
+            return False
+        behind = _ORDER[_ORDER.index(key) + 1 :]
+        return not any(self.messages[-1].get(each) for each in behind)
+
+
+def _parsed(arguments: str) -> object:
+    """Arguments as an object where they are one, since templates write JSON themselves; else the text."""
+    try:
+        value = json.loads(arguments or "{}")
+    except ValueError:
+        return arguments
+    return value if isinstance(value, dict) else arguments
+
+
+_KINDS: dict[str, Callable[[_Said, Item, str], None]] = {
+    "message": _Said.message,
+    "reasoning": _Said.reasoning,
+    "function_call": _Said.call,
+    "function_call_output": _Said.output,
+}

@@ -1,0 +1,68 @@
+"""What a constrained answer of a chat model with `<think>` and Hermes calls looks like."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from responses_app.dialects.base import Turn
+from responses_app.dialects.chat_scanner import CALL, END_CALL, END_THINK, THINK
+from responses_app.dialects.tags import (
+    Format,
+    answer,
+    arguments,
+    const,
+    constraint,
+    either,
+    free,
+    maybe,
+    regex,
+    sequence,
+    tag,
+    tags,
+)
+from responses_app.dialects.toolset import Tool, Toolset
+from responses_app.engines.border import Constraint
+
+_GAP = regex(r"\n{0,2}")
+_THOUGHT = free(THINK, CALL)
+
+
+class Thinking(Enum):
+    """How the answer begins."""
+
+    OPEN = auto()  # the prompt ends in <think>
+    FREE = auto()  # the model may open it
+    NEVER = auto()
+
+
+_BEFORE: dict[Thinking, list[Format]] = {
+    Thinking.OPEN: [_THOUGHT, const(END_THINK), _GAP],
+    Thinking.FREE: [maybe(tag(THINK, _THOUGHT, END_THINK)), _GAP],
+    Thinking.NEVER: [],
+}
+
+
+def constrain(turn: Turn, tools: Toolset, thinking: Thinking) -> Constraint | None:
+    """The constraint of a turn, None if the answer is free. Raises BadTurn.
+
+    A named tool is called once; required ones at least once, and once only with `parallel_tool_calls: false`. A format
+    binds the text only, so that with tools at hand the model may call instead (§3.14).
+    """
+    content = answer(turn)
+    named = len(tools.forced) == 1
+    if tools.forced:
+        return constraint(sequence(*_BEFORE[thinking], _calls(tools.forced, only_one=named or not turn.parallel_tool_calls)))
+    if content is None:
+        return None
+    if tools.offered:
+        content = either([content, _calls(tools.offered, only_one=not turn.parallel_tool_calls)])
+    return constraint(sequence(*_BEFORE[thinking], content))
+
+
+def _calls(tools: Sequence[Tool], *, only_one: bool) -> Format:
+    return tags([_call(tool) for tool in tools], "\n", only_one=only_one)
+
+
+def _call(tool: Tool) -> Format:
+    return tag(f'{CALL}\n{{"name": "{tool["name"]}", "arguments": ', arguments(tool), f"}}\n{END_CALL}")

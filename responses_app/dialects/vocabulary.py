@@ -1,0 +1,158 @@
+"""Text to token ids and back, one token at a time, without ever cutting a character."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property
+from typing import Protocol
+
+from tokenizers import Tokenizer
+
+# Marks around text that must not become a special token; from the private use area, so that no template touches them.
+_GUARD = re.compile("\ue0f1(\\d+)\ue0f2")
+
+
+class Decoder(Protocol):
+    """Turns the tokens of one generation into text."""
+
+    def hear(self, token: int) -> str:
+        """The characters that this token completes."""
+        ...
+
+    def flush(self) -> str:
+        """What is held back, as U+FFFD where it is no character."""
+        ...
+
+
+class Vocabulary:
+    """A tokenizer. `visible` are special tokens that are text all the same, because a scanner looks for them."""
+
+    def __init__(self, tokenizer: Tokenizer, visible: Collection[str] = ()) -> None:
+        self._tokenizer = tokenizer
+        added = tokenizer.get_added_tokens_decoder()
+        self._literal = {token: each.content for token, each in added.items()}
+        self._special = [each.content for each in added.values() if each.special]
+        self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was."""
+        parts = _GUARD.split(text)
+        ids: list[int] = []
+        for index, part in enumerate(parts):
+            ids += self._plain(int(part)) if index % 2 else self._tokenizer.encode(part, add_special_tokens=False).ids
+        return ids
+
+    def guard(self, text: str) -> str:
+        """The same text, marked so that special tokens spelled out in it stay words: nobody can write himself a turn."""
+        if self._spelled is None:
+            return text
+        return self._spelled.sub(lambda match: f"\ue0f1{self._special.index(match[0])}\ue0f2", _GUARD.sub("", text))
+
+    def id(self, token: str) -> int | None:
+        """The id of a token, None if there is no such token."""
+        found: int | None = self._tokenizer.token_to_id(token)
+        return found
+
+    def spell(self, token: int) -> bytes:
+        """The bytes of a token; none for a number that is no token."""
+        if self._bytes is not None:
+            return self._bytes[token] if 0 <= token < len(self._bytes) else b""
+        return str(self._tokenizer.decode([token], skip_special_tokens=False)).encode()
+
+    def decoder(self) -> Decoder:
+        """A fresh decoder for one generation."""
+        if self._bytes is not None:
+            return _ByteDecoder(self._bytes, self.hidden)
+        return _WindowDecoder(lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=False)), self.hidden)
+
+    def _plain(self, index: int) -> list[int]:
+        return self._unspelled[index] if index < len(self._unspelled) else []
+
+    @cached_property
+    def _spelled(self) -> re.Pattern[str] | None:
+        longest_first = sorted(self._special, key=len, reverse=True)
+        return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+    @cached_property
+    def _unspelled(self) -> list[list[int]]:
+        """The token ids of each special token's text, read as ordinary text."""
+        other = Tokenizer.from_str(self._tokenizer.to_str())
+        other.encode_special_tokens = True
+        return [other.encode(text, add_special_tokens=False).ids for text in self._special]
+
+    @cached_property
+    def _bytes(self) -> list[bytes] | None:
+        """The bytes of every token id, None if the tokenizer does not work on bytes."""
+        if not _is_byte_level(self._tokenizer):
+            return None
+        vocab = self._tokenizer.get_vocab(with_added_tokens=True)
+        table = [b""] * (max(vocab.values(), default=-1) + 1)
+        for text, token in vocab.items():
+            literal = token in self._literal or not _BYTES.keys() >= set(text)
+            table[token] = text.encode() if literal else bytes(_BYTES[char] for char in text)
+        return table
+
+
+class _ByteDecoder:
+    """For byte-level tokenizers: the bytes of the tokens, cut at characters."""
+
+    def __init__(self, table: Sequence[bytes], hidden: frozenset[int]) -> None:
+        self._table = table
+        self._hidden = hidden
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def hear(self, token: int) -> str:
+        if token in self._hidden or not 0 <= token < len(self._table):
+            return self.flush()
+        return self._utf8.decode(self._table[token])
+
+    def flush(self) -> str:
+        return self._utf8.decode(b"", True)
+
+
+class _WindowDecoder:
+    """For any other tokenizer: decodes the newest tokens again, behind the ones whose text is known."""
+
+    def __init__(self, decode: Callable[[Sequence[int]], str], hidden: frozenset[int]) -> None:
+        self._decode = decode
+        self._hidden = hidden
+        self._known: list[int] = []
+        self._new: list[int] = []
+
+    def hear(self, token: int) -> str:
+        if token in self._hidden:
+            return self.flush()
+        self._new.append(token)
+        text = self._unsaid()
+        return "" if text.endswith("\ufffd") else self._accept(text)
+
+    def flush(self) -> str:
+        return self._accept(self._unsaid()) if self._new else ""
+
+    def _unsaid(self) -> str:
+        return self._decode([*self._known, *self._new])[len(self._decode(self._known)) :]
+
+    def _accept(self, text: str) -> str:
+        if text:
+            self._known, self._new = self._new, []
+        return text
+
+
+def _is_byte_level(tokenizer: Tokenizer) -> bool:
+    if tokenizer.decoder is None:
+        return False
+    state = json.loads(tokenizer.decoder.__getstate__())
+    return any(each.get("type") == "ByteLevel" for each in state.get("decoders", [state]))
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """The characters that byte-level tokenizers write for bytes: printable Latin-1 for itself, the others from U+0100 on."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(0x100) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
+
+
+_BYTES = _byte_alphabet()
