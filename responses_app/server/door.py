@@ -100,6 +100,15 @@ class Door(Server):  # type: ignore[misc]
         for port in self.ports:
             port.stopListening()
 
+    async def settle(self, limit: float) -> None:
+        """Wait until the answers that are under way have been handed over, but no longer than `limit` seconds."""
+        deadline = time.monotonic() + limit
+        while any(map(self._answering, list(self.connections))) and time.monotonic() < deadline:
+            await asyncio.sleep(LOOK)
+
+    def _answering(self, protocol: Any) -> bool:
+        return isinstance(protocol, WebRequest) and not self.connections[protocol].get("disconnected")
+
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Hand the application's message to the connection, and keep it waiting while the client does not read.
 

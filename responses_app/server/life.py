@@ -16,6 +16,8 @@ from responses_app.server.postgres import Postgres, PostgresError
 logger = logging.getLogger("responses.serve")
 
 CLOSE_LIMIT = 15.0
+# When the last run has ended, its last events are still on their way to the client.
+SETTLE_LIMIT = 2.0
 WATCH = 0.5
 # Postgres may be restarted this often within this many seconds; after that something is wrong that a restart does not mend.
 RESTARTS = 3
@@ -39,6 +41,8 @@ class Life:
         self._door: Door | None = None
         self._starting: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
+        self._early = False
+        self._hurry = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.stop)
@@ -56,7 +60,9 @@ class Life:
 
     def listen(self, application: Application, host: str, port: int, ready: Callable[[], None]) -> str | None:
         """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens."""
-        self._door = Door(application, host, port, ready)
+        if self._early:
+            return None
+        self._door = Door(application, host, port, lambda: self._soon(ready))
         if self.postgres is not None:
             self._own(self._watch(self.postgres))
         self._door.run()
@@ -64,12 +70,14 @@ class Life:
 
     def stop(self) -> None:
         """Begin to end, or, if that has begun, do not wait for responses any longer."""
-        if self._starting is not None:
-            self._starting.cancel()
-        elif self._draining is not None:
-            self._draining.cancel()
-        elif self._door is not None:
+        if self._door is None:
+            self._early = True
+            if self._starting is not None:
+                self._starting.cancel()
+        elif self._draining is None:
             self._draining = self._own(self._wind_down(self._door))
+        else:
+            self._hurry.set()
 
     def close(self) -> None:
         """Close the hub, which writes what is queued and stops the engines, and what else is left on the loop."""
@@ -83,10 +91,18 @@ class Life:
         door.shut()
         began = time.monotonic()
         logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
-        with suppress(asyncio.CancelledError):
-            await self.hub.drain(self.drain)
+        drain, hurry = self._own(self.hub.drain(self.drain)), self._own(self._hurried())
+        await asyncio.wait({drain, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        if not self._hurry.is_set():
+            await door.settle(SETTLE_LIMIT)
         logger.info("drained in %.1f s", time.monotonic() - began)
         door.stop()
+
+    def _soon(self, ready: Callable[[], None]) -> None:
+        self.loop.call_soon(ready)
+
+    async def _hurried(self) -> None:
+        await self._hurry.wait()
 
     async def _watch(self, postgres: Postgres) -> None:
         """Start Postgres again when it dies; the log is durable, so all that is lost is what had not been told."""

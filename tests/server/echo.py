@@ -1,0 +1,122 @@
+"""A small ASGI application behind the real door, run as a program: `python -m tests.server.echo PORT`; it tells what it saw."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+Receive = Callable[[], Awaitable[dict[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+CHUNK = b"x" * 8192
+made = {"/flood": 0, "/": 0}
+
+
+async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    """Answer by path."""
+    if scope["type"] == "websocket":
+        await _socket(receive, send)
+    else:
+        await PATHS[scope["path"]](scope, receive, send)
+
+
+async def _length(_scope: dict[str, Any], receive: Receive, send: Send) -> None:
+    total, more = 0, True
+    while more:
+        message = await receive()
+        total, more = total + len(message["body"]), message["more_body"]
+    await _answer(send, {"length": total})
+
+
+async def _flood(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """Send a gigabyte, if anybody takes it."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for made["/flood"] in range(2**17):
+        await send({"type": "http.response.body", "body": CHUNK, "more_body": True})
+        await asyncio.sleep(0)
+
+
+async def _slow(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """One small chunk every tenth of a second, ten times."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for number in range(10):
+        await send({"type": "http.response.body", "body": b"%d\n" % number, "more_body": True})
+        await asyncio.sleep(0.1)
+    await send({"type": "http.response.body", "body": b"end\n"})
+
+
+async def _made(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    await _answer(send, made)
+
+
+async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """TCP_NODELAY of the connection that this request came by."""
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as one:
+            if one.family == socket.AF_INET and list(one.getpeername()) == scope["client"]:
+                await _answer(send, {"nodelay": one.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)})
+
+
+async def _socket(receive: Receive, send: Send) -> None:
+    """Accept, and answer each message with its length; `flood` with too much."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        if message["text"] == "flood":
+            for made["/"] in range(2**17):
+                await send({"type": "websocket.send", "bytes": CHUNK})
+                await asyncio.sleep(0)
+        await send({"type": "websocket.send", "text": str(len(message["text"]))})
+
+
+async def _answer(send: Send, body: dict[str, Any]) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": json.dumps(body).encode()})
+
+
+PATHS = {"/length": _length, "/flood": _flood, "/slow": _slow, "/made": _made, "/nodelay": _nodelay}
+
+
+# Long enough for a busy machine to tell it from no wait at all.
+DRAIN = 4.0
+
+
+def tell(word: str) -> None:
+    sys.stdout.write(f"{word}\n")
+    sys.stdout.flush()
+
+
+class Idle:
+    """A hub without runs, which takes as long to drain as it may."""
+
+    async def start(self) -> None:
+        await asyncio.sleep(0)
+
+    async def drain(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def close(self) -> None:
+        tell("closed")
+
+
+def main(port: int) -> None:
+    from responses_app.server.inner import _reactor
+
+    loop = _reactor()
+    from responses_app.server.life import Life
+
+    life = Life(loop, Idle(), drain=DRAIN)
+    assert life.start()
+    failure = life.listen(application, "127.0.0.1", port, lambda: tell("ready"))
+    life.close()
+    sys.exit(failure)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))
