@@ -1,0 +1,204 @@
+"""One canonical stream per family of items: which events, in which order, and what opens and ends."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+from openai.types.responses import ResponseStreamEvent
+from pydantic import TypeAdapter
+
+from responses_app.grammar.check import judge
+from responses_app.grammar.pieces import (
+    Annotation,
+    Approval,
+    Arguments,
+    Break,
+    Call,
+    CodeCall,
+    CodeResult,
+    Compaction,
+    FileResult,
+    FileSearch,
+    Interpreting,
+    McpCall,
+    McpList,
+    McpResult,
+    McpTools,
+    Part,
+    Piece,
+    Reasoning,
+    Refusal,
+    Searching,
+    Summary,
+    Text,
+    WebResult,
+    WebSearch,
+)
+from tests.grammar.speech import CITATION, FOUND, SEARCHED, TOOL, TOOL_ERROR, items, kinds, tell
+
+TEXT = "content_part.added output_text.delta output_text.done content_part.done"
+SUMMARY = "reasoning_summary_part.added reasoning_summary_text.delta reasoning_summary_text.done reasoning_summary_part.done"
+RAW = "content_part.added reasoning_text.delta reasoning_text.done content_part.done"
+ARGS = "function_call_arguments.delta function_call_arguments.done"
+INPUT = "custom_tool_call_input.delta custom_tool_call_input.done"
+CODE = "code_interpreter_call_code.delta code_interpreter_call_code.done"
+MCP = "mcp_call_arguments.delta mcp_call_arguments.done"
+FILE = "file_search_call"
+WEB = "web_search_call"
+
+# name -> (pieces, events of the only item between its `added` and `done`, its status at the end)
+FAMILIES: Final[dict[str, tuple[list[Piece], str, str | None]]] = {
+    "message": ([Text("a"), Text("b")], f"{TEXT.replace('delta', 'delta output_text.delta')}", "completed"),
+    "message of two parts": ([Text("a"), Part(), Text("b")], f"{TEXT} {TEXT}", "completed"),
+    "cited message": (
+        [Text("a"), Annotation(CITATION), Text("b")],
+        "content_part.added output_text.delta output_text.annotation.added output_text.delta output_text.done content_part.done",
+        "completed",
+    ),
+    "refusal": ([Refusal("no")], "content_part.added refusal.delta refusal.done content_part.done", "completed"),
+    "text and refusal": (
+        [Text("a"), Refusal("no")],
+        f"{TEXT} content_part.added refusal.delta refusal.done content_part.done",
+        "completed",
+    ),
+    "summary of one part": ([Summary("s")], SUMMARY, "completed"),
+    "summary of three parts": (
+        [Summary("s"), Part(), Summary("t"), Part(), Summary("u")],
+        f"{SUMMARY} {SUMMARY} {SUMMARY}",
+        "completed",
+    ),
+    "raw reasoning": ([Reasoning("r")], RAW, "completed"),
+    "summary, then raw reasoning": ([Summary("s"), Reasoning("r")], f"{SUMMARY} {RAW}", "completed"),
+    "function call": ([Call("f"), Arguments('{"a":1}')], ARGS, "completed"),
+    "custom call": ([Call("f", "custom"), Arguments('a "b"\nc')], INPUT, "completed"),
+    "custom call without input": ([Call("f", "custom")], "custom_tool_call_input.done", "completed"),
+    "mcp tools": ([McpList("m"), McpTools([TOOL])], "mcp_list_tools.in_progress mcp_list_tools.completed", None),
+    "mcp tools that fail": ([McpList("m"), McpTools(error="no")], "mcp_list_tools.in_progress mcp_list_tools.failed", None),
+    "mcp call": (
+        [McpCall("m", "t"), Arguments("{}"), McpResult("o")],
+        f"mcp_call.in_progress {MCP} mcp_call.completed",
+        "completed",
+    ),
+    "mcp call that fails": (
+        [McpCall("m", "t", "mcpr_1"), Arguments("{}"), Part(), McpResult(error=TOOL_ERROR)],
+        f"mcp_call.in_progress {MCP} mcp_call.failed",
+        "failed",
+    ),
+    "approval": ([Approval("m", "t", "{}")], "", None),
+    "code": (
+        [CodeCall("c"), Arguments("1"), Interpreting(), CodeResult([{"type": "logs", "logs": "1"}])],
+        f"code_interpreter_call.in_progress {CODE} code_interpreter_call.interpreting code_interpreter_call.completed",
+        "completed",
+    ),
+    "code in a hurry": (
+        [CodeCall("c"), Arguments("1"), CodeResult()],
+        f"code_interpreter_call.in_progress {CODE} code_interpreter_call.interpreting code_interpreter_call.completed",
+        "completed",
+    ),
+    "code that fails": (
+        [CodeCall("c"), Arguments("1"), Interpreting(), Interpreting(), CodeResult(failed=True)],
+        f"code_interpreter_call.in_progress {CODE} code_interpreter_call.interpreting",
+        "failed",
+    ),
+    "web search": (
+        [WebSearch(), Searching(), WebResult(SEARCHED)],
+        f"{WEB}.in_progress {WEB}.searching {WEB}.completed",
+        "completed",
+    ),
+    "web search that fails": ([WebSearch(), WebResult(SEARCHED, failed=True)], f"{WEB}.in_progress", "failed"),
+    "file search": (
+        [FileSearch(["q"]), Searching(), FileResult(["q"], [FOUND])],
+        f"{FILE}.in_progress {FILE}.searching {FILE}.completed",
+        "completed",
+    ),
+    "file search that fails": ([FileSearch(), FileResult(["q"], failed=True)], f"{FILE}.in_progress", "failed"),
+    "compaction": ([Compaction("blob")], "", None),
+}
+families = pytest.mark.parametrize("name", FAMILIES)
+_adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
+
+
+@families
+def test_it_says_the_events_of_the_family_in_order(name: str) -> None:
+    pieces, inner, status = FAMILIES[name]
+    events, _ = tell(pieces)
+    assert kinds(events) == ["output_item.added", *inner.split(), "output_item.done"]
+    assert items(events)[0].get("status") == status
+    assert judge(events) == []
+
+
+@families
+def test_it_opens_empty(name: str) -> None:
+    """C8, and the initial payloads of §2.3."""
+    pieces, _, _ = FAMILIES[name]
+    opened = tell(pieces)[0][2]["item"]
+    blank = {
+        "message": {"role": "assistant", "status": "in_progress", "content": []},
+        "reasoning": {"status": "in_progress", "summary": [], "content": []},
+        "function_call": {"status": "in_progress", "name": "f", "call_id": "call_1", "arguments": ""},
+        "custom_tool_call": {"status": "in_progress", "name": "f", "call_id": "call_1", "input": ""},
+        "mcp_list_tools": {"server_label": "m", "tools": [], "error": None},
+        "mcp_call": {
+            "status": "in_progress",
+            "approval_request_id": "mcpr_1" if "fails" in name else None,
+            "server_label": "m",
+            "name": "t",
+            "arguments": "",
+            "output": None,
+            "error": None,
+        },
+        "mcp_approval_request": {"server_label": "m", "name": "t", "arguments": "{}"},
+        "code_interpreter_call": {"status": "in_progress", "container_id": "c", "code": "", "outputs": None},
+        "web_search_call": {"status": "in_progress", "action": {"type": "search", "query": ""}},
+        "file_search_call": {"status": "in_progress", "queries": [], "results": None},
+        "compaction": {"encrypted_content": "blob"},
+    }
+    assert {key: value for key, value in opened.items() if key not in ("id", "type")} == blank[opened["type"]]
+
+
+def test_the_ids_of_every_family_have_their_prefix() -> None:
+    """A3, F10."""
+    found = {item["type"]: item["id"].rstrip("0123456789") for pieces, _, _ in FAMILIES.values() for item in items(tell(pieces)[0])}
+    assert found == {
+        "message": "msg_",
+        "reasoning": "rs_",
+        "function_call": "fc_",
+        "custom_tool_call": "ctc_",
+        "mcp_list_tools": "mcpl_",
+        "mcp_call": "mcp_",
+        "mcp_approval_request": "mcpr_",
+        "code_interpreter_call": "ci_",
+        "web_search_call": "ws_",
+        "file_search_call": "fs_",
+        "compaction": "cmp_",
+    }
+
+
+def test_all_families_in_one_stream_are_valid_for_the_whole_union_of_the_official_client() -> None:
+    pieces: list[Piece] = [piece for said, _, _ in FAMILIES.values() for piece in [*said, Break()]]
+    events, _ = tell(pieces)
+    assert len(items(events)) == len(FAMILIES)
+    assert [_adapter.validate_python(event).type for event in events] == [event["type"] for event in events]
+
+
+def test_results_of_tools_are_told_when_the_item_is_done() -> None:
+    done = {item["type"]: item for pieces, _, _ in FAMILIES.values() for item in items(tell(pieces)[0])[:1] if "fails" not in str(pieces)}
+    assert done["web_search_call"]["action"] in (SEARCHED, {**SEARCHED})
+    calls = {name: items(tell(FAMILIES[name][0])[0])[0] for name in ("mcp tools", "mcp call", "mcp call that fails", "file search", "code")}
+    assert calls["mcp tools"]["tools"] == [TOOL]
+    assert calls["mcp call"]["output"] == "o"
+    assert calls["mcp call that fails"]["error"] == TOOL_ERROR
+    assert (calls["file search"]["queries"], calls["file search"]["results"]) == (["q"], [FOUND])
+    assert calls["code"]["outputs"] == [{"type": "logs", "logs": "1"}]
+
+
+def test_the_arguments_of_an_mcp_call_are_done_before_its_result_is_there() -> None:
+    before = kinds(tell([McpCall("m", "t"), Arguments("{}"), Part()], "cancel")[0])
+    assert before[:4] == ["output_item.added", "mcp_call.in_progress", "mcp_call_arguments.delta", "mcp_call_arguments.done"]
+
+
+def test_it_keeps_the_namespace_of_a_call() -> None:
+    """F8: it round-trips, and is no key when there is none."""
+    function, custom = items(tell([Call("f", namespace="maps"), Call("g", "custom")])[0])
+    assert (function["namespace"], "namespace" in custom) == ("maps", False)
