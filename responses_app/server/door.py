@@ -102,8 +102,9 @@ class Door(Server):  # type: ignore[misc]
 
     async def settle(self, limit: float) -> None:
         """Wait until the answers that are under way have been handed over, but no longer than `limit` seconds."""
-        deadline = time.monotonic() + limit
-        while any(map(self._answering, list(self.connections))) and time.monotonic() < deadline:
+        for _ in range(round(limit / LOOK)):
+            if not any(map(self._answering, list(self.connections))):
+                return
             await asyncio.sleep(LOOK)
 
     def _answering(self, protocol: Any) -> bool:

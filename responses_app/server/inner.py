@@ -20,7 +20,7 @@ from responses_app.server.progress import Progress
 if TYPE_CHECKING:
     from responses_app.server.life import Life
 
-EXIT_LIMIT = 10.0
+EXIT_LIMIT = 3.0
 # Said by vLLM and its libraries at start, for every model: only what went wrong is of interest here.
 QUIET = {"VLLM_LOGGING_LEVEL": "ERROR", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
 
@@ -31,9 +31,11 @@ def main(argv: Sequence[str]) -> int:
     if outer:
         die_with_parent(int(outer))
     options, progress, folder = parse(argv), Progress(), data.data_dir()
-    loop = _reactor()
+    os.environ.update({**QUIET, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
     postgres = None if os.environ.get("DATABASE_URL") else Postgres(folder)
     try:
+        _choose(options, folder, progress)
+        loop = _reactor()
         if postgres is not None:
             with progress.step("Starting Postgres"):
                 postgres.start()
@@ -46,6 +48,13 @@ def main(argv: Sequence[str]) -> int:
     finally:
         if postgres is not None:
             postgres.stop()
+
+
+def _choose(options: Options, folder: Path, progress: Progress) -> None:
+    """Set RESPONSES_MODELS, unless its owner has and asks for nothing else."""
+    if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
+        models = lineup.lineup(options.models, options.engine, lambda name: _demo(name, folder, progress))
+        os.environ["RESPONSES_MODELS"] = models
 
 
 def _reactor() -> asyncio.AbstractEventLoop:
@@ -62,13 +71,6 @@ def _reactor() -> asyncio.AbstractEventLoop:
 def _serve(
     options: Options, folder: Path, loop: asyncio.AbstractEventLoop, postgres: Postgres | None, progress: Progress
 ) -> int:
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
-    os.environ["RESPONSES_DATA_DIR"] = str(folder)
-    if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
-        os.environ["RESPONSES_MODELS"] = lineup.lineup(
-            options.models, options.engine, lambda name: _demo(name, folder, progress)
-        )
     key = _prepare(folder, progress)
 
     from django.db import connections

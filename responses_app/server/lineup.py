@@ -13,6 +13,8 @@ import httpx2
 DEMOS = ("demo-chat", "demo-harmony")
 DEFAULT = "demo-chat"
 LIST_LIMIT = 10.0
+# A tape without a model beside it is taken to speak harmony, whose vocabulary the harmony library carries.
+HARMONY = Path(__file__).parent / "gpt_oss"
 _NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
 
 
@@ -78,7 +80,8 @@ def _offered(engine: str) -> Iterator[Wanted]:
     parts = urlsplit(engine)
     query = dict(parse_qsl(parts.query))
     if parts.scheme in ("vllm", "script"):
-        yield Wanted(query.get("model") or _stem(parts.path or parts.netloc), engine)
+        url = engine if parts.scheme == "vllm" or "tokenizer" in query else _with(engine, {"tokenizer": str(HARMONY)})
+        yield Wanted(_stem(parts.path or parts.netloc), url)
         return
     for model in _listed(engine):
         if query.get("model") in (None, model["id"]):
@@ -122,4 +125,6 @@ def _stem(path: str) -> str:
 
 def _with(url: str, more: dict[str, str]) -> str:
     parts = urlsplit(url)
-    return parts._replace(query=urlencode({**dict(parse_qsl(parts.query)), **more})).geturl()
+    query = urlencode({**dict(parse_qsl(parts.query)), **more})
+    # By hand: urlunsplit drops the two slashes before an empty host where it does not know the scheme.
+    return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"
