@@ -1,15 +1,20 @@
-"""The ASGI entry: Django, with the static files of its admin served beside it."""
+"""The ASGI entry: the API with nothing around it, and Django with its middleware and static files for people."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 import django
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.core.handlers.asgi import ASGIHandler
+from django.core.handlers.exception import convert_exception_to_response
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
+
+API = ("/v1", "/health")
 
 
 class Handler(ASGIHandler):
@@ -18,4 +23,24 @@ class Handler(ASGIHandler):
     chunk_size = 2**30
 
 
-application = ASGIStaticFilesHandler(Handler())
+class ApiHandler(Handler):
+    """No middleware: sessions, forms and frames mean nothing to the API, and each costs it two changes of thread."""
+
+    def load_middleware(self, is_async: bool = False) -> None:
+        """An empty chain, whatever the settings say."""
+        super().load_middleware(is_async)
+        for hooks in ("_view_middleware", "_template_response_middleware", "_exception_middleware"):
+            setattr(self, hooks, [])
+        self._middleware_chain = convert_exception_to_response(self._get_response_async)  # type: ignore[attr-defined]
+
+
+api = ApiHandler()
+site = ASGIStaticFilesHandler(Handler())
+
+
+async def application(
+    scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+) -> None:
+    """One connection: the API by its path, anything else to the site."""
+    chosen: Any = api if scope["type"] == "http" and scope["path"].startswith(API) else site
+    await chosen(scope, receive, send)

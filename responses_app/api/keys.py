@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from asgiref.sync import sync_to_async
@@ -14,6 +15,7 @@ from responses_app.models import ApiKey
 REMEMBER_SECONDS = 30.0
 REMEMBER_KEYS = 10_000
 _seen: dict[str, tuple[float, ApiKey]] = {}
+_pending: dict[str, asyncio.Future[ApiKey | None]] = {}
 
 
 async def authenticate(request: HttpRequest) -> ApiKey:
@@ -27,13 +29,22 @@ async def authenticate(request: HttpRequest) -> ApiKey:
     known = _seen.get(digest)
     if known is not None and known[0] > now:
         return known[1]
-    key = await sync_to_async(ApiKey.find)(secret)
+    key = await _look_up(digest, secret)
     if key is None:
         raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
     if len(_seen) >= REMEMBER_KEYS:
         _seen.clear()
     _seen[digest] = (now + REMEMBER_SECONDS, key)
     return key
+
+
+async def _look_up(digest: str, secret: str) -> ApiKey | None:
+    """One query, also when many requests come at once with a key that is not remembered."""
+    pending = _pending.get(digest)
+    if pending is None:
+        pending = _pending[digest] = asyncio.ensure_future(sync_to_async(ApiKey.find)(secret))
+        pending.add_done_callback(lambda _: _pending.pop(digest, None))
+    return await asyncio.shield(pending)
 
 
 def forget() -> None:

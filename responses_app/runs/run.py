@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -71,10 +71,10 @@ class Run:
         self.tally = Tally(prompt=len(request.prompt))
         self._writer, self._engine, self._request, self._listener = writer, engine, request, listener
         self._recorder, self._log, self._patient = recorder, log, patient
-        self._listeners: set[asyncio.Event] = set()
+        self._listeners: set[asyncio.Future[bool]] = set()
         self._task: asyncio.Task[None] | None = None
         self._left = False
-        self._last: asyncio.Future[None] | None = None
+        self._pending: asyncio.Future[Exception | None] | None = None
 
     @property
     def stored(self) -> bool:
@@ -121,23 +121,15 @@ class Run:
 
     async def listen(self, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
         """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence."""
-        wake = asyncio.Event()
-        self._listeners.add(wake)
         place = after + 1
-        try:
-            while True:
-                while place < len(self.frames):
-                    place += 1
-                    yield self.frames[place - 1]
-                if self.ended:
-                    return
-                wake.clear()
-                try:
-                    await asyncio.wait_for(wake.wait(), pause)
-                except TimeoutError:
-                    yield None
-        finally:
-            self._listeners.discard(wake)
+        while True:
+            while place < len(self.frames):
+                place += 1
+                yield self.frames[place - 1]
+            if self.ended:
+                return
+            if not await self._news(pause):
+                yield None
 
     async def done(self) -> Frame:
         """The terminal frame, once it is there."""
@@ -192,8 +184,20 @@ class Run:
             self.problem = Failed(response["error"]["message"], code=response["error"]["code"])
 
     async def _settle(self) -> None:
-        if self._last is not None:
-            await asyncio.wait({self._last})
+        if self._pending is not None and not self._pending.done():
+            await asyncio.wait({self._pending})
+
+    async def _news(self, pause: float) -> bool:
+        """Wait for a frame or the end; False after `pause` seconds without either. Cheaper per event than asyncio.wait_for."""
+        loop = asyncio.get_running_loop()
+        news: asyncio.Future[bool] = loop.create_future()
+        timer = loop.call_later(pause, _tell, news, False)
+        self._listeners.add(news)
+        try:
+            return await news
+        finally:
+            timer.cancel()
+            self._listeners.discard(news)
 
     def _write(self, pieces: Iterable[Piece]) -> list[Event]:
         return [event for piece in pieces for event in self._writer.write(piece)]
@@ -208,17 +212,29 @@ class Run:
             return
         append = Append(self._log, frames, opens=opens, ending=self._ending() if ends else None)
         if not self._patient and not ends and not opens:
-            self._recorder.append(append, lambda: None).add_done_callback(_heard)
+            self._recorder.append(append, _ignore)
             self._show(frames)
             return
-        self._last = self._recorder.append(append, lambda: self._show(frames))
-        try:
-            await asyncio.shield(self._last)
-        except DatabaseError:
-            if not ends:
-                raise
+        error = await self._durable(append)
+        if error is not None and ends:
             # There is no place left to keep it; the listeners must still hear the end.
             self._show(frames)
+        elif error is not None:
+            raise error
+
+    async def _durable(self, append: Append) -> Exception | None:
+        """Append, show what was appended as soon as it is durable, and only then go on."""
+        pending: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+
+        def done(error: Exception | None) -> None:
+            if error is None:
+                self._show(append.frames)
+            if not pending.done():
+                pending.set_result(error)
+
+        self._pending = pending
+        self._recorder.append(append, done)
+        return await pending
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response
@@ -229,13 +245,13 @@ class Run:
         tally = self.tally
         return usage(tally.prompt, tally.cached, tally.output, self._listener.reasoning_tokens)
 
-    def _show(self, frames: list[Frame]) -> None:
+    def _show(self, frames: Sequence[Frame]) -> None:
         self.frames.extend(frames)
         self._wake()
 
     def _wake(self) -> None:
-        for listener in self._listeners:
-            listener.set()
+        for news in self._listeners:
+            _tell(news, True)
 
     def _report(self) -> None:
         tally, now = self.tally, time.monotonic()
@@ -252,7 +268,11 @@ class Run:
         )
 
 
-def _heard(future: asyncio.Future[None]) -> None:
-    """Look at the outcome of an append that nobody waits for; the recorder has logged what was wrong."""
-    if not future.cancelled():
-        future.exception()
+def _tell(news: asyncio.Future[bool], value: bool) -> None:
+    if not news.done():
+        news.set_result(value)
+
+
+def _ignore(error: Exception | None) -> None:
+    """Nobody waits for this append; the recorder has logged what was wrong."""
+    del error

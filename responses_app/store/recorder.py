@@ -26,28 +26,29 @@ RETRY_LIMIT = 25
 CLOSE_LIMIT = 10.0
 
 
+Done = Callable[[Exception | None], None]
+
+
 class Recorder:
     """Owns the one writing task. Made by the hub, on the loop that it serves."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Append, asyncio.Future[None], Callable[[], None]]] = []
+        self._waiting: list[tuple[Append, Done]] = []
         self._wake = asyncio.Event()
         self._closing = False
         # An empty context: the task must not inherit the thread of whichever request happened to start it.
         self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
 
-    def append(self, append: Append, done: Callable[[], None]) -> asyncio.Future[None]:
-        """Queue `append`. Once it is durable `done` is called and the future resolves; the future may be ignored.
+    def append(self, append: Append, done: Done) -> None:
+        """Queue `append`. `done` is called once, on the loop: with None as soon as it is durable, or with what prevented that.
 
-        Raises DatabaseError through the future when the append could not be written at all.
+        A callback and not a future: a run that is cancelled while it waits must not take its events back.
         """
-        future = asyncio.get_running_loop().create_future()
         if self._closing:
-            future.set_exception(DatabaseError("the recorder is closed"))
-            return future
-        self._waiting.append((append, future, done))
+            done(DatabaseError("the recorder is closed"))
+            return
+        self._waiting.append((append, done))
         self._wake.set()
-        return future
 
     async def close(self) -> None:
         """Write what is queued, then stop."""
@@ -63,22 +64,15 @@ class Recorder:
             if batch:
                 await self._flush(batch)
 
-    async def _flush(self, batch: list[tuple[Append, asyncio.Future[None], Callable[[], None]]]) -> None:
-        error = await self._write([append for append, _, _ in batch])
+    async def _flush(self, batch: list[tuple[Append, Done]]) -> None:
+        error = await self._write([append for append, _ in batch])
         if error is not None and len(batch) > 1:
             # One bad append must not take the others of its batch with it.
             for one in batch:
                 await self._flush([one])
             return
-        for _, future, done in batch:
-            if error is None:
-                done()
-            if future.done():
-                continue
-            if error is None:
-                future.set_result(None)
-            else:
-                future.set_exception(error)
+        for _, done in batch:
+            done(error)
 
     async def _write(self, appends: list[Append]) -> Exception | None:
         """Try until the database is back, within the limit. Returns the error that remained."""

@@ -12,7 +12,7 @@ from responses_app.store import history
 from responses_app.store.erase import erase
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Append, Ending
-from tests.store.test_recorder import NOW, USAGE, frame, log, nothing
+from tests.store.test_recorder import NOW, USAGE, durable, frame, log
 
 
 async def chain(recorder: Recorder, *uids: str) -> None:
@@ -22,8 +22,8 @@ async def chain(recorder: Recorder, *uids: str) -> None:
         one = log(uid, keys, thread=uids[0])
         ending = Ending("completed", NOW, [{"id": f"msg_{uid}_out", "type": "message"}], USAGE)
         await asyncio.gather(
-            recorder.append(Append(one, [frame(0)], opens=True), nothing),
-            recorder.append(Append(one, [frame(1)], ending=ending), nothing),
+            durable(recorder, Append(one, [frame(0)], opens=True)),
+            durable(recorder, Append(one, [frame(1)], ending=ending)),
         )
         keys = (*keys, *[pk async for pk in one.row.items.order_by("pk").values_list("pk", flat=True)])
 

@@ -36,7 +36,14 @@ def frame(number: int, kind: str = "response.output_text.delta", **fields: Any) 
     return Frame(number, kind, orjson.dumps({"type": kind, "sequence_number": number, **fields}))
 
 
-def nothing() -> None:
+async def durable(recorder: Recorder, append: Append) -> Exception | None:
+    """Append and wait: None, or what went wrong."""
+    future: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+    recorder.append(append, future.set_result)
+    return await future
+
+
+def nothing(error: Exception | None) -> None:
     """A listener that is not there."""
 
 
@@ -46,19 +53,21 @@ class RecorderTest(TestCase):
     async def test_it_calls_back_only_after_the_rows_are_there(self) -> None:
         recorder, one, seen = Recorder(), log(), []
 
-        def look() -> None:
-            seen.append(one.row.pk)
+        def look(error: Exception | None) -> None:
+            seen.append((error, one.row.pk))
 
-        await recorder.append(Append(one, [frame(0), frame(1)], opens=True), look)
-        self.assertEqual(seen, [one.row.pk])
-        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0, 1])
+        recorder.append(Append(one, [frame(0), frame(1)], opens=True), look)
+        self.assertEqual(seen, [])
+        await durable(recorder, Append(one, [frame(2)]))
+        self.assertEqual(seen, [(None, one.row.pk)])
+        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0, 1, 2])
         self.assertEqual(await Item.objects.filter(response=one.row).acount(), 1)
         await recorder.close()
 
     async def test_it_keeps_bytes_exactly(self) -> None:
         recorder, one = Recorder(), log()
         odd = frame(0, delta='tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028')
-        await recorder.append(Append(one, [odd], opens=True), nothing)
+        await durable(recorder, Append(one, [odd], opens=True))
         self.assertEqual((await replay.frames(one.row.pk))[0].data, odd.data)
         await recorder.close()
 
@@ -67,20 +76,22 @@ class RecorderTest(TestCase):
         recorder.append(Append(one, [frame(0)], opens=True), nothing)
         done = frame(1, "response.completed", response={"id": "resp_1"})
         ending = Ending("completed", NOW, [{"id": "msg_2", "type": "message"}], USAGE)
-        await recorder.append(Append(one, [done], ending=ending), nothing)
+        await durable(recorder, Append(one, [done], ending=ending))
         row = await Response.objects.aget(uid="resp_1")
-        self.assertEqual((row.status, row.input_tokens, row.cached_tokens, row.output_tokens, row.reasoning_tokens), ("completed", 5, 2, 7, 3))
+        self.assertEqual(
+            (row.status, row.input_tokens, row.cached_tokens, row.output_tokens, row.reasoning_tokens),
+            ("completed", 5, 2, 7, 3),
+        )
         self.assertEqual([item.uid async for item in row.items.order_by("pk")], ["msg_resp_1", "msg_2"])
         self.assertEqual(await replay.snapshot(row.pk), b'{"id":"resp_1"}')
         await recorder.close()
 
     async def test_a_bad_append_does_not_take_its_neighbours_with_it(self) -> None:
         recorder, good, bad = Recorder(), log("resp_good"), log("resp_bad")
-        futures = [
-            recorder.append(Append(good, [frame(0)], opens=True), nothing),
-            recorder.append(Append(bad, [frame(0), frame(0)], opens=True), nothing),
-        ]
-        done = await asyncio.gather(*futures, return_exceptions=True)
+        done = await asyncio.gather(
+            durable(recorder, Append(good, [frame(0)], opens=True)),
+            durable(recorder, Append(bad, [frame(0), frame(0)], opens=True)),
+        )
         self.assertIsNone(done[0])
         self.assertIsInstance(done[1], DatabaseError)
         self.assertEqual([row.uid async for row in Response.objects.all()], ["resp_good"])
@@ -89,9 +100,9 @@ class RecorderTest(TestCase):
 
     async def test_it_refuses_after_it_was_closed_and_writes_all_that_came_before(self) -> None:
         recorder, one = Recorder(), log()
-        first = recorder.append(Append(one, [frame(0)], opens=True), nothing)
+        first = asyncio.create_task(durable(recorder, Append(one, [frame(0)], opens=True)))
+        await asyncio.sleep(0)
         await recorder.close()
-        await first
-        with self.assertRaises(DatabaseError):
-            await recorder.append(Append(one, [frame(1)]), nothing)
+        self.assertIsNone(await first)
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(1)])), DatabaseError)
         self.assertEqual(await Event.objects.acount(), 1)
