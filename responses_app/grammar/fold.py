@@ -82,6 +82,8 @@ class _Folding:
         self.ended = False
 
     def take(self, event: Json) -> None:
+        if not self.response and event["type"] != "response.created":
+            raise GrammarError("these events do not begin with response.created")
         act = _ACTS.get(event["type"])
         if act is not None:
             act(self, event)
@@ -90,7 +92,7 @@ class _Folding:
 
     def snapshot(self, open_items: bool) -> dict[str, Any]:
         if not self.response:
-            raise GrammarError("these events do not begin with response.created")
+            raise GrammarError("there are no events")
         whole = [self.items[index] for index in sorted(self.items)]
         shown = [item.whole() for item in whole if open_items or self.ended or item.done is not None]
         return {**self.response, "output": shown}

@@ -210,7 +210,10 @@ def test_log_probabilities_are_not_handed_to_another_phase() -> None:
 
 def test_another_phase_opens_another_message() -> None:
     events, _ = tell([Text("a", phase="commentary"), Text("b", phase="final_answer"), Text("c", phase="final_answer")])
-    assert [(item["phase"], item["content"][0]["text"]) for item in items(events)] == [("commentary", "a"), ("final_answer", "bc")]
+    assert [(item["phase"], item["content"][0]["text"]) for item in items(events)] == [
+        ("commentary", "a"),
+        ("final_answer", "bc"),
+    ]
 
 
 def test_phase_is_no_key_of_a_message_without_phase() -> None:
@@ -253,7 +256,13 @@ def test_complete_tells_time_usage_and_tier() -> None:
     final = tell([Text("a")])[0][-1]
     assert final["type"] == "response.completed"
     told = {key: final["response"][key] for key in ("status", "completed_at", "usage", "service_tier", "error")}
-    assert told == {"status": "completed", "completed_at": 1_790_000_009, "usage": USAGE, "service_tier": "default", "error": None}
+    assert told == {
+        "status": "completed",
+        "completed_at": 1_790_000_009,
+        "usage": USAGE,
+        "service_tier": "default",
+        "error": None,
+    }
 
 
 CUT: Final[dict[str, tuple[list[Piece], list[str], dict[str, Any]]]] = {
