@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any, get_args
 
 from openai._types import omit
+from openai.lib.responses_websocket import ResponsesWebSocketAccumulator
 from openai.lib.streaming.responses._responses import ResponseStreamState
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import BaseModel
@@ -39,3 +40,13 @@ def accumulate(events: Iterable[Event]) -> list[dict[str, Any]]:
         if event["type"] != "error":
             state.handle_event(validate(event))
     return [item.to_dict() for _, item in sorted(state._completed_output.items())]
+
+
+def accumulate_socket(events: Iterable[Event]) -> Any:
+    """What the client's WebSocket accumulator ends with: the final response as it was sent."""
+    accumulator = ResponsesWebSocketAccumulator()
+    for event in events:
+        # On a socket an error event is an answer of its own.
+        if event["type"] != "error":
+            accumulator.add_event(validate(event))
+    return accumulator.get_final_response()

@@ -532,7 +532,7 @@ rubbish = junk | st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(speeches(), st.data())
 def test_it_never_stumbles(speech: tuple[list[Piece], str], data: st.DataObject) -> None:
     """Whatever stands where, the judge answers."""
@@ -548,7 +548,7 @@ def test_it_never_stumbles(speech: tuple[list[Piece], str], data: st.DataObject)
     assert all(broken.rule and str(broken) for broken in judge(events))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(rubbish, max_size=8), st.none() | st.integers(0, 3))
 def test_it_answers_to_rubbish(events: list[Any], after: int | None) -> None:
     check = Check(starting_after=after)

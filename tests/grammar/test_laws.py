@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from hypothesis import given, settings
@@ -17,8 +18,10 @@ from tests.grammar import sdk
 from tests.grammar.speech import counted, crumbled, items, merged, response, speeches, tell
 
 Speech = tuple[list[Piece], str]
-few = settings(max_examples=30, deadline=None)
-many = settings(max_examples=50, deadline=None)
+# A quick look by default; GRAMMAR_EXAMPLES=3000 for a long one.
+EXAMPLES = int(os.environ.get("GRAMMAR_EXAMPLES", "30"))
+few = settings(max_examples=max(EXAMPLES // 2, 1), deadline=None)
+many = settings(max_examples=EXAMPLES, deadline=None)
 TERMINAL = {"response.completed", "response.incomplete", "response.failed"}
 
 
@@ -135,6 +138,15 @@ def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech:
     assert [given_keys(item, own) for item, own in zip(sdk.accumulate(wire(events)), writer.items, strict=True)] == wire(
         writer.items
     )
+
+
+@few
+@given(speeches())
+def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_response(speech: Speech) -> None:
+    events, writer = tell(*speech)
+    final = sdk.accumulate_socket(wire(events))
+    assert (final.id, final.status) == ("resp_1", writer.response["status"])
+    assert [item.id for item in final.output] == [item["id"] for item in writer.items]
 
 
 def given_keys(item: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
