@@ -38,17 +38,19 @@ class Turn:
 
 
 class Listener(Protocol):
-    """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here.
+    """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here."""
 
-    `reasoning_tokens` counts what was spent on reasoning so far. Once `done`, nothing more will be said whatever the model
-    generates, so that the engine may be stopped: the one call of `parallel_tool_calls: false` is complete.
-    """
-
-    reasoning_tokens: int
+    @property
+    def reasoning_tokens(self) -> int:
+        """How many tokens were spent on reasoning so far."""
+        ...
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will be said."""
+        """Whether nothing more will be said whatever the model generates, so that the engine may be stopped.
+
+        So it is once the one call of `parallel_tool_calls: false` is complete.
+        """
         ...
 
     def hear(self, chunk: Chunk) -> list[Piece]:

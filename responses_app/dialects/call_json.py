@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Callable
 
-WHITE = " \t\r\n"
+from responses_app.dialects.spacing import WHITE
+
 _ARGUMENTS = frozenset({"arguments", "parameters"})
 _IN_STRING = re.compile(r'["\\<]')
 _OUTSIDE = re.compile(r'["{}\[\]<]')

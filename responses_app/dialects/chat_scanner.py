@@ -8,7 +8,8 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import ClassVar
 
-from responses_app.dialects.call_json import WHITE, CallJson
+from responses_app.dialects.call_json import CallJson
+from responses_app.dialects.spacing import WHITE, Spacing
 from responses_app.dialects.speech import ARGUMENTS, MESSAGE, REASONING, Speech
 from responses_app.grammar.pieces import Call, Json
 
@@ -49,9 +50,7 @@ class ChatScanner:
         self._allows = allows
         self._outer = self.mode  # where a call goes back to
         self._held = ""
-        self._white = ""  # white space that nothing followed yet
-        self._fresh = True  # nothing said in this item
-        self._bare = thinking  # white space at the start of this item is no text
+        self._spacing = Spacing(bare=thinking)
         self._walk = CallJson()
         self._body = ""  # what the call said before it was known to be one
         self._speaking = False  # the call is known to be one
@@ -81,9 +80,10 @@ class ChatScanner:
         if self.done:
             return
         self._flush(cut=cut)
-        if self.mode is not Mode.THINKING and not self._fresh:  # behind text it is no separator
-            self._speech.say(MESSAGE, self._white)
-        self._white, self._speaking = "", False
+        white = self._spacing.rest()
+        if self.mode is not Mode.THINKING:  # behind text it is no separator
+            self._speech.say(MESSAGE, white)
+        self._speaking = False
 
     # Reasoning and text
 
@@ -101,14 +101,7 @@ class ChatScanner:
 
     def _utter(self, count: int) -> None:
         """Say the first characters that are held, but keep white space at their end until something follows."""
-        text = self._white + self._drop(count)
-        said = text.rstrip(WHITE)
-        self._white = text[len(said) :]
-        if not said:
-            return
-        if self._fresh and self._bare:
-            said = said.lstrip(WHITE)
-        self._fresh = False
+        said = self._spacing.let(self._drop(count))
         if self.mode is Mode.THINKING:
             self._speech.say(REASONING, said)
         else:
@@ -121,7 +114,7 @@ class ChatScanner:
 
     def _logprobs(self, count: int) -> list[Json]:
         """Of the tokens that begin in the last `count` characters before the white space."""
-        end = self._at - len(self._white)
+        end = self._at - self._spacing.held
         found = []
         while self._marks and self._marks[0][0] < end:
             at, logprob = self._marks.popleft()
@@ -131,7 +124,7 @@ class ChatScanner:
 
     def _end_item(self) -> None:
         self._speech.end()
-        self._white, self._fresh, self._bare = "", True, True
+        self._spacing.next()
         while self._marks and self._marks[0][0] < self._at:
             self._marks.popleft()
 

@@ -62,6 +62,7 @@ class HarmonyListener:
         self._voice: Voice = FINAL
         self._white: str | None = ""  # held back: a message of nothing but white space is none (A7)
         self._said = 0  # characters that the parser gave out in this message
+        self._unsure = False  # the parser may hold bytes back
         self._logprobs: list[Json] = []
 
     def hear(self, chunk: Chunk) -> list[Piece]:
@@ -153,7 +154,7 @@ class HarmonyListener:
 
     def _address(self, header: Header) -> None:
         """Choose the voice of the message that begins, and say what strayed into its header."""
-        self._white, self._said, self._logprobs = "", 0, []
+        self._white, self._said, self._unsure, self._logprobs = "", 0, False, []
         name = self._callee(header.recipient)
         if name is None:
             self._voice = CHANNELS.get(header.channel, FINAL)
@@ -184,7 +185,8 @@ class HarmonyListener:
         elif logprob is not None and self._voice is not ARGUMENTS:
             self._logprobs.append(wire(logprob, self._bytes))
         self._parser.process(token)
-        delta = self._parser.last_content_delta
+        delta = self._parser.last_content_delta or ""
+        self._unsure = not delta or "\ufffd" in delta
         if delta:
             self._said += len(delta)
             self._say(delta)
@@ -203,7 +205,6 @@ class HarmonyListener:
         """The open message, or a header that never got one, is complete."""
         if self._header is None:
             self._rest(cut=False)
-            self._parser.process(END)
         else:
             self._rescue(cut=False)
         self._speech.end()
@@ -212,8 +213,11 @@ class HarmonyListener:
 
     def _rest(self, *, cut: bool) -> None:
         """Say what the parser still holds: broken UTF-8 at the end of a message becomes U+FFFD, at a cut it is left out."""
-        rest = self._parser.current_content[self._said :]
-        self._say(rest.rstrip("\ufffd") if cut else rest)
+        self._parser.process(END)
+        if self._unsure:
+            message = "".join(part.text for part in self._parser.messages[-1].content)
+            rest = message[self._said :]
+            self._say(rest.rstrip("\ufffd") if cut else rest)
 
     def _rescue(self, *, cut: bool) -> None:
         """Say what a header without a message holds: its words, or a call without arguments."""

@@ -38,7 +38,8 @@ class Vocabulary:
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was."""
+        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was. Raises UnicodeEncodeError."""
+        text.encode()  # the tokenizer's own error would not say what is wrong
         parts = _GUARD.split(text)
         ids: list[int] = []
         for index, part in enumerate(parts):

@@ -1,0 +1,225 @@
+"""What is heard from harmony tokens, well formed, cut, bundled and malformed."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.dialects.harmony_listener import MAX_HEADER
+from responses_app.engines.border import Chunk, Logprob
+from responses_app.grammar.pieces import Arguments, Call, Piece, Reasoning, Text
+from tests.dialects.hearing import END, call, harmony, harmony_tokens, hear, sizes, turn
+
+ANALYSIS = "<|channel|>analysis<|message|>"
+PREAMBLE = "<|channel|>commentary<|message|>"
+FINAL = "<|channel|>final<|message|>"
+CALLING = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>"
+NEXT = "<|end|><|start|>assistant"
+
+
+def final(text: str) -> Text:
+    return Text(text, phase="final_answer")
+
+
+def preamble(text: str) -> Text:
+    return Text(text, phase="commentary")
+
+
+WELL_FORMED: dict[str, tuple[str, list[Piece]]] = {
+    "answer": (FINAL + "Hi 🙂<|return|>", [final("Hi 🙂"), END]),
+    "thought_and_answer": (ANALYSIS + "Hm." + NEXT + FINAL + "Hi<|return|>", [Reasoning("Hm."), END, final("Hi"), END]),
+    "two_calls_in_one_turn": (
+        ANALYSIS
+        + "Two."
+        + NEXT
+        + PREAMBLE
+        + "I look."
+        + NEXT
+        + CALLING
+        + '{"city":"Oslo"}'
+        + NEXT
+        + CALLING
+        + '{"city":"Rom"}<|call|>',
+        [Reasoning("Two."), END, preamble("I look."), END, *call('{"city":"Oslo"}'), *call('{"city":"Rom"}')],
+    ),
+    "reasoning_between_calls": (
+        ANALYSIS + "a" + NEXT + CALLING + "{}" + NEXT + ANALYSIS + "b" + NEXT + CALLING + "{}<|call|>",
+        [Reasoning("a"), END, *call("{}"), Reasoning("b"), END, *call("{}")],
+    ),
+    "recipient_before_the_channel": (
+        " to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{}<|call|>",
+        call("{}"),
+    ),
+    "call_in_the_analysis_channel": ("<|channel|>analysis to=functions.get_weather code<|message|>{}<|call|>", call("{}")),
+    "call_without_arguments": (CALLING + "<|call|>", call("")),
+    "constraint_glued_to_the_name": (
+        "<|channel|>commentary to=functions.get_weather<|constrain|>json<|message|>{}<|call|>",
+        call("{}"),
+    ),
+    "json_answer": ("<|channel|>final <|constrain|>json<|message|>{}<|return|>", [final("{}"), END]),
+    "name_that_no_tool_has": ("<|channel|>commentary to=functions.dance<|message|>{}<|call|>", call("{}", "dance")),
+}
+MALFORMED: dict[str, tuple[str, list[Piece]]] = {
+    "text_before_the_channel": ("Hello there" + FINAL + "ok<|return|>", [final("Hello there"), END, final("ok"), END]),
+    "header_without_a_message": (
+        "<|channel|>analysis I think" + NEXT + FINAL + "ok<|return|>",
+        [Reasoning("I think"), END, final("ok"), END],
+    ),
+    "message_without_an_end": (FINAL + "one" + ANALYSIS + "two<|end|>", [final("one"), END, Reasoning("two"), END]),
+    "text_between_messages": (
+        FINAL + "one<|end|>stray<|start|>assistant" + FINAL + "two<|return|>",
+        [final("one"), END, final("stray"), END, final("two"), END],
+    ),
+    "no_header_at_all": ("Just text.", [final("Just text.")]),
+    "message_without_a_channel": ("<|message|>plain<|return|>", [final("plain"), END]),
+    "unknown_channel": ("<|channel|>musings<|message|>hm<|end|>", [final("hm"), END]),
+    "unknown_recipient": ("<|channel|>commentary to=browser.search<|message|>cats<|call|>", [preamble("cats"), END]),
+    "recipient_without_a_name": ("<|channel|>commentary to=functions.<|message|>x<|end|>", [preamble("x"), END]),
+    "call_in_the_header": (
+        '<|channel|>commentary to=functions.get_weather {"city":"Rom"}<|call|>',
+        call('{"city":"Rom"}'),
+    ),
+    "words_in_the_header_of_a_call": (
+        "<|channel|>commentary to=functions.get_weather please now<|message|>{}<|call|>",
+        [preamble("please now"), END, *call("{}")],
+    ),
+    "words_in_the_header_of_an_answer": ("<|channel|>final well <|message|>ok<|return|>", [final("well ok"), END]),
+    "unknown_role": ("<|start|>narrator<|channel|>final<|message|>ok<|end|>", [final("narrator"), END, final("ok"), END]),
+    "another_role": ("<|start|>user<|message|>me<|end|>", [final("me"), END]),
+    "marks_inside_of_a_message": (FINAL + "a<|message|>b<|constrain|>c<|endoftext|>d", [final("abc"), END, final("d")]),
+    "two_channels_in_one_header": ("<|channel|>analysis<|channel|>final<|message|>ok<|return|>", [final("ok"), END]),
+}
+TAPES = WELL_FORMED | MALFORMED
+
+
+@pytest.mark.parametrize("tape", WELL_FORMED)
+def test_it_hears_what_was_said_in_its_order(tape: str) -> None:
+    text, expected = TAPES[tape]
+    assert hear(harmony(), turn(), harmony_tokens(text)) == expected
+
+
+@pytest.mark.parametrize("tape", MALFORMED)
+def test_f4_it_saves_the_text_of_malformed_messages(tape: str) -> None:
+    text, expected = TAPES[tape]
+    assert hear(harmony(), turn(), harmony_tokens(text)) == expected
+
+
+@given(st.sampled_from(sorted(TAPES)), sizes)
+@settings(max_examples=60)
+def test_e3_what_is_heard_does_not_depend_on_the_grouping_of_tokens(tape: str, cuts: list[int]) -> None:
+    text, expected = TAPES[tape]
+    assert hear(harmony(), turn(), harmony_tokens(text), cuts) == expected
+
+
+FRAME = harmony_tokens("<|start|><|channel|><|message|><|end|><|call|><|return|><|constrain|>")
+WORDS = harmony_tokens('assistant analysis commentary final to=functions.get_weather json {"a": 1}\n é🦑')
+ODDITIES = [199999, 200018, 201087, 250000, 172, 253, 99, 239]
+ANY_TOKEN = st.sampled_from([*FRAME, *WORDS, *ODDITIES])
+
+
+@given(st.lists(ANY_TOKEN, max_size=60), sizes)
+@settings(max_examples=60)
+def test_it_never_raises_and_grouping_never_matters_whatever_the_tokens(tokens: list[int], cuts: list[int]) -> None:
+    assert hear(harmony(), turn(), tokens) == hear(harmony(), turn(), tokens, cuts)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), sizes)
+@settings(max_examples=30)
+def test_no_text_of_a_message_is_lost(text: str, cuts: list[int]) -> None:
+    tokens = harmony_tokens(FINAL) + harmony().encoding.encode(text, disallowed_special=()) + harmony_tokens("<|return|>")
+    assert hear(harmony(), turn(), tokens, cuts) == ([] if text.isspace() else [final(text), END])
+
+
+def test_e1_one_burst_may_hold_the_whole_turn() -> None:
+    text, expected = TAPES["two_calls_in_one_turn"]
+    listener = harmony().listen(turn())
+    assert listener.hear(Chunk(harmony_tokens(text))) == expected
+    assert listener.close() == []
+
+
+def test_e6_a_character_that_is_cut_by_tokens_comes_whole() -> None:
+    listener, squid = harmony().listen(turn()), [172, 253, 99, 239]
+    listener.hear(Chunk(harmony_tokens(FINAL)))
+    assert [listener.hear(Chunk([token])) for token in squid] == [[], [], [], [final("🦑")]]
+
+
+def test_broken_utf8_becomes_a_replacement_character_when_the_message_ends() -> None:
+    assert hear(harmony(), turn(), [*harmony_tokens(FINAL + "a"), 172, 253, *harmony_tokens("<|return|>")]) == [
+        final("a\ufffd"),
+        END,
+    ]
+
+
+def test_text_behind_broken_utf8_is_not_lost() -> None:
+    assert hear(harmony(), turn(), [*harmony_tokens(FINAL), 172, 64, *harmony_tokens("<|return|>")]) == [final("\ufffda"), END]
+
+
+def test_half_a_character_at_the_cut_was_never_said() -> None:
+    assert hear(harmony(), turn(), [*harmony_tokens(FINAL + "a"), 172, 253]) == [final("a")]
+
+
+def test_a7_a_message_of_nothing_but_white_space_is_none() -> None:
+    assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "\n\n" + NEXT + CALLING + "{}<|call|>")) == call("{}")
+
+
+def test_white_space_at_the_start_of_a_real_message_stays() -> None:
+    assert hear(harmony(), turn(), harmony_tokens(FINAL + "  indented<|return|>")) == [final("  indented"), END]
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["<|channel|>", "<|channel|>comm", "<|channel|>commentary to", CALLING[: -len("<|message|>")], " to=functions.get_w"],
+)
+def test_a_cut_header_says_nothing(header: str) -> None:
+    assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "Hm." + NEXT + header)) == [Reasoning("Hm."), END]
+
+
+def test_a_cut_call_keeps_its_item_open() -> None:
+    assert hear(harmony(), turn(), harmony_tokens(CALLING + '{"city": "Par')) == [
+        Call("get_weather"),
+        Arguments('{"city": "Par'),
+    ]
+
+
+def test_a_model_that_never_writes_a_header_is_heard_before_it_ends() -> None:
+    listener = harmony().listen(turn())
+    heard = listener.hear(Chunk(harmony_tokens("word " * (MAX_HEADER + 1))))
+    assert isinstance(heard[0], Text)
+    assert heard[0].text.startswith("word word")
+
+
+def test_reasoning_tokens_are_those_of_the_analysis() -> None:
+    listener, analysis = harmony().listen(turn()), harmony_tokens("one two three")
+    listener.hear(Chunk(harmony_tokens(ANALYSIS) + analysis + harmony_tokens(NEXT + FINAL + "four five<|return|>")))
+    assert listener.reasoning_tokens == len(analysis) == 3
+
+
+def test_a_single_call_hides_what_follows() -> None:
+    listener = harmony().listen(turn(parallel_tool_calls=False))
+    heard = listener.hear(Chunk(harmony_tokens(ANALYSIS + "Hm." + NEXT + CALLING + "{}" + NEXT + CALLING + "{}<|call|>")))
+    assert heard == [Reasoning("Hm."), END, *call("{}")]
+    assert listener.done
+    assert listener.hear(Chunk(harmony_tokens(FINAL + "more"))) == listener.close() == []
+
+
+def test_parallel_calls_are_not_done_after_the_first() -> None:
+    listener = harmony().listen(turn())
+    listener.hear(Chunk(harmony_tokens(CALLING + "{}<|end|>")))
+    assert not listener.done
+
+
+def test_a_call_against_tool_choice_none_is_only_text() -> None:
+    assert hear(harmony(), turn(tool_choice="none"), harmony_tokens(CALLING + "{}<|call|>")) == [preamble("{}"), END]
+
+
+def test_log_probabilities_travel_with_the_text_of_their_tokens() -> None:
+    header, words = harmony_tokens(FINAL), harmony_tokens("Hi there")
+    chunk = Chunk([*header, *words], [Logprob(token, -0.5, ((token, -0.5), (0, -2.0))) for token in [*header, *words]])
+    (heard,) = harmony().listen(turn()).hear(chunk)
+    assert isinstance(heard, Text)
+    assert [entry["token"] for entry in heard.logprobs] == ["Hi", " there"]
+    assert heard.logprobs[0] == {
+        "token": "Hi", "logprob": -0.5, "bytes": [72, 105],
+        "top_logprobs": [{"token": "Hi", "logprob": -0.5, "bytes": [72, 105]}, {"token": "!", "logprob": -2.0, "bytes": [33]}],
+    }  # fmt: skip
