@@ -7,12 +7,14 @@ import logging
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from responses_app.server import data, lineup, port
 from responses_app.server.args import Options, parse
+from responses_app.server.aside import aside, tail, terminal
 from responses_app.server.postgres import Postgres, PostgresError
 from responses_app.server.process import die_with_parent
 from responses_app.server.progress import Progress
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
     from responses_app.server.life import Life
 
 EXIT_LIMIT = 3.0
-# Said by vLLM and its libraries at start, for every model: only what went wrong is of interest here.
-QUIET = {"VLLM_LOGGING_LEVEL": "ERROR", "TOKENIZERS_PARALLELISM": "false", "TRANSFORMERS_VERBOSITY": "error"}
+# What vLLM says at INFO, every ten seconds too, is in our metrics and in our own log.
+QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TOKENIZERS_PARALLELISM": "false"}
+
+
+class CannotStart(Exception):
+    """The database or an engine is not there; the message says why."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -30,7 +36,7 @@ def main(argv: Sequence[str]) -> int:
     outer = os.environ.pop("RESPONSES_OUTER", "")
     if outer:
         die_with_parent(int(outer))
-    options, progress, folder = parse(argv), Progress(), data.data_dir()
+    options, progress, folder = parse(argv), Progress(terminal()), data.data_dir()
     os.environ.update({**QUIET, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
     postgres = None if os.environ.get("DATABASE_URL") else Postgres(folder)
     try:
@@ -40,7 +46,7 @@ def main(argv: Sequence[str]) -> int:
             with progress.step("Starting Postgres"):
                 postgres.start()
         return _serve(options, folder, loop, postgres, progress)
-    except (PostgresError, lineup.BadModel, port.CannotListen) as error:
+    except (CannotStart, PostgresError, lineup.BadModel, port.CannotListen) as error:
         progress.say(f"serve: {error}")
         return 1
     except KeyboardInterrupt:
@@ -73,14 +79,18 @@ def _serve(
 ) -> int:
     key = _prepare(folder, progress)
 
+    from django.core.exceptions import ImproperlyConfigured
     from django.db import connections
 
     from responses_app.runs import hub
     from responses_app.server.life import Life
 
-    life = Life(loop, hub.current(), options.drain, postgres)
     try:
-        return _live(life, options, key, progress)
+        life = Life(loop, hub.current(), options.drain, postgres)
+    except (ImproperlyConfigured, OSError) as error:
+        raise CannotStart(str(error)) from error
+    try:
+        return _live(life, options, key, folder, progress)
     finally:
         progress.say("Stopping …")
         life.close()
@@ -90,10 +100,10 @@ def _serve(
             connection.close_pool()  # type: ignore[attr-defined]
 
 
-def _live(life: Life, options: Options, key: str, progress: Progress) -> int:
+def _live(life: Life, options: Options, key: str, folder: Path, progress: Progress) -> int:
     names = [entry.partition("=")[0] for entry in os.environ["RESPONSES_MODELS"].split()]
     with progress.step(f"Starting the engine for {', '.join(names)}"):
-        started = life.start()
+        started = _start(life, folder / "logs" / "engine.log")
     if not started:
         return 130
     from project.asgi import application
@@ -102,6 +112,17 @@ def _live(life: Life, options: Options, key: str, progress: Progress) -> int:
     if failure:
         raise port.CannotListen(failure)
     return life.code
+
+
+def _start(life: Life, log: Path) -> bool:
+    with aside(log):
+        try:
+            return life.start()
+        except Exception as error:
+            # Anything at all: a model brings its own code and its own ways to fail.
+            traceback.print_exc()
+            reason = f"the engine did not start: {error}"
+    raise CannotStart(f"{reason}\nThe end of {log}:\n{tail(log)}")
 
 
 def _demo(name: str, folder: Path, progress: Progress) -> Path:
@@ -117,12 +138,16 @@ def _prepare(folder: Path, progress: Progress) -> str:
     with progress.step("Preparing the database"):
         import django
         from django.core.management import call_command
+        from django.db import OperationalError
 
         django.setup(set_prefix=False)
-        call_command("migrate", verbosity=0, interactive=False)
         from responses_app.server.key import first_key
 
-        return first_key(folder)
+        try:
+            call_command("migrate", verbosity=0, interactive=False)
+            return first_key(folder)
+        except OperationalError as error:
+            raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
 
 
 def banner(options: Options, key: str, names: Sequence[str]) -> str:

@@ -1,0 +1,43 @@
+"""Puts what libraries print while an engine starts into a file, where it is found when it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+TAIL = 20
+
+
+def terminal() -> TextIO:
+    """A stream to where stderr goes now, whatever becomes of stderr."""
+    return os.fdopen(os.dup(2), "w")
+
+
+@contextmanager
+def aside(log: Path) -> Iterator[None]:
+    """Meanwhile stdout and stderr go to `log`, those of processes started now for as long as they live."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [(fd, os.dup(fd)) for fd in (1, 2)]
+    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    try:
+        for fd, _ in saved:
+            os.dup2(target, fd)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for fd, copy in saved:
+            os.dup2(copy, fd)
+            os.close(copy)
+        os.close(target)
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log, for an error message."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-TAIL:])

@@ -1,0 +1,262 @@
+"""bin/serve from the outside: a whole server with a scripted engine, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from openai_harmony import load_harmony_encoding
+
+from responses_app.server.data import ROOT
+from tests.server.processes import family, left, named
+from tests.server.test_door import free_port
+
+START_LIMIT = 60.0
+END_LIMIT = 15.0
+
+
+class Server:
+    """One `bin/serve`; `said` is what it has printed."""
+
+    def __init__(self, folder: Path, *arguments: str, **environ: str) -> None:
+        self.port = free_port()
+        self.folder = folder
+        self.log = folder.with_suffix(".log")
+        kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [ROOT / "bin" / "serve", "--port", str(self.port), *arguments],
+                env={**kept, "RESPONSES_DATA_DIR": str(folder), **environ},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def key(self) -> str:
+        found = re.search(r"API key +(\S+)", self.said)
+        assert found
+        return found[1]
+
+    def ready(self) -> Server:
+        deadline = time.monotonic() + START_LIMIT
+        while "Ctrl-C stops it." not in self.said:
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.1)
+        return self
+
+    def ask(self, **more: Any) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {self.key}"}
+        body = {"model": "tape", "input": "Hi", **more}
+        return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=30)
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(END_LIMIT)
+
+    def end(self) -> None:
+        """However the test went."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(END_LIMIT)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A tape that says hello, slowly enough to be interrupted."""
+    encoding = load_harmony_encoding("HarmonyGptOss")
+    ids = encoding.encode("<|channel|>final<|message|>Hello there!<|return|>", allowed_special="all")
+    steps: list[dict[str, Any]] = [step for token in ids for step in ({"tokens": [token]}, {"delay": 0.1})]
+    tape = tmp_path_factory.mktemp("tapes") / "tape.jsonl"
+    tape.write_text(json.dumps({"chunks": steps}) + "\n")
+    return f"script://{tape}?loop=1"
+
+
+@pytest.fixture
+def server(tmp_path: Path, engine: str) -> Iterator[Server]:
+    server = Server(tmp_path / "data", "--engine", engine)
+    yield server
+    server.end()
+
+
+def text(answer: httpx2.Response) -> str:
+    assert answer.status_code == 200, answer.text
+    said: str = answer.json()["output"][0]["content"][0]["text"]
+    return said
+
+
+def test_it_serves_then_stops_and_leaves_nothing(server: Server) -> None:
+    server.ready()
+    assert httpx2.get(f"{server.url}/health").status_code == 200
+    assert text(server.ask()) == "Hello there!"
+    models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}).json()
+    assert [model["id"] for model in models["data"]] == ["tape"]
+    processes = family(server.process.pid)
+    assert len(processes) > 4, "us, the server, the guard, Postgres and its workers"
+    assert server.stop() == 0
+    assert left(processes, within=3) == []
+    assert not list((server.folder / "run").iterdir())
+
+
+def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, engine: str) -> None:
+    kept = server.ready().ask().json()["id"]
+    assert server.stop(signal.SIGTERM) == 0
+    began = time.monotonic()
+    second = Server(server.folder, "--engine", engine)
+    try:
+        second.ready()
+        assert time.monotonic() - began < START_LIMIT / 2
+        assert second.key == server.key
+        answer = httpx2.get(f"{second.url}/v1/responses/{kept}", headers={"Authorization": f"Bearer {second.key}"})
+        assert answer.json()["id"] == kept
+        assert "Installing" not in second.said
+    finally:
+        second.end()
+    assert (server.folder / "api_key").stat().st_mode & 0o777 == 0o600
+    assert (server.folder / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_it_takes_a_key_that_it_is_given(tmp_path: Path, engine: str) -> None:
+    server = Server(tmp_path / "data", "--engine", engine, RESPONSES_API_KEY="sk-my-own-key")
+    try:
+        assert server.ready().key == "sk-my-own-key"
+        assert text(server.ask()) == "Hello there!"
+        assert not (server.folder / "api_key").exists()
+    finally:
+        server.end()
+
+
+def test_it_lets_a_stream_end_before_it_stops(server: Server) -> None:
+    headers = {"Authorization": f"Bearer {server.ready().key}"}
+    body = {"model": "tape", "input": "Hi", "stream": True}
+    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: response.created"
+        server.process.send_signal(signal.SIGINT)
+        rest = list(lines)
+    assert "event: response.completed" in rest
+    assert rest[-2:] == ["data: [DONE]", ""] or rest[-1] == "data: [DONE]"
+    assert server.process.wait(END_LIMIT) == 0
+
+
+@pytest.mark.parametrize("victim", ["bin/serve", "responses_app.server.inner"])
+def test_nothing_lives_on_when_one_of_its_processes_is_killed(server: Server, victim: str) -> None:
+    pid = server.ready().process.pid
+    processes = family(pid)
+    os.kill(pid if victim == "bin/serve" else named(pid, victim), signal.SIGKILL)
+    assert server.process.wait(END_LIMIT) != 0
+    assert left(processes, within=5) == []
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", server.port)) != 0
+
+
+def test_nothing_lives_on_without_its_guard(server: Server) -> None:
+    pid = server.ready().process.pid
+    processes = family(pid)
+    os.kill(named(pid, "guard.py"), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    assert left(processes, within=END_LIMIT) == []
+
+
+def test_it_starts_again_after_it_was_killed(server: Server, engine: str) -> None:
+    pid = server.ready().process.pid
+    os.kill(pid, signal.SIGKILL)
+    second = Server(server.folder, "--engine", engine)
+    try:
+        # It may come before the first one's guard has finished: then it says so, and a moment later it starts.
+        while second.process.poll() is None and "Ctrl-C stops it." not in second.said:
+            time.sleep(0.1)
+        if second.process.poll() is not None:
+            assert "another server" in second.said
+            time.sleep(5)
+            second = Server(server.folder, "--engine", engine)
+        assert text(second.ready().ask()) == "Hello there!"
+    finally:
+        second.end()
+
+
+def test_it_brings_postgres_back_when_that_is_killed(server: Server) -> None:
+    pid = server.ready().process.pid
+    os.kill(named(pid, "bin/postgres"), signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    answer = server.ask()
+    while answer.status_code != 200 and time.monotonic() < deadline:
+        time.sleep(0.3)
+        answer = server.ask()
+    assert text(answer) == "Hello there!"
+    assert server.stop() == 0
+
+
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, engine: str) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        server = Server(tmp_path / "data", "--engine", engine, "--port", str(other.getsockname()[1]))
+        assert server.process.wait(END_LIMIT) == 1
+    assert "another program listens there already" in server.said
+    assert not (server.folder / "postgres").exists()
+
+
+def test_a_second_server_in_the_same_folder_is_told_so(server: Server, engine: str) -> None:
+    server.ready()
+    second = Server(server.folder, "--engine", engine)
+    assert second.process.wait(END_LIMIT) == 1
+    assert "another server" in second.said
+    assert httpx2.get(f"{server.url}/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--model", "./nowhere"), "there is no folder ./nowhere"),
+        (("--engine", "script:///nowhere.jsonl"), "nowhere.jsonl"),
+        (("--engine", "http://127.0.0.1:9"), "does not list its models"),
+    ],
+)
+def test_it_says_what_is_wrong_with_a_model(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
+    server = Server(tmp_path / "data", *arguments)
+    assert server.process.wait(START_LIMIT) == 1
+    assert reason in server.said
+    assert "Traceback" not in server.said
+    assert left(family(server.process.pid), within=1) == []
+
+
+def test_it_says_that_a_database_does_not_answer(tmp_path: Path, engine: str) -> None:
+    server = Server(tmp_path / "data", "--engine", engine, DATABASE_URL=f"postgresql:///x?host={tmp_path}")
+    assert server.process.wait(START_LIMIT) == 1
+    assert "the database does not answer" in server.said
+    assert "Traceback" not in server.said
+
+
+def test_manage_py_finds_the_embedded_postgres(server: Server) -> None:
+    server.ready()
+    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    command = [ROOT / ".venv" / "bin" / "python", ROOT / "manage.py", "createkey", "mine"]
+    environ = {**kept, "RESPONSES_DATA_DIR": str(server.folder)}
+    secret = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    answer = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == 200
