@@ -1,18 +1,28 @@
 """The output under construction: pieces in, events of items out, not yet numbered.
 
 There is at most one open item, and within it at most one open part. `hear(piece)` looks the pair (type of the piece, type of
-the open item) up in `TABLE`; an empty cell is our bug and raises GrammarError before anything has changed. A cell is one of:
+the open item) up in `TABLE`; an empty cell is our bug and raises GrammarError before anything has changed::
 
-    =========  ==========================================================================================================
-    speak      the open item says it if it is one that holds it; else (other family, other phase, a summary after raw
-               text) it closes, complete, and another one opens with this piece
-    anew       the open item closes, complete; another one opens
-    alone      as anew, but the new item is whole from the start and closes at once
-    leave      the open item closes, complete
-    on(…)      the open item moves on
-    end(…)     the open item ends with its result
-    idle       nothing happens
-    =========  ==========================================================================================================
+                                 nothing  message  reasoning  client's call  listing  mcp call  code   search
+    Text Refusal                 speak    speak    speak      speak
+    Reasoning Summary            speak    speak    speak      speak
+    Call McpList McpCall         anew     anew     anew       anew
+    CodeCall WebSearch           anew     anew     anew       anew
+    FileSearch                   ask      ask      ask        ask
+    Approval Compaction          alone    alone    alone      alone
+    Break                        leave    leave    leave      leave
+    Part                         idle     on       on         idle                    on
+    Annotation                            on
+    Arguments                                                 on                      on        on
+    Interpreting                                                                                on
+    Searching                                                                                          on
+    McpTools McpResult                                                       end      end
+    CodeResult WebResult FileResult                                                             end    end
+
+speak: the open item says it if it is one that holds it; else (other family, other phase, a summary after raw text) anew.
+anew: the open item closes, complete; another one opens. ask: the same, and the search keeps its queries for the end.
+alone: as anew, but the new item is whole from the start and closes at once. leave: the open item closes, complete.
+on: the open item moves on. end: the open item ends with its result. idle: nothing happens.
 
 Items of the model (message, reasoning, the client's calls) end when anything else begins. Items of a tool (MCP, code, searches)
 end only with their own result: whoever talks while a tool is at work is wrong, hence the empty cells of their columns.
@@ -82,7 +92,7 @@ class Output:
 
     def hear(self, piece: Piece) -> list[Event]:
         """What this piece makes of the open item; may be nothing. Raises GrammarError if it cannot stand here."""
-        action = TABLE[piece.__class__].get(self._kind)
+        action = TABLE.get(piece.__class__, _NOWHERE).get(self._kind)
         if action is None:
             raise GrammarError(f"{piece.__class__.__name__} cannot stand in {self._kind or 'no item'}")
         return action(self, piece)
@@ -199,6 +209,7 @@ def _anywhere(action: Action) -> dict[str, Action]:
     return dict.fromkeys(("", "message", "reasoning", "function_call", "custom_tool_call"), action)
 
 
+_NOWHERE: Final[dict[str, Action]] = {}
 TABLE: Final[dict[type[Piece], dict[str, Action]]] = {
     Text: {**_anywhere(Output._speak), "message": Output._text},
     Refusal: _anywhere(Output._speak),

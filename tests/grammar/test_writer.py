@@ -152,6 +152,11 @@ def test_nothing_comes_before_the_first_event(act: str) -> None:
         LATE[act](writer())
 
 
+def test_it_refuses_what_is_no_piece() -> None:
+    with pytest.raises(GrammarError, match="str"):
+        opened().write("text")  # type: ignore[arg-type]
+
+
 def test_it_does_not_take_a_response_that_has_ended() -> None:
     with pytest.raises(GrammarError):
         Writer(response(status="completed"), counted())
