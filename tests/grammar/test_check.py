@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 import pytest
@@ -69,9 +70,14 @@ RICH: list[Piece] = [
 Change = Callable[[list[Event]], list[Event] | None]
 
 
-def rich(ending: str = "complete", **changes: Any) -> list[Event]:
+@cache
+def _rich(ending: str) -> str:
+    return json.dumps(tell(RICH, ending)[0])
+
+
+def rich(ending: str = "complete") -> list[Event]:
     """A clean stream of many families, free to be broken."""
-    told: list[Event] = json.loads(json.dumps(tell(RICH, ending, **changes)[0]))
+    told: list[Event] = json.loads(_rich(ending))
     return told
 
 

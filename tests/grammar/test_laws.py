@@ -19,7 +19,7 @@ from tests.grammar.speech import counted, crumbled, items, merged, response, spe
 
 Speech = tuple[list[Piece], str]
 # A quick look by default; GRAMMAR_EXAMPLES=3000 for a long one.
-EXAMPLES = int(os.environ.get("GRAMMAR_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("GRAMMAR_EXAMPLES", "25"))
 few = settings(max_examples=max(EXAMPLES // 2, 1), deadline=None)
 many = settings(max_examples=EXAMPLES, deadline=None)
 TERMINAL = {"response.completed", "response.incomplete", "response.failed"}
