@@ -144,19 +144,21 @@ class CodeRun(Spoken):
 class Search(Opened):
     """A web search or a file search. `asked` is what its `done` tells even when nothing was found."""
 
-    __slots__ = ("asked",)
+    __slots__ = ("asked", "sought")
 
     def __init__(self, body: Item, index: int) -> None:
         super().__init__(body, index)
         self.asked: dict[str, Any] = {}
+        self.sought = False
 
     def open(self) -> list[Event]:
         """The item opens and is in progress."""
         return [*super().open(), self.stage("in_progress")]
 
     def seek(self, _piece: Searching) -> list[Event]:
-        """The search is under way."""
-        return [self.stage("searching")]
+        """The search is under way; a file search says so once (§2.3)."""
+        again, self.sought = self.sought, True
+        return [] if again and self.kind == "file_search_call" else [self.stage("searching")]
 
     def finish(self, piece: WebResult | FileResult) -> list[Event]:
         """What was found; a search that failed says no `completed`."""

@@ -178,7 +178,7 @@ def _web(times: int, failed: bool) -> list[Piece]:
     return [WebSearch(), *[Searching()] * times, WebResult(SEARCHED, failed)]
 
 
-def _file(seeks: bool, failed: bool) -> list[Piece]:
+def _file(times: int, failed: bool) -> list[Piece]:
     return [
         FileSearch(["words"]),
         *([Searching()] if seeks else []),
@@ -200,7 +200,7 @@ clauses: st.SearchStrategy[list[Piece]] = st.one_of(
     st.just([Approval("files", "ask", "{}")]),
     st.builds(_code, free_arguments, st.booleans(), st.booleans()),
     st.builds(_web, st.integers(0, 2), st.booleans()),
-    st.builds(_file, st.booleans(), st.booleans()),
+    st.builds(_file, st.integers(0, 2), st.booleans()),
     st.just([Compaction("blob")]),
 )
 whole_speeches = st.lists(clauses, max_size=7).map(lambda found: [piece for clause in found for piece in clause])
