@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
@@ -105,9 +104,8 @@ class Embedded:
         if not llm.errored:
             await llm.abort(list(self._running))
         await asyncio.to_thread(llm.shutdown, timeout=CLOSE_S)
-        # AsyncLLM is part of a cycle, and its finaliser fails noisily when only the end of the interpreter calls it.
-        del llm
-        gc.collect()
+        # Its finaliser does it again, and fails noisily if that is at the end of the interpreter.
+        llm.shutdown = _nothing
 
     async def _watch(self) -> None:
         """Bring the core back whenever it has died (decision F2 waits for that)."""
@@ -127,6 +125,10 @@ class Embedded:
                 self._llm = await self._load()
             except (EngineDown, ValueError):
                 logger.exception("attempt %d to start the vLLM core has failed", attempt)
+
+
+def _nothing() -> None:
+    pass
 
 
 @contextmanager

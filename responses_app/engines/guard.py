@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 MARK = "RESPONSES_OWNER"
 GRACE_S = 1.0  # Between the polite signal and SIGKILL.
-DEADLINE_S = 3.0  # No longer than this altogether.
+SWEEP_S = 3.0  # A sweep takes no longer, as a start waits for it.
+STUBBORN_S = 60.0  # The guard itself has time: on a busy machine even the killed take theirs.
 POLL_S = 0.05
 
 # Postgres reads SIGTERM as "when the last client has left", SIGINT as "now".
@@ -72,9 +73,9 @@ def adopt(data_dir: str | Path = "") -> None:
 
 
 def sweep(data_dir: str | Path) -> list[int]:
-    """End what an earlier, dead owner of the same data directory has left; returns the pids. Takes at most DEADLINE_S."""
+    """End what an earlier, dead owner of the same data directory has left; returns the pids. Takes at most SWEEP_S."""
     name, space = _name(data_dir), _space()
-    return _end(lambda owner: owner.data_dir == name and owner.space == space and not owner.lives())
+    return _end(lambda owner: owner.data_dir == name and owner.space == space and not owner.lives(), SWEEP_S)
 
 
 def survivors(owner_pid: int) -> list[int]:
@@ -82,11 +83,11 @@ def survivors(owner_pid: int) -> list[int]:
     return [pid for pid, owner in _marked() if owner.pid == owner_pid]
 
 
-def _end(condemned: Callable[[Owner], bool]) -> list[int]:
+def _end(condemned: Callable[[Owner], bool], limit_s: float) -> list[int]:
     """Signal politely, then kill, until nothing condemned is left; looks again each time, as the dying may still start others."""
     began = time.monotonic()
     asked: dict[int, None] = {}
-    while (age := time.monotonic() - began) < DEADLINE_S:
+    while (age := time.monotonic() - began) < limit_s:
         victims = [pid for pid, owner in _marked() if condemned(owner) and pid != os.getpid()]
         if not victims:
             break
@@ -175,7 +176,7 @@ def _main() -> None:
     owner = Owner.parse(sys.argv[1])
     if owner:
         _outlive(owner)
-        _end(lambda other: other == owner)
+        _end(lambda other: other == owner, STUBBORN_S)
 
 
 if __name__ == "__main__":

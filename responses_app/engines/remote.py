@@ -97,7 +97,7 @@ class Remote:
         """See `Engine.generate`. `cached` comes with the last chunk."""
         client = self._open()
         content = wire.body(request, self.model, self._priorities)
-        answer = wire.Answer(request.sampling.logprobs)
+        answer = wire.Answer(request)
         self._running.add(request.id)
         try:
             with _translated(self.base):

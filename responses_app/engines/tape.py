@@ -117,7 +117,7 @@ def _step(raw: Mapping[str, Any]) -> Step:
 
 def _tokens(raw: Mapping[str, Any]) -> Tokens:
     _expect(raw, {"tokens", "logprobs"})
-    logprobs = [Logprob(token, value, [(t, p) for t, p in top]) for token, value, top in raw.get("logprobs", ())]
+    logprobs = tuple(Logprob(token, value, [(t, p) for t, p in top]) for token, value, top in raw.get("logprobs", ()))
     if logprobs and len(logprobs) != len(raw["tokens"]):
         raise ValueError(f"{len(raw['tokens'])} tokens with {len(logprobs)} logprobs")
     return Tokens(_ids(raw["tokens"]), logprobs)

@@ -17,12 +17,14 @@ REQUESTS_FAULT = frozenset({400, 413, 422})
 # What vLLM puts in front of the id of a request to this endpoint; its abort endpoint wants to hear it.
 ENGINE_ID_PREFIX = "generate-tokens-"
 
+MAX_LOGPROBS = 20
+
 IMAGE_TYPES: Mapping[bytes, str] = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
 
 def body(request: Request, model: str | None, priorities: bool) -> bytes:
     """The JSON body. Raises BadPrompt if it cannot be written as such."""
-    params = sampling_fields(request.sampling)
+    params = sampling_fields(request.sampling) | {"logprobs": _asked(request.sampling.logprobs)}
     if request.constraint:
         params["structured_outputs"] = structured_fields(request.constraint)
     fields: dict[str, Any] = {
@@ -45,6 +47,11 @@ def body(request: Request, model: str | None, priorities: bool) -> bytes:
         raise BadPrompt(f"not representable as JSON: {error}") from error
 
 
+def _asked(logprobs: int | None) -> int | None:
+    """One more alternative than wanted, as far as vLLM's default limit goes: its answer counts the chosen token as one."""
+    return min(logprobs + 1, max(logprobs, MAX_LOGPROBS)) if logprobs else logprobs
+
+
 def refusal(status: int, content: bytes) -> BadPrompt | EngineDown:
     """The exception for an answer that is not a stream."""
     return _blame(status, f"HTTP {status}: {_message(content)}")
@@ -56,12 +63,13 @@ class Answer:
     Token events that arrive in one piece become one chunk. `finish` is kept back for the usage, which vLLM sends behind it.
     """
 
-    def __init__(self, wanted_logprobs: int | None) -> None:
-        self._wanted = wanted_logprobs
+    def __init__(self, request: Request) -> None:
+        self._wanted = request.sampling.logprobs
+        self._constrained = request.constraint is not None
         self._rest = b""
         self._finish: Finish | None = None
         self._cached: int | None = None
-        self.begun = False
+        self._begun = False
 
     def feed(self, data: bytes) -> Chunk | None:
         """The tokens that `data` completes, if any. Raises BadPrompt, EngineDown for an error event."""
@@ -75,7 +83,7 @@ class Answer:
             self._count(event.get("usage"))
         if not tokens:
             return None
-        self.begun = True
+        self._begun = True
         return Chunk(tuple(tokens), tuple(logprobs))
 
     def last(self) -> Chunk:
@@ -98,8 +106,13 @@ class Answer:
             yield parsed
 
     def _failed(self, error: Mapping[str, Any]) -> BadPrompt | EngineDown:
+        """An error before the first token of a constrained request is a grammar that did not compile, whatever the code says."""
         code = error.get("code")
-        return _blame(code if isinstance(code, int) and not self.begun else 500, str(error.get("message")))
+        if self._begun or not isinstance(code, int):
+            code = 500
+        elif self._constrained:
+            code = 400
+        return _blame(code, str(error.get("message")))
 
     def _end(self, reason: str | None) -> None:
         if reason == "error":

@@ -1,0 +1,31 @@
+"""Short ways to ask an engine and to hear it out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from responses_app.engines.border import Chunk, Engine, Request, Sampling
+
+_numbers = itertools.count(1)
+
+
+def ask(
+    prompt: Sequence[int] = (1, 2, 3), max_tokens: int = 16, *, id: str | None = None, sampling: Any = None, **rest: Any
+) -> Request:
+    """A request under a fresh id; `sampling` are further fields of Sampling."""
+    return Request(id or f"r{next(_numbers)}", prompt, Sampling(max_tokens=max_tokens, **(sampling or {})), **rest)
+
+
+async def hear(engine: Engine, request: Request) -> list[Chunk]:
+    """All chunks of one generation."""
+    return [chunk async for chunk in engine.generate(request)]
+
+
+def tokens(chunks: Iterable[Chunk]) -> list[int]:
+    return [token for chunk in chunks for token in chunk.tokens]
+
+
+def cached(chunks: Iterable[Chunk]) -> int | None:
+    return next((chunk.cached for chunk in chunks if chunk.cached is not None), None)

@@ -1,0 +1,148 @@
+"""Nothing outlives the server: tried with real processes and SIGKILL."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from responses_app.engines import guard
+
+# An idle machine needs little more than the grace of one second; one that also trains models needs more.
+PATIENCE_S = 15.0
+
+# An owner that starts a child, a grandchild in a session of its own, one that has lost its parent, and one that is deaf.
+OWNER = """
+import subprocess, sys, time
+from responses_app.engines import guard
+guard.adopt({data_dir!r})
+subprocess.Popen(["sleep", "987"])
+subprocess.Popen(["setsid", "sh", "-c", "sleep 988 & wait"])
+subprocess.run(["sh", "-c", "setsid sleep 989 > /dev/null 2>&1 &"])
+subprocess.Popen(["sh", "-c", "trap '' TERM INT HUP; sleep 990; sleep 991"])
+{more}
+print("ready", flush=True)
+time.sleep(986)
+"""
+
+
+def owner(data_dir: Path, more: str = "") -> subprocess.Popen[str]:
+    code = OWNER.format(data_dir=str(data_dir), more=more)
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+@pytest.fixture
+def lonely(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    process = owner(tmp_path)
+    yield process
+    process.kill()
+    process.communicate()
+    wait_for(lambda: not guard.survivors(process.pid))
+
+
+def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE_S) -> float:
+    """Seconds until it happened."""
+    began = time.monotonic()
+    while not happened():
+        assert time.monotonic() - began < seconds, "it did not happen in time"
+        time.sleep(0.02)
+    return time.monotonic() - began
+
+
+def guards_of(pid: int) -> list[int]:
+    return [
+        int(entry.name)
+        for entry in Path("/proc").iterdir()
+        if entry.name.isdigit() and f"guard.py\0{pid}:".encode() in _read(entry / "cmdline")
+    ]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def test_it_ends_all_descendants_of_a_killed_owner(lonely: subprocess.Popen[str]) -> None:
+    wait_for(lambda: len(guard.survivors(lonely.pid)) >= 6)
+    lonely.kill()
+    lonely.wait()
+    wait_for(lambda: guard.survivors(lonely.pid) == [])
+    wait_for(lambda: guards_of(lonely.pid) == [])
+
+
+def test_it_acts_before_anybody_has_waited_for_the_dead_owner(lonely: subprocess.Popen[str]) -> None:
+    assert guard.survivors(lonely.pid)
+    lonely.kill()
+    wait_for(lambda: guard.survivors(lonely.pid) == [])
+
+
+def test_it_survives_the_signals_that_a_terminal_sends_to_the_group(lonely: subprocess.Popen[str]) -> None:
+    (watcher,) = guards_of(lonely.pid)
+    assert os.getsid(watcher) == watcher != os.getsid(lonely.pid)
+
+
+def test_it_cleans_up_after_an_owner_that_ends_in_peace(tmp_path: Path) -> None:
+    process = owner(tmp_path, more="print('ready', flush=True); sys.exit()")
+    process.communicate()
+    wait_for(lambda: guard.survivors(process.pid) == [])
+
+
+def test_it_leaves_other_processes_alone(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
+    other = owner(tmp_path)
+    try:
+        before = guard.survivors(other.pid)
+        lonely.kill()
+        wait_for(lambda: guard.survivors(lonely.pid) == [])
+        assert len(before) >= 5
+        assert set(before) <= set(guard.survivors(other.pid))
+    finally:
+        other.kill()
+        other.communicate()
+        wait_for(lambda: guard.survivors(other.pid) == [])
+
+
+def test_it_sweeps_what_is_left_when_owner_and_guard_died_together(tmp_path: Path) -> None:
+    process = owner(tmp_path)
+    (watcher,) = guards_of(process.pid)
+    left = guard.survivors(process.pid)
+    os.kill(watcher, signal.SIGKILL)
+    process.kill()
+    process.wait()  # Not communicate: those that are left hold the other end of the pipe.
+    assert guard.sweep(tmp_path / "other") == []
+    assert set(left) <= set(guard.survivors(process.pid))
+    assert set(left) <= set(guard.sweep(tmp_path))
+    assert guard.survivors(process.pid) == []
+    process.communicate()
+
+
+def test_it_sweeps_nothing_whose_owner_lives(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
+    assert guard.sweep(tmp_path) == []
+    assert guard.survivors(lonely.pid)
+
+
+def test_it_is_adopted_once(tmp_path: Path) -> None:
+    process = owner(tmp_path, more="guard.adopt('elsewhere')")
+    try:
+        assert len(guards_of(process.pid)) == 1
+    finally:
+        process.kill()
+        process.communicate()
+        wait_for(lambda: guard.survivors(process.pid) == [])
+
+
+def test_it_reads_back_what_it_writes_into_the_environment() -> None:
+    mark = guard.Owner(12, 345, "4026531836", "/a:b/c d")
+    assert guard.Owner.parse(str(mark)) == mark
+    assert guard.Owner.parse("nonsense") is None
+    assert not guard.Owner(os.getpid(), 1, "", "").lives(), "the same pid at another time is another process"

@@ -1,0 +1,70 @@
+"""Tapes can be written down and read back; a wrong line is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from responses_app.engines import tape
+from responses_app.engines.border import Logprob
+from responses_app.engines.tape import BadTape, Delay, Fault, Line, Tokens, say
+
+
+def written(path: Path, *lines: dict[str, Any] | str) -> Path:
+    file = path / "tape.jsonl"
+    file.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
+    return file
+
+
+def test_it_reads_every_kind_of_step(tmp_path: Path) -> None:
+    file = written(
+        tmp_path,
+        {"match": [4, 5], "chunks": [{"tokens": [1, 2]}, {"delay": 0.5}, {"tokens": [3]}], "finish": "length", "cached": 16},
+        "",
+        {"chunks": [{"tokens": [7], "logprobs": [[7, -0.5, [[7, -0.5], [8, -1.5]]]]}]},
+        {"chunks": [{"fault": "down", "message": "gone", "seconds": 2}, {"fault": "bad"}]},
+    )
+    assert tape.read(file) == [
+        Line([Tokens([1, 2]), Delay(0.5), Tokens([3])], "length", 16, [4, 5]),
+        Line([Tokens([7], (Logprob(7, -0.5, [(7, -0.5), (8, -1.5)]),))]),
+        Line([Fault("down", "gone", 2.0), Fault("bad")]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("{not json", "JSONDecodeError"),
+        ({"finish": "stop"}, "chunks"),
+        ({"chunks": [], "finish": "tired"}, "tired"),
+        ({"chunks": [], "cach": 3}, "cach"),
+        ({"chunks": [{"tokens": ["a"]}]}, "token ids"),
+        ({"chunks": [{"tokens": [1], "delay": 1}]}, "one of"),
+        ({"chunks": [{"text": "a"}]}, "one of"),
+        ({"chunks": [{"tokens": [1], "logprob": 1}]}, "unknown logprob"),
+        ({"chunks": [{"tokens": [1, 2], "logprobs": [[1, -1, []]]}]}, "2 tokens with 1 logprobs"),
+        ({"chunks": [{"fault": "tired"}]}, "tired"),
+        ({"chunks": [], "match": "a"}, "token ids"),
+    ],
+)
+def test_it_names_place_and_mistake(tmp_path: Path, line: dict[str, Any] | str, word: str) -> None:
+    file = written(tmp_path, {"chunks": []}, line)
+    with pytest.raises(BadTape, match=r"tape\.jsonl:2: ") as caught:
+        tape.read(file)
+    assert word in str(caught.value)
+
+
+def test_it_finds_its_request_by_tokens_in_a_row_or_by_predicate() -> None:
+    assert say([1]).fits([])
+    assert say([1], match=[2, 3]).fits((1, 2, 3))
+    assert not say([1], match=[2, 3]).fits([2, 1, 3])
+    assert not say([1], match=[2, 3]).fits([2])
+    assert say([1], match=lambda prompt: len(prompt) > 2).fits([0, 0, 0])
+    assert not say([1], match=lambda prompt: len(prompt) > 2).fits([0])
+
+
+def test_it_tells_all_tokens_of_its_lines() -> None:
+    assert tape.tokens_of([say([1, 2], [3]), Line([Delay(1), Tokens([4])])]) == [1, 2, 3, 4]
