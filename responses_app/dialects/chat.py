@@ -9,19 +9,22 @@ from responses_app.dialects.base import BadTurn, Listener, Turn
 from responses_app.dialects.chat_listener import ChatListener
 from responses_app.dialects.chat_prompt import Rules, function, messages
 from responses_app.dialects.chat_scanner import END_THINK, THINK
-from responses_app.dialects.chat_tags import Thinking, constrain
+from responses_app.dialects.chat_tags import Marks, Thinking, constrain
 from responses_app.dialects.template import ChatTemplate, TemplateRefused
 from responses_app.dialects.toolset import toolset
 from responses_app.dialects.vocabulary import Vocabulary
 from responses_app.engines.border import Constraint
 
-_QUIET = frozenset({"none", "minimal"})
+QUIET = frozenset({"none", "minimal"})
 _PROBE = "\ue0f3"
 _SOME_DAY = date(2000, 1, 1)
 
 
 class Chat:
-    """A chat model. `always_thinks` is for templates that expect `<think>` from the model and models that leave it out."""
+    """A chat model; `marks` begin and end its reasoning, `<think>` and `</think>` unless told otherwise.
+
+    `always_thinks` is for models that leave out the first mark although their template does not write it.
+    """
 
     def __init__(
         self,
@@ -30,17 +33,19 @@ class Chat:
         stop_token_ids: Sequence[int],
         *,
         always_thinks: bool = False,
+        marks: Marks | None = None,
     ) -> None:
         self.stop_token_ids: Sequence[int] = tuple(stop_token_ids)
-        self._vocabulary = vocabulary
+        self.vocabulary = vocabulary
         self._template = template
         self._always_thinks = always_thinks
+        self._marks = marks or (THINK, END_THINK)
         self._rules = _rules(template)
 
     def render(self, turn: Turn) -> list[int]:
         """Prompt token ids. Raises BadTurn."""
         try:
-            return self._vocabulary.encode(self._text(turn))
+            return self.vocabulary.encode(self._text(turn))
         except UnicodeEncodeError as error:  # lone surrogates
             raise BadTurn("The input is not valid Unicode.", "input", "invalid_value") from error
 
@@ -54,7 +59,7 @@ class Chat:
     def listen(self, turn: Turn) -> Listener:
         """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""
         return ChatListener(
-            self._vocabulary,
+            self.vocabulary,
             self.stop_token_ids,
             toolset(turn).allows,
             thinking=self._thinking(turn) is Thinking.OPEN,
@@ -65,24 +70,23 @@ class Chat:
         tools = toolset(turn)
         try:
             return self._template.render(
-                messages(turn, self._rules, self._vocabulary.guard),
+                messages(turn, self._rules, self.vocabulary.guard),
                 today=turn.today,
                 tools=[function(tool) for tool in tools.offered],
-                thinking=turn.effort not in _QUIET,
+                thinking=turn.effort not in QUIET,
             )
         except TemplateRefused as refused:
             raise BadTurn(f"The model's chat template refuses this input: {refused}", "input", "invalid_value") from refused
 
     def _thinking(self, turn: Turn) -> Thinking:
         """How the answer begins, read from the end of the prompt: some templates open `<think>`, some close it at once."""
-        end = self._text(turn).rstrip()[-len(END_THINK) :]
-        if end.endswith(END_THINK):
+        start, end = self._marks
+        prompt = self._text(turn).rstrip()
+        if prompt.endswith(end):
             return Thinking.NEVER
-        if end.endswith(THINK):
+        if prompt.endswith(start) or (self._always_thinks and turn.effort not in QUIET):
             return Thinking.OPEN
-        if self._always_thinks and turn.effort not in _QUIET:
-            return Thinking.OPEN
-        return Thinking.FREE if THINK in self._template.source else Thinking.NEVER
+        return Thinking.FREE if start in self._template.source else Thinking.NEVER
 
 
 def _rules(template: ChatTemplate) -> Rules:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
+from typing import TypeAlias
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.chat_scanner import CALL, END_CALL, END_THINK, THINK
@@ -25,7 +26,7 @@ from responses_app.dialects.toolset import Tool, Toolset
 from responses_app.engines.border import Constraint
 
 _GAP = regex(r"\n{0,2}")
-_THOUGHT = free(THINK, CALL)
+Marks: TypeAlias = tuple[str, str]
 
 
 class Thinking(Enum):
@@ -36,11 +37,16 @@ class Thinking(Enum):
     NEVER = auto()
 
 
-_BEFORE: dict[Thinking, list[Format]] = {
-    Thinking.OPEN: [_THOUGHT, const(END_THINK), _GAP],
-    Thinking.FREE: [maybe(tag(THINK, _THOUGHT, END_THINK)), _GAP],
-    Thinking.NEVER: [],
-}
+def before(thinking: Thinking, marks: Marks = (THINK, END_THINK)) -> list[Format]:
+    """What may come before the answer itself."""
+    start, end = marks
+    thought = free(start, CALL)
+    table = {
+        Thinking.OPEN: [thought, const(end), _GAP],
+        Thinking.FREE: [maybe(tag(start, thought, end)), _GAP],
+        Thinking.NEVER: [],
+    }
+    return table[thinking]
 
 
 def constrain(turn: Turn, tools: Toolset, thinking: Thinking) -> Constraint | None:
@@ -52,12 +58,12 @@ def constrain(turn: Turn, tools: Toolset, thinking: Thinking) -> Constraint | No
     content = answer(turn)
     named = len(tools.forced) == 1
     if tools.forced:
-        return constraint(sequence(*_BEFORE[thinking], _calls(tools.forced, only_one=named or not turn.parallel_tool_calls)))
+        return constraint(sequence(*before(thinking), _calls(tools.forced, only_one=named or not turn.parallel_tool_calls)))
     if content is None:
         return None
     if tools.offered:
         content = either([content, _calls(tools.offered, only_one=not turn.parallel_tool_calls)])
-    return constraint(sequence(*_BEFORE[thinking], content))
+    return constraint(sequence(*before(thinking), content))
 
 
 def _calls(tools: Sequence[Tool], *, only_one: bool) -> Format:

@@ -37,8 +37,15 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
     tokenizer = AutoTokenizer.from_pretrained(source)
     template = _template(source, tokenizer)
     stops = sorted(_stops(source, tokenizer))
-    vocabulary = Vocabulary(tokenizer.backend_tokenizer, visible=MARKERS)
-    return Chat(vocabulary, template, stops, always_thinks=reasoning_parser == "deepseek_r1")
+    if reasoning_parser in _OWN_REASONING and tool_parser in _OWN_TOOLS:
+        vocabulary = Vocabulary(tokenizer.backend_tokenizer, visible=MARKERS)
+        return Chat(vocabulary, template, stops, always_thinks=reasoning_parser == "deepseek_r1")
+    from responses_app.dialects.vllm_chat import VllmChat
+    from responses_app.dialects.vllm_parser import Registry
+
+    # These parsers look for special tokens of all kinds, in the text and by id.
+    vocabulary = Vocabulary(tokenizer.backend_tokenizer, visible=tokenizer.all_special_tokens)
+    return VllmChat(vocabulary, template, stops, Registry(tokenizer, reasoning_parser, tool_parser))
 
 
 def _template(source: str, tokenizer: Any) -> ChatTemplate:

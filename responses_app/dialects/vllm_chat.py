@@ -1,0 +1,45 @@
+"""Talks to a chat model through its own template, and listens through vLLM's parser registry."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from responses_app.dialects.base import Turn
+from responses_app.dialects.chat import QUIET, Chat
+from responses_app.dialects.chat_tags import Thinking, before
+from responses_app.dialects.tags import answer, constraint, sequence
+from responses_app.dialects.template import ChatTemplate
+from responses_app.dialects.toolset import toolset
+from responses_app.dialects.vllm_listener import VllmListener
+from responses_app.dialects.vllm_parser import Registry
+from responses_app.dialects.vocabulary import Vocabulary
+from responses_app.engines.border import Constraint
+
+
+class VllmChat(Chat):
+    """A chat model with other marks than `<think>` and Hermes calls."""
+
+    def __init__(
+        self, vocabulary: Vocabulary, template: ChatTemplate, stop_token_ids: Sequence[int], registry: Registry
+    ) -> None:
+        marks = registry.marks
+        super().__init__(vocabulary, template, stop_token_ids, marks=marks)
+        self._registry = registry
+        self._reasons = marks is not None
+
+    def constrain(self, turn: Turn) -> Constraint | None:
+        """A structural tag over the whole answer. A format binds every answer: with one the model makes no calls."""
+        tools, content = toolset(turn), answer(turn)
+        if tools.forced:
+            only_one = len(tools.forced) == 1 or not turn.parallel_tool_calls
+            content = self._registry.calls(tools.forced, only_one=only_one)
+        if content is None:
+            return None
+        thinking = self._thinking(turn) if self._reasons else Thinking.NEVER
+        return constraint(sequence(*before(thinking, self._marks), content))
+
+    def listen(self, turn: Turn) -> VllmListener:
+        """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""
+        tools = toolset(turn)
+        parser = self._registry.parser(tools.offered, self.render(turn), thinking=turn.effort not in QUIET)
+        return VllmListener(self.vocabulary, self.stop_token_ids, parser, tools.allows, one_call=not turn.parallel_tool_calls)

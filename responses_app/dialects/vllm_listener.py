@@ -1,0 +1,136 @@
+"""Hears the tokens of one generation through a parser of vLLM."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Collection, Iterable
+
+from responses_app.dialects.logprobs import wire
+from responses_app.dialects.spacing import Spacing
+from responses_app.dialects.speech import ARGUMENTS, MESSAGE, REASONING, Speech, Voice
+from responses_app.dialects.vllm_parser import ITEM_END, Delta, Parser
+from responses_app.dialects.vocabulary import Vocabulary
+from responses_app.engines.border import Chunk, Logprob
+from responses_app.grammar.pieces import Call, Json, Piece
+
+logger = logging.getLogger(__name__)
+
+
+class VllmListener:
+    """Deltas to pieces, in their order. A parser that fails is left: what follows is text (F4).
+
+    Log-probabilities go with the first text that leaves at or after their token.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        stops: Collection[int],
+        parser: Parser,
+        allows: Callable[[str], bool],
+        *,
+        one_call: bool = False,
+    ) -> None:
+        self.done = False
+        self._vocabulary = vocabulary
+        self._stops = stops
+        self._parser: Parser | None = parser
+        self._counted = parser
+        self._allows = allows
+        self._one_call = one_call
+        self._speech = Speech()
+        self._decoder = vocabulary.decoder()
+        self._spacing = Spacing()
+        self._voice: Voice | None = None  # of the open item
+        self._index = -1  # of the open call
+        self._logprobs: list[Json] = []
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """How many tokens were spent on reasoning, as the parser counts."""
+        return self._counted.reasoning_tokens
+
+    def hear(self, chunk: Chunk) -> list[Piece]:
+        """Pieces that these tokens complete."""
+        for index, token in enumerate(chunk.tokens):
+            if self.done:
+                break
+            self._hear(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
+        return self._speech.take()
+
+    def close(self) -> list[Piece]:
+        """Whatever was held back. The open item stays open."""
+        if not self.done:
+            self._finish(cut=True)
+        return self._speech.take()
+
+    def _hear(self, token: int, logprob: Logprob | None) -> None:
+        if token in self._stops:
+            self._finish(cut=False)
+            self._end_item()
+            return
+        text = self._decoder.hear(token)
+        if logprob is not None:
+            self._logprobs.append(wire(logprob, self._vocabulary.spell))
+        if self._parser is None:
+            self._say(MESSAGE, text)
+            return
+        try:
+            self._tell(self._parser.hear(text, token))
+        except Exception:
+            logger.exception("a parser of vLLM failed; what follows is taken as text")
+            self._parser = None
+            self._say(MESSAGE, text)
+
+    def _finish(self, *, cut: bool) -> None:
+        parser, self._parser = self._parser, None
+        if parser is not None:
+            deltas = parser.finish()
+            self._tell(delta for delta in deltas if not (cut and delta is ITEM_END))
+        if self._voice is MESSAGE:
+            self._speech.say(MESSAGE, self._spacing.rest())
+
+    def _tell(self, deltas: Iterable[Delta]) -> None:
+        for delta in deltas:
+            if self.done:
+                return
+            if delta is ITEM_END:
+                self._end_item()
+                continue
+            self._say(REASONING, getattr(delta, "reasoning", None) or "")
+            self._say(MESSAGE, delta.content or "")
+            for call in delta.tool_calls or ():
+                self._call(call)
+
+    def _say(self, voice: Voice, text: str) -> None:
+        if not text:
+            return
+        if voice is not self._voice:
+            self._end_item()
+            self._voice = voice
+            if voice is REASONING:  # it stands behind a marker, whether or not the parser told
+                self._spacing.next()
+        said = self._spacing.let(text)
+        logprobs = self._logprobs if said and voice is MESSAGE else []
+        self._speech.say(voice, said, logprobs)
+        if said:
+            self._logprobs = []
+
+    def _call(self, call: Delta) -> None:
+        """A call begins or goes on; one without a name, or that is not allowed, is text."""
+        name, arguments = call.function.name, call.function.arguments or ""
+        if call.index != self._index:
+            self._end_item()
+            self._index = call.index
+            allowed = bool(name) and self._allows(name)
+            self._voice = ARGUMENTS if allowed else MESSAGE
+            if allowed:
+                self._speech.add(Call(name))
+        self._speech.say(self._voice or MESSAGE, arguments)
+
+    def _end_item(self) -> None:
+        self._speech.end()
+        self.done = self._one_call and self._voice is ARGUMENTS
+        if self._voice is not None:
+            self._spacing.next()
+        self._voice, self._index = None, -1
