@@ -181,7 +181,7 @@ def _web(times: int, failed: bool) -> list[Piece]:
 def _file(times: int, failed: bool) -> list[Piece]:
     return [
         FileSearch(["words"]),
-        *([Searching()] if seeks else []),
+        *[Searching()] * times,
         FileResult(["words"], None if failed else [FOUND], failed),
     ]
 
