@@ -41,7 +41,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     port = _free_port()
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "RESPONSES_MODELS"}}
     env |= {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY}
-    command = [sys.executable, "-m", "responses_app.server", "--port", str(port), "--model", "demo-chat", "--model", "demo-harmony"]
+    command = [
+        sys.executable,
+        "-m",
+        "responses_app.server",
+        "--port",
+        str(port),
+        "--model",
+        "demo-chat",
+        "--model",
+        "demo-harmony",
+    ]
     log = folder / "server.log"
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out, stdin=subprocess.DEVNULL)

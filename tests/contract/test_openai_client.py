@@ -1,0 +1,153 @@
+"""The openai client, unmodified, against a server as a user starts it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from openai import AsyncOpenAI, OpenAI
+
+from tests.contract.conftest import Address
+from tests.contract.requests import PERSON, WEATHER
+
+pytestmark = pytest.mark.engine
+MODELS = ["demo-chat", "demo-harmony"]
+
+
+@pytest.fixture
+def client(server: Address) -> Iterator[OpenAI]:
+    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
+        yield made
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_remembers_a_name_over_two_turns(client: OpenAI, model: str) -> None:
+    first = client.responses.create(model=model, input="Hi! My name is Ada.")
+    second = client.responses.create(model=model, input="What is my name?", previous_response_id=first.id)
+    assert "Ada" in second.output_text
+    assert second.previous_response_id == first.id
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_reasons_and_counts_the_tokens_of_it(client: OpenAI, model: str) -> None:
+    response = client.responses.create(model=model, input="What is 17 + 25?")
+    assert [item.type for item in response.output] == ["reasoning", "message"]
+    assert "42" in response.output_text
+    assert response.usage is not None
+    assert response.usage.output_tokens_details.reasoning_tokens > 0
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_story_streams_two_hundred_tokens_and_the_text_is_the_sum_of_its_deltas(client: OpenAI, model: str) -> None:
+    with client.responses.stream(model=model, input="Tell me a story about a dragon.") as stream:
+        deltas = [event.delta for event in stream if event.type == "response.output_text.delta"]
+        final = stream.get_final_response()
+    assert "".join(deltas) == final.output_text
+    assert final.usage is not None
+    assert final.usage.output_tokens > 200
+    assert final.status == "completed"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_tool_loop_calls_with_the_argument_of_the_question_and_uses_the_result(client: OpenAI, model: str) -> None:
+    tools: Any = [WEATHER]
+    first = client.responses.create(model=model, input="What is the weather in Paris?", tools=tools)
+    (call,) = [item for item in first.output if item.type == "function_call"]
+    assert (call.name, json.loads(call.arguments)) == ("get_weather", {"city": "Paris"})
+    output: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "rainy, 12 degrees"}]
+    second = client.responses.create(model=model, input=output, tools=tools, previous_response_id=first.id)
+    assert "12" in second.output_text
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_it_calls_twice_for_two_cities_and_not_at_all_when_no_tool_fits(client: OpenAI, model: str) -> None:
+    tools: Any = [WEATHER]
+    two = client.responses.create(model=model, input="What is the weather in Paris and Tokyo?", tools=tools)
+    calls = [json.loads(item.arguments)["city"] for item in two.output if item.type == "function_call"]
+    assert sorted(calls) == ["Paris", "Tokyo"]
+    none = client.responses.create(model=model, input="Hello!", tools=tools)
+    assert [item.type for item in none.output if item.type == "function_call"] == []
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_json_schema_binds_the_answer(client: OpenAI, model: str) -> None:
+    text: Any = {"format": {"type": "json_schema", "name": "person", "schema": PERSON, "strict": True}}
+    response = client.responses.create(model=model, input="Invent a person. Answer as JSON.", text=text)
+    person = json.loads(response.output_text)
+    assert list(person) == ["name", "age"]
+    assert isinstance(person["age"], int)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "name": "get_weather"}])
+def test_a_forced_call_is_a_call_of_that_tool_and_none_is_none(client: OpenAI, model: str, choice: Any) -> None:
+    tools: Any = [WEATHER]
+    forced = client.responses.create(model=model, input="Hello!", tools=tools, tool_choice=choice)
+    assert {item.name for item in forced.output if item.type == "function_call"} == {"get_weather"}
+    free = client.responses.create(model=model, input="What is the weather in Paris?", tools=tools, tool_choice="none")
+    assert not [item for item in free.output if item.type == "function_call"]
+
+
+def test_the_prefix_cache_shows_in_the_usage(client: OpenAI) -> None:
+    instructions = "You are kind and patient. " * 20
+    for _ in range(2):
+        response = client.responses.create(model="demo-chat", input="Hello!", instructions=instructions)
+    assert response.usage is not None
+    assert response.usage.input_tokens_details.cached_tokens > 0
+
+
+def test_errors_are_the_exceptions_of_the_client(client: OpenAI, server: Address) -> None:
+    with pytest.raises(openai.BadRequestError) as bad:
+        client.responses.create(model="nope", input="x")
+    assert (bad.value.code, bad.value.param) == ("model_not_found", "model")
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve("resp_nope")
+    with pytest.raises(openai.AuthenticationError):
+        OpenAI(base_url=server.base, api_key="sk-wrong", max_retries=0).models.list()
+    assert {model.id for model in client.models.list()} == set(MODELS)
+
+
+def test_input_items_page_and_a_deleted_response_is_gone(client: OpenAI) -> None:
+    first = client.responses.create(model="demo-chat", input="Hi! My name is Ada.")
+    second = client.responses.create(model="demo-chat", input="Thanks!", previous_response_id=first.id)
+    listed = list(client.responses.input_items.list(second.id, limit=1, order="asc"))
+    assert [item.type for item in listed][0] == "message"
+    assert len(listed) == 1 + len(first.output) + 1
+    client.responses.delete(second.id)
+    with pytest.raises(openai.NotFoundError):
+        client.responses.retrieve(second.id)
+
+
+def test_a_client_that_leaves_stops_the_engine_within_two_seconds(server: Address) -> None:
+    async def leave() -> tuple[str, float]:
+        async with AsyncOpenAI(base_url=server.base, api_key=server.key) as client:
+            extra = {"ignore_eos": True}
+            stream = await client.responses.create(model="demo-chat", input="Tell me a story.", stream=True, extra_body=extra)
+            uid = ""
+            async for event in stream:
+                if event.type == "response.created":
+                    uid = event.response.id
+                if event.type.endswith(".delta"):
+                    break
+            await stream.close()
+            left = time.monotonic()
+            while (await client.responses.retrieve(uid)).status == "in_progress":
+                await asyncio.sleep(0.02)
+            return (await client.responses.retrieve(uid)).status or "", time.monotonic() - left
+
+    status, seconds = asyncio.run(leave())
+    assert status == "cancelled"
+    assert seconds < 2
+
+
+def test_a_stream_can_be_resumed_through_the_client(client: OpenAI) -> None:
+    made = client.responses.create(model="demo-chat", input="Hello!")
+    events = list(client.responses.retrieve(made.id, stream=True))
+    later = list(client.responses.retrieve(made.id, stream=True, starting_after=3))
+    assert [event.sequence_number for event in later] == list(range(4, len(events)))
+    assert [event.to_dict() for event in later] == [event.to_dict() for event in events[4:]]
