@@ -1,0 +1,36 @@
+"""Starting rows for every token of a vocabulary: two spellings of one word begin alike, all else is random and reproducible.
+
+A token that training never touches keeps this row, for reading and for writing. It means nothing, but it can be copied: a name that nobody
+has ever seen travels from the question into the answer because its row is as good an address as any other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+_WORD, _TOKEN, _KIND = 0.75, 0.5, 0.4
+
+
+def _signs(seed: int, rows: int, width: int) -> Floats:
+    """Random signs made from raw generator bits, which no version of numpy may change."""
+    words = -(-width // 64)
+    raw = np.random.PCG64(seed).random_raw(rows * words).view(np.uint8).reshape(rows, words * 8)
+    bits = np.unpackbits(raw, axis=1)[:, :width]
+    return (bits.astype(np.float32) * 2 - 1) / np.float32(np.sqrt(width))
+
+
+def _kind(spelling: bytes) -> int:
+    bare = spelling.strip()
+    case = 0 if bare.islower() else 1 if bare.isupper() and len(bare) > 1 else 2 if bare[:1].isupper() else 3
+    return case * 2 + spelling.startswith(b" ")
+
+
+def starting_rows(spellings: list[bytes], width: int) -> Floats:
+    """One row per token: its word, whatever the case and the space; the token itself; its way of being spelt."""
+    first: dict[bytes, int] = {}
+    bases = np.array([first.setdefault(s.strip().lower() or s, i) for i, s in enumerate(spellings)])
+    kinds = np.array([_kind(s) for s in spellings])
+    word, token, kind = _signs(1, len(spellings), width), _signs(2, len(spellings), width), _signs(3, 8, width)
+    return (_WORD * word[bases] + _TOKEN * token + _KIND * kind[kinds]).astype(np.float32)

@@ -1,0 +1,46 @@
+"""The generators tell the truth: sums are right, stories are long, calls fit the tools that are declared."""
+
+from __future__ import annotations
+
+import itertools
+from random import Random
+
+from responses_app.demo import stories, sums
+from responses_app.demo.cases import CASES
+from responses_app.demo.dialogues import dialogues
+from responses_app.demo.forms import Say
+
+
+def test_the_same_seed_gives_the_same_dialogues() -> None:
+    first, second = (list(itertools.islice(dialogues(3), 40)) for _ in range(2))
+    assert first == second
+
+
+def test_every_working_ends_in_the_right_result() -> None:
+    r = Random(2)
+    for _ in range(500):
+        sign = r.choice("+-*")
+        a, b = sums.numbers(r, sign)
+        think, result = sums.work(a, sign, b)
+        assert result == {"+": a + b, "-": a - b, "*": a * b}[sign]
+        assert think.endswith(f"The result is {result}.")
+
+
+def test_stories_are_long_and_end() -> None:
+    r = Random(2)
+    for _ in range(50):
+        told = stories.tale(r)[1]
+        assert isinstance(told, Say)
+        assert len(told.text.split()) > 200 and told.text.endswith("The end.")
+
+
+def test_calls_fit_their_tools() -> None:
+    for dialogue in itertools.islice(dialogues(8), 400):
+        tools = {t.name: t for t in dialogue.tools}
+        for call in (c for t in dialogue.turns if isinstance(t, Say) for c in t.calls):
+            parameters = tools[call.name].parameters
+            assert set(parameters.get("required", [])) <= set(call.arguments) <= set(parameters["properties"])
+
+
+def test_there_are_enough_cases() -> None:
+    assert len(CASES) > 100
