@@ -1,0 +1,19 @@
+"""Dialects load fast: the heavy libraries come in only when a model asks for them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+
+def test_opening_a_harmony_model_loads_neither_vllm_nor_transformers_nor_django(tmp_path: object) -> None:
+    script = (
+        "import json, pathlib, sys; folder = pathlib.Path(sys.argv[1]);"
+        "(folder / 'config.json').write_text(json.dumps({'model_type': 'gpt_oss'}));"
+        "from responses_app.dialects.open import open_dialect;"
+        "import responses_app.dialects.chat;"
+        "assert type(open_dialect(str(folder))).__name__ == 'Harmony';"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'vllm', 'transformers', 'torch', 'django', 'xgrammar'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

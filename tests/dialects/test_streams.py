@@ -1,0 +1,74 @@
+"""From tokens to events: what a dialect hears, the writer can write, and the judge finds nothing to blame."""
+
+from __future__ import annotations
+
+import pytest
+
+from responses_app.dialects.base import Dialect, Listener
+from responses_app.engines.border import Chunk
+from responses_app.grammar.check import judge
+from responses_app.grammar.fold import fold
+from responses_app.grammar.pieces import Piece
+from tests.dialects import test_chat_listening as of_chat
+from tests.dialects import test_harmony_listening as of_harmony
+from tests.dialects.hearing import byte_vocabulary, chat, harmony, harmony_tokens, turn
+from tests.grammar.speech import items, tell
+
+# A call that is no JSON fails its response by the writer's rule, so these end otherwise.
+GARBLED = {"string_that_never_closes", "call_cut_by_the_next"}
+STREAMS = [("harmony", tape) for tape in of_harmony.TAPES] + [("chat", tape) for tape in of_chat.TAPES if tape not in GARBLED]
+WHOLE = 100_000
+
+
+def pieces(name: str, tape: str, size: int) -> list[Piece]:
+    dialect: Dialect = harmony() if name == "harmony" else chat()
+    tokens = (
+        harmony_tokens(of_harmony.TAPES[tape][0]) if name == "harmony" else byte_vocabulary().encode(of_chat.TAPES[tape][0])
+    )
+    listener: Listener = dialect.listen(turn())
+    heard = [piece for at in range(0, len(tokens), size) for piece in listener.hear(Chunk(tokens[at : at + size]))]
+    return heard + listener.close()
+
+
+@pytest.mark.parametrize("size", [1, 4, WHOLE])
+@pytest.mark.parametrize(("name", "tape"), STREAMS)
+def test_the_stream_is_clean_and_folds_to_the_final_object(name: str, tape: str, size: int) -> None:
+    ending = "cut" if tape in of_chat.CUT else "complete"
+    events, _ = tell(pieces(name, tape, size), ending)
+    assert judge(events) == []
+    assert fold(events) == events[-1]["response"]
+
+
+@pytest.mark.parametrize(("name", "tape"), STREAMS)
+def test_e3_the_items_do_not_depend_on_the_grouping(name: str, tape: str) -> None:
+    ending = "cut" if tape in of_chat.CUT else "complete"
+    by_one, at_once = (items(tell(pieces(name, tape, size), ending)[0]) for size in (1, WHOLE))
+    assert _unnamed(by_one) == _unnamed(at_once)
+    assert by_one
+
+
+def test_c12_text_and_calls_of_one_turn_are_items_of_their_own_in_their_order() -> None:
+    events, _ = tell(pieces("chat", "text_before_and_after_a_call", 1))
+    assert [item["type"] for item in items(events)] == ["message", "function_call", "message"]
+
+
+def test_a7_a_thought_and_two_calls_are_three_items() -> None:
+    events, _ = tell(pieces("chat", "two_calls", 1))
+    assert [item["type"] for item in items(events)] == ["reasoning", "function_call", "function_call"]
+
+
+def test_f5_channels_are_items_with_their_phases() -> None:
+    events, _ = tell(pieces("harmony", "two_calls_in_one_turn", 1))
+    kinds = [(item["type"], item.get("phase")) for item in items(events)]
+    assert kinds == [("reasoning", None), ("message", "commentary"), ("function_call", None), ("function_call", None)]
+
+
+def test_what_was_cut_is_incomplete_and_what_was_not_is_complete() -> None:
+    events, _ = tell(pieces("chat", "in_the_arguments", 1), "cut")
+    assert [item["status"] for item in items(events)] == ["incomplete"]
+    events, _ = tell(pieces("chat", "behind_the_end_mark", 1), "cut")
+    assert [item["status"] for item in items(events)] == ["completed"]
+
+
+def _unnamed(output: list[dict[str, object]]) -> list[dict[str, object]]:
+    return [{key: value for key, value in item.items() if key not in ("id", "call_id")} for item in output]
