@@ -1,0 +1,91 @@
+"""A server that speaks just enough HTTP to break down in the ways that a real vLLM rarely does on demand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+MODELS = {
+    "data": [{"id": "m", "root": "/models/m", "max_model_len": 128}, {"id": "n", "root": "/models/n", "max_model_len": 64}]
+}
+
+
+def plain(status: int, body: Any = None) -> Reply:
+    """An ordinary answer."""
+
+    async def reply(writer: asyncio.StreamWriter) -> None:
+        content = json.dumps(body).encode()
+        writer.write(f"HTTP/1.1 {status} X\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode() + content)
+
+    return reply
+
+
+def stream(*events: Any, hang: bool = False) -> Reply:
+    """Server-sent events that end without a word, or do not end at all."""
+
+    async def reply(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        for event in events:
+            writer.write(b"data: " + (event if isinstance(event, bytes) else json.dumps(event).encode()) + b"\n\n")
+            await writer.drain()
+        if hang:
+            await asyncio.sleep(60)
+
+    return reply
+
+
+def token(number: int, finish: str | None = None) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "token_ids": [number], "finish_reason": finish}]}
+
+
+@dataclass
+class Stub:
+    """Routes by `METHOD path`; `asked` are the requests that came, with their bodies."""
+
+    routes: dict[str, Reply]
+    url: str = ""
+    asked: list[tuple[str, Any]] = field(default_factory=list)
+    headers: list[str] = field(default_factory=list)
+    hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            self.headers.append(head)
+            length = next(
+                (int(line.split(":")[1]) for line in head.split("\r\n") if line.lower().startswith("content-length")), 0
+            )
+            body = await reader.readexactly(length)
+            route = " ".join(head.split(" ")[:2])
+            self.asked.append((route, json.loads(body) if body else None))
+            reply = asyncio.ensure_future(self.routes.get(route, plain(404, {"detail": "Not Found"}))(writer))
+            gone = asyncio.ensure_future(reader.read())
+            await asyncio.wait({reply, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not reply.done():
+                self.hung_up.set()
+            reply.cancel()
+            gone.cancel()
+        writer.close()
+
+
+@asynccontextmanager
+async def serve(generate: Reply | None = None) -> AsyncIterator[Stub]:
+    """A server with one model or two; `generate` is what it does with a generation."""
+    stub = Stub(
+        {
+            "GET /v1/models": plain(200, MODELS),
+            "GET /health": plain(200),
+            "POST /inference/v1/abort_requests": plain(200),
+            "POST /inference/v1/generate": generate or plain(404),
+        }
+    )
+    server = await asyncio.start_server(stub.answer, "127.0.0.1", 0)
+    stub.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with server:
+        yield stub
