@@ -46,6 +46,8 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
     show_full_result_count = False
     list_per_page = 50
     list_max_show_all = 50
+    # Newest first, by primary key: any other order would sort the whole table.
+    sortable_by = ()
     search_help_text = SEARCH_HELP
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
@@ -93,7 +95,7 @@ class ResponseAdmin(ReadOnly):
     def previous(self, row: Response) -> str | SafeString:
         """A link to the response that this one continues."""
         if not row.previous_uid:
-            return "–"
+            return "none"
         url = reverse("admin:responses_app_response_changelist")
         return format_html('<a href="{}?q={}">{}</a>', url, row.previous_uid, row.previous_uid)
 
@@ -101,7 +103,7 @@ class ResponseAdmin(ReadOnly):
     def links(self, row: Response) -> SafeString:
         """Links to the items, the log and the whole thread."""
         return format_html(
-            '<a href="{}?response__id__exact={}">items</a> · <a href="{}?response__id__exact={}&o=1">events</a> · '
+            '<a href="{}?response__id__exact={}">items</a> · <a href="{}?response__id__exact={}">events</a> · '
             '<a href="{}?q={}">thread</a>',
             reverse("admin:responses_app_item_changelist"),
             row.pk,
@@ -155,6 +157,10 @@ class EventAdmin(ReadOnly):
     search_help_text = "The id of a response, exactly as it was sent."
     fields = (("number", "type"), "response", "wire")
     readonly_fields = ("wire",)
+
+    def get_ordering(self, request: HttpRequest) -> tuple[str]:
+        """The log of one response from its beginning, all logs from their end."""
+        return ("number",) if "response__id__exact" in request.GET or "q" in request.GET else ("-id",)
 
     @admin.display(description="response")
     def response_uid(self, row: Event) -> str:

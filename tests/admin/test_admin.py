@@ -1,0 +1,101 @@
+"""The admin shows responses, items and events, changes nothing, and never asks for a whole table."""
+
+from __future__ import annotations
+
+import re
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import TestCase
+from django.test.utils import CaptureQueriesContext
+
+from responses_app.admin import EXACT_UP_TO, CappedPaginator
+from responses_app.models import ApiKey, Event, Item, Response
+from responses_app.store.recorder import Recorder
+from tests.store.test_erase import chain
+from tests.store.test_recorder import log
+
+OURS = re.compile(r"FROM \"responses_app_(response|item|event)\"")
+# What may be read without a limit: a row by its key, what belongs to one response, and a search that a limited count found small.
+BOUNDED = re.compile(r"LIMIT \d+|\"id\" = \d+|_id\" = \d+|\"uid\" = '|LIKE '")
+
+
+class AdminTest(TestCase):
+    """With a superuser, against the real database."""
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        async def fill() -> None:
+            recorder = Recorder()
+            await chain(recorder, *(f"resp_{n}" for n in range(3)))
+            await recorder.close()
+
+        async_to_sync(fill)()
+        many = Response.objects.bulk_create([log(f"resp_many_{n}").row for n in range(60)])
+        Item.objects.bulk_create(
+            [Item(uid=f"msg_{n}", response=many[0], project="p", type="message", body="{}") for n in range(60)]
+        )
+        Event.objects.bulk_create([Event(response=many[0], number=n, type="x", data="{}") for n in range(60)])
+        ApiKey.make("admin test")
+
+    def setUp(self) -> None:
+        self.client.force_login(User.objects.create_superuser("root", "", "x"))
+
+    def pages(self) -> list[str]:
+        """Every kind of page, with filters and searches."""
+        pk = Response.objects.get(uid="resp_1").pk
+        lists = [f"/admin/responses_app/{name}/" for name in ("response", "item", "event", "apikey")]
+        some = [
+            f"{lists[0]}?q=resp_1",
+            f"{lists[0]}?status__exact=completed",
+            f"{lists[1]}?q=msg_",
+            f"{lists[1]}?response__id__exact={pk}",
+        ]
+        more = [f"{lists[2]}?q=resp_1", f"{lists[2]}?response__id__exact={pk}", f"{lists[2]}?o=2", f"{lists[0]}?p=1"]
+        one = [
+            f"{lists[0]}{pk}/change/",
+            f"{lists[1]}{Item.objects.first().pk}/change/",
+            f"{lists[2]}{Event.objects.first().pk}/change/",
+        ]
+        return [*lists, *some, *more, *one]
+
+    def test_every_page_opens_and_no_query_reads_a_whole_table(self) -> None:
+        for page in self.pages():
+            with self.subTest(page=page), CaptureQueriesContext(connection) as queries:
+                self.assertEqual(self.client.get(page).status_code, 200)
+            for query in queries.captured_queries:
+                if OURS.search(query["sql"]):
+                    self.assertRegex(query["sql"], BOUNDED)
+
+    def test_a_response_leads_to_its_items_its_log_and_its_neighbours(self) -> None:
+        row = Response.objects.get(uid="resp_1")
+        page = self.client.get(f"/admin/responses_app/response/{row.pk}/change/").content.decode()
+        for link in re.findall(r'href="(/admin/responses_app/[^"]*(?:\?|&amp;)[^"]*)"', page):
+            self.assertEqual(self.client.get(link.replace("&amp;", "&")).status_code, 200)
+        log = self.client.get(f"/admin/responses_app/event/?response__id__exact={row.pk}").content.decode()
+        self.assertEqual(re.findall(r"field-number[^>]*><a[^>]*>(\d+)", log), ["0", "1"])
+
+    def test_nothing_can_be_added_changed_or_deleted(self) -> None:
+        for name, row in (
+            ("response", Response.objects.first()),
+            ("item", Item.objects.first()),
+            ("event", Event.objects.first()),
+        ):
+            base = f"/admin/responses_app/{name}/"
+            self.assertEqual(self.client.get(f"{base}add/").status_code, 403)
+            self.assertEqual(self.client.post(f"{base}{row.pk}/change/", {}).status_code, 403)
+            self.assertEqual(self.client.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code, 403)
+        self.assertEqual(Response.objects.count(), 63)
+
+    def test_a_key_can_be_revoked_but_not_made_here(self) -> None:
+        key, secret = ApiKey.make("revoked")
+        base = "/admin/responses_app/apikey/"
+        self.assertEqual(self.client.get(f"{base}add/").status_code, 403)
+        form = {"name": "revoked", "project": "revoked", "revoked_at_0": "2026-11-20", "revoked_at_1": "12:00:00"}
+        self.assertEqual(self.client.post(f"{base}{key.pk}/change/", form).status_code, 302)
+        self.assertIsNone(ApiKey.find(secret))
+
+    def test_the_paginator_counts_exactly_while_that_is_cheap(self) -> None:
+        self.assertEqual(CappedPaginator(Event.objects.all(), 50).count, 66)
+        self.assertGreater(EXACT_UP_TO, 66)
