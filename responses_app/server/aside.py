@@ -14,7 +14,7 @@ TAIL = 20
 
 def terminal() -> TextIO:
     """A stream to where stderr goes now, whatever becomes of stderr."""
-    return os.fdopen(os.dup(2), "w")
+    return os.fdopen(os.dup(2), "w", errors="replace")
 
 
 @contextmanager

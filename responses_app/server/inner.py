@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from responses_app.server.life import Life
 
 EXIT_LIMIT = 3.0
+CONNECT_LIMIT = 5
 # What vLLM says at INFO, every ten seconds too, is in our metrics and in our own log.
 QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -38,14 +39,16 @@ def main(argv: Sequence[str]) -> int:
         die_with_parent(int(outer))
     options, progress, folder = parse(argv), Progress(terminal()), data.data_dir()
     os.environ.update({**QUIET, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
-    postgres = None if os.environ.get("DATABASE_URL") else Postgres(folder)
+    # A secret may be mounted as a file (project/env.py).
+    given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
+    postgres = None if given else Postgres(folder)
     try:
         _choose(options, folder, progress)
         loop = _reactor()
         if postgres is not None:
             with progress.step("Starting Postgres"):
                 postgres.start()
-        return _serve(options, folder, loop, postgres, progress)
+        code = _serve(options, folder, loop, postgres, progress)
     except (CannotStart, PostgresError, lineup.BadModel, port.CannotListen) as error:
         progress.say(f"serve: {error}")
         return 1
@@ -54,6 +57,8 @@ def main(argv: Sequence[str]) -> int:
     finally:
         if postgres is not None:
             postgres.stop()
+    progress.say("Stopped.")
+    return code
 
 
 def _choose(options: Options, folder: Path, progress: Progress) -> None:
@@ -92,7 +97,7 @@ def _serve(
     try:
         return _live(life, options, key, folder, progress)
     finally:
-        progress.say("Stopping …")
+        progress.say("Stopping ...")
         life.close()
         for connection in connections.all(initialized_only=True):
             connection.close()
@@ -133,7 +138,7 @@ def _demo(name: str, folder: Path, progress: Progress) -> Path:
 
 
 def _prepare(folder: Path, progress: Progress) -> str:
-    """Django, its tables, its static files and a key to begin with."""
+    """Django, its tables and a key to begin with."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     with progress.step("Preparing the database"):
         import django
@@ -144,10 +149,21 @@ def _prepare(folder: Path, progress: Progress) -> str:
         from responses_app.server.key import first_key
 
         try:
+            _reach()
             call_command("migrate", verbosity=0, interactive=False)
             return first_key(folder)
         except OperationalError as error:
             raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
+
+
+def _reach() -> None:
+    """Connect once outside the pool, which would go on trying for its own time and then not say why."""
+    from django.db import connection
+
+    parameters = {**connection.get_connection_params(), "connect_timeout": CONNECT_LIMIT}
+    parameters.pop("pool", None)
+    with connection.wrap_database_errors:
+        connection.Database.connect(**parameters).close()
 
 
 def banner(options: Options, key: str, names: Sequence[str]) -> str:

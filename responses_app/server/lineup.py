@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import httpx2
 
@@ -120,7 +120,8 @@ def _is_path(source: str) -> bool:
 
 
 def _stem(path: str) -> str:
-    return Path(path.rstrip("/")).name.removesuffix(".jsonl") or "model"
+    name = unquote(Path(path.rstrip("/")).name).removesuffix(".jsonl")
+    return "-".join(name.split()) or "model"  # A blank would end the entry.
 
 
 def _with(url: str, more: dict[str, str]) -> str:

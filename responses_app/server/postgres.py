@@ -128,7 +128,8 @@ class Postgres:
             shutil.rmtree(fresh)
         fresh.mkdir(parents=True, mode=0o700)
         give(fresh)
-        command = self._command("initdb", "-D", str(fresh), *INIT)
+        careless = ["--no-sync"] if self.settings.get("fsync") == "off" else []
+        command = self._command("initdb", "-D", str(fresh), *INIT, *careless)
         done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/")
         if done.returncode:
             raise PostgresError(f"initdb failed: {(done.stderr or done.stdout).strip()}")

@@ -29,7 +29,7 @@ class Progress:
     def step(self, title: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
         """A step that takes a while: shows the seconds and what `detail` says now, and at the end how long it took."""
         began, over = time.monotonic(), threading.Event()
-        self._draw(f"{title} …", end=not self.live)
+        self._draw(f"{title} ...", end=not self.live)
         clock = threading.Thread(target=self._tick, args=(title, detail, began, over), daemon=True)
         clock.start()
         try:
@@ -41,7 +41,7 @@ class Progress:
 
     def _tick(self, title: str, detail: Callable[[], str], began: float, over: threading.Event) -> None:
         while not over.wait(TICK if self.live else QUIET_TICK):
-            self._draw(f"{title} … {_seconds(began)} {detail()}".rstrip(), end=not self.live)
+            self._draw(f"{title} ... {_seconds(began)} {detail()}".rstrip(), end=not self.live)
 
     def _finish(self, clock: threading.Thread, over: threading.Event, text: str) -> None:
         over.set()

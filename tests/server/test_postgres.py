@@ -29,6 +29,10 @@ time.sleep(60)
 """
 
 
+# Where it does not matter whether a power cut would be survived.
+FAST = {"fsync": "off"}
+
+
 def one(url: str, query: str) -> object:
     with psycopg.connect(url) as connection:
         row = connection.execute(query).fetchone()
@@ -82,7 +86,7 @@ def test_it_starts_again_after_it_was_killed(tmp_path: Path) -> None:
 
 def test_it_makes_a_half_made_cluster_again(tmp_path: Path) -> None:
     (tmp_path / "postgres.new" / "base").mkdir(parents=True)
-    with Postgres(tmp_path) as postgres:
+    with Postgres(tmp_path, FAST) as postgres:
         assert one(postgres.url, "SELECT 1") == 1
     assert not (tmp_path / "postgres.new").exists()
 
@@ -91,7 +95,7 @@ def test_it_finds_a_shorter_place_for_its_socket(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 60) / ("e" * 60)
     assert len(str(socket_dir(deep) / SOCKET_NAME)) <= SOCKET_LIMIT
     try:
-        with Postgres(deep) as postgres:
+        with Postgres(deep, FAST) as postgres:
             assert one(postgres.url, "SELECT 1") == 1
     finally:
         socket_dir(deep).rmdir()
@@ -100,13 +104,13 @@ def test_it_finds_a_shorter_place_for_its_socket(tmp_path: Path) -> None:
 def test_it_works_in_a_folder_with_spaces_that_is_closed_to_others(tmp_path: Path) -> None:
     closed = tmp_path / "my own"
     closed.mkdir(mode=0o700)
-    with Postgres(closed / "data") as postgres:
+    with Postgres(closed / "data", FAST) as postgres:
         assert one(postgres.url, "SELECT 1") == 1
     assert closed.stat().st_mode & 0o777 == 0o700, "the owner's modes stay as they are"
 
 
 def test_it_lets_only_its_owner_connect(tmp_path: Path) -> None:
-    with Postgres(tmp_path) as postgres:
+    with Postgres(tmp_path, FAST) as postgres:
         assert postgres.sockets.stat().st_mode & 0o777 == 0o700
         assert one(postgres.url, "SHOW listen_addresses") == ""
 
@@ -119,7 +123,7 @@ def test_it_syncs_its_writes(tmp_path: Path) -> None:
 
 def test_it_ends_its_complaint_with_its_log(tmp_path: Path) -> None:
     with pytest.raises(PostgresError, match="max_connections"):
-        Postgres(tmp_path, {"max_connections": "many"}).start()
+        Postgres(tmp_path, {**FAST, "max_connections": "many"}).start()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")

@@ -31,7 +31,7 @@ class Server:
     def __init__(self, folder: Path, *arguments: str, **environ: str) -> None:
         self.port = free_port()
         self.folder = folder
-        self.log = folder.with_suffix(".log")
+        self.log = folder.with_suffix(f".{self.port}.log")
         kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
@@ -103,6 +103,14 @@ def server(tmp_path: Path, engine: str) -> Iterator[Server]:
     server.end()
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Iterator[Server]:
+    """For tests that leave it as it was. It has a key that it was given."""
+    server = Server(tmp_path_factory.mktemp("shared") / "data", "--engine", engine, RESPONSES_API_KEY="sk-my-own-key")
+    yield server.ready()
+    server.end()
+
+
 def text(answer: httpx2.Response) -> str:
     assert answer.status_code == 200, answer.text
     said: str = answer.json()["output"][0]["content"][0]["text"]
@@ -125,6 +133,7 @@ def test_it_serves_then_stops_and_leaves_nothing(server: Server) -> None:
 def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, engine: str) -> None:
     kept = server.ready().ask().json()["id"]
     assert server.stop(signal.SIGTERM) == 0
+    assert server.said.rstrip().endswith("Stopped.")
     began = time.monotonic()
     second = Server(server.folder, "--engine", engine)
     try:
@@ -140,14 +149,10 @@ def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, engin
     assert (server.folder / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
-def test_it_takes_a_key_that_it_is_given(tmp_path: Path, engine: str) -> None:
-    server = Server(tmp_path / "data", "--engine", engine, RESPONSES_API_KEY="sk-my-own-key")
-    try:
-        assert server.ready().key == "sk-my-own-key"
-        assert text(server.ask()) == "Hello there!"
-        assert not (server.folder / "api_key").exists()
-    finally:
-        server.end()
+def test_it_takes_a_key_that_it_is_given(shared: Server) -> None:
+    assert shared.key == "sk-my-own-key"
+    assert text(shared.ask()) == "Hello there!"
+    assert not (shared.folder / "api_key").exists()
 
 
 def test_it_lets_a_stream_end_before_it_stops(server: Server) -> None:
@@ -221,12 +226,11 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, engine: st
     assert not (server.folder / "postgres").exists()
 
 
-def test_a_second_server_in_the_same_folder_is_told_so(server: Server, engine: str) -> None:
-    server.ready()
-    second = Server(server.folder, "--engine", engine)
+def test_a_second_server_in_the_same_folder_is_told_so(shared: Server, engine: str) -> None:
+    second = Server(shared.folder, "--engine", engine)
     assert second.process.wait(END_LIMIT) == 1
     assert "another server" in second.said
-    assert httpx2.get(f"{server.url}/health").status_code == 200
+    assert httpx2.get(f"{shared.url}/health").status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -252,11 +256,10 @@ def test_it_says_that_a_database_does_not_answer(tmp_path: Path, engine: str) ->
     assert "Traceback" not in server.said
 
 
-def test_manage_py_finds_the_embedded_postgres(server: Server) -> None:
-    server.ready()
+def test_manage_py_finds_the_embedded_postgres(shared: Server) -> None:
     kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     command = [ROOT / ".venv" / "bin" / "python", ROOT / "manage.py", "createkey", "mine"]
-    environ = {**kept, "RESPONSES_DATA_DIR": str(server.folder)}
+    environ = {**kept, "RESPONSES_DATA_DIR": str(shared.folder)}
     secret = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-    answer = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {secret}"})
+    answer = httpx2.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 200

@@ -1,0 +1,60 @@
+"""The command line of serve."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from responses_app.server.args import Options, parse
+from responses_app.server.data import ROOT
+
+
+def test_nothing_given_means_the_defaults_of_the_readme() -> None:
+    options = parse([])
+    assert options == Options("127.0.0.1", 8000, (), None, 10.0)
+    assert options.address == "http://127.0.0.1:8000"
+
+
+def test_models_may_be_given_more_than_once() -> None:
+    assert parse(["--model", "a", "--model", "b=./c"]).models == ("a", "b=./c")
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("0.0.0.0", "http://127.0.0.1:80"),  # noqa: S104
+        ("::", "http://[::1]:80"),
+        ("::1", "http://[::1]:80"),
+        ("gpu.lan", "http://gpu.lan:80"),
+    ],
+)
+def test_the_address_is_one_that_a_client_can_use(host: str, address: str) -> None:
+    assert parse(["--host", host, "--port", "80"]).address == address
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--port", "0"], "'0' is not a port"),
+        (["--port", "http"], "'http' is not a port"),
+        (["--engine", "localhost:8001"], "it begins with http://"),
+        (["--engine", "ftp://x"], "it begins with http://"),
+        (["--modle", "x"], "--modle"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_reason(
+    arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse(arguments)
+    assert ended.value.code == 2
+    assert reason in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["bin/serve"], [sys.executable, "manage.py", "serve"]])
+def test_help_names_every_option_and_starts_nothing(command: list[str]) -> None:
+    done = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert all(option in done.stdout for option in ("--host", "--port", "--model", "--engine", "--drain", "DATABASE_URL"))
+    assert done.stderr == ""

@@ -1,0 +1,120 @@
+"""What --model and --engine come to."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from responses_app.runs.served import read
+from responses_app.server.lineup import HARMONY, BadModel, lineup
+
+
+def build(name: str) -> Path:
+    return Path("/built") / name
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = tmp_path / "my model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+class Models(BaseHTTPRequestHandler):
+    """The list of models of a `vllm serve`, as that answers."""
+
+    def do_GET(self) -> None:
+        body = json.dumps({"data": [{"id": "big", "root": "/srv/big"}, {"id": "org/small", "root": None}]}).encode()
+        self.send_response(200 if self.path == "/v1/models" else 404)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nobody asked."""
+
+
+@pytest.fixture
+def remote() -> Iterator[str]:
+    with HTTPServer(("127.0.0.1", 0), Models) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+def test_nothing_asked_for_is_the_demo() -> None:
+    assert lineup((), None, build) == "demo-chat=vllm:///built/demo-chat"
+
+
+def test_several_models_are_served_under_their_names(checkpoint: Path) -> None:
+    path = quote(str(checkpoint))
+    models = ("demo-harmony", str(checkpoint), f"mine={checkpoint}", "Qwen/Qwen3-0.6B", "best=Qwen/Qwen3-8B")
+    assert lineup(models, None, build).split() == [
+        "demo-harmony=vllm:///built/demo-harmony",
+        f"my-model=vllm://{path}",
+        f"mine=vllm://{path}",
+        "Qwen/Qwen3-0.6B=vllm:///Qwen/Qwen3-0.6B",
+        "best=vllm:///Qwen/Qwen3-8B",
+    ]
+
+
+def test_a_source_may_be_an_engine_url_with_options() -> None:
+    url = "vllm:///srv/big?max_model_len=4096"
+    assert lineup((f"big={url}",), None, build) == f"big={url}"
+    assert lineup((url,), None, build) == f"big={url}"
+    assert lineup(("http://gpu:8000?model=a/b&tokenizer=a/b",), None, build).startswith("a/b=http://gpu:8000")
+
+
+def test_a_tape_alone_speaks_harmony() -> None:
+    assert lineup((), "script:///t/hello.jsonl?loop=1", build) == (
+        f"hello=script:///t/hello.jsonl?loop=1&tokenizer={quote(str(HARMONY), safe='')}"
+    )
+    assert json.loads((HARMONY / "config.json").read_text())["model_type"] == "gpt_oss"
+
+
+def test_a_model_beside_an_engine_says_where_the_tokenizer_is() -> None:
+    assert lineup(("demo-chat",), "script:///t.jsonl", build) == "demo-chat=script:///t.jsonl?tokenizer=%2Fbuilt%2Fdemo-chat"
+    assert lineup(("x=org/x",), "http://gpu:1/", build) == "x=http://gpu:1/?tokenizer=org%2Fx&model=x"
+    assert lineup(("x",), "vllm:///srv/big", build) == "x=vllm:///srv/big"
+
+
+def test_an_engine_elsewhere_is_asked_for_its_models(remote: str) -> None:
+    assert lineup((), remote, build).split() == [
+        f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig",
+        f"org/small={remote}?model=org%2Fsmall&tokenizer=org%2Fsmall",
+    ]
+    assert lineup((), f"{remote}?model=big", build) == f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig"
+
+
+def test_the_settings_understand_every_lineup(checkpoint: Path, remote: str) -> None:
+    served = read(lineup((f"mine={checkpoint}", f"far={remote}?model=big&tokenizer=a/b"), None, build))
+    assert served["mine"].source == str(checkpoint)
+    assert served["far"].source == "a/b"
+
+
+@pytest.mark.parametrize(
+    ("models", "engine", "reason"),
+    [
+        (("./none",), None, "there is no folder ./none"),
+        (("x=/none/at/all",), None, "there is no folder /none/at/all"),
+        (("demo-chat", "demo-chat"), None, "two models are called demo-chat"),
+        (("a", "b"), "vllm:///srv/big", "holds one model"),
+        ((), "http://127.0.0.1:9", "does not list its models"),
+    ],
+)
+def test_what_cannot_be_served_is_named(models: tuple[str, ...], engine: str | None, reason: str) -> None:
+    with pytest.raises(BadModel, match=reason):
+        lineup(models, engine, build)
+
+
+def test_a_folder_without_a_checkpoint_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadModel, match=r"holds no config\.json"):
+        lineup((str(tmp_path),), None, build)
