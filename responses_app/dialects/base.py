@@ -23,7 +23,7 @@ class BadTurn(ValueError):
         self.code = code
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Turn:
     """All that a model is told for one generation, in the wire forms of the API: items oldest first, tools as declared."""
 

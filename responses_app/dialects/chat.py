@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from weakref import finalize
 
 from responses_app.dialects.base import BadTurn, Listener, Turn
 from responses_app.dialects.chat_listener import ChatListener
@@ -41,6 +42,7 @@ class Chat:
         self._always_thinks = always_thinks
         self._marks = marks or (THINK, END_THINK)
         self._rules = _rules(template)
+        self._texts: dict[int, str] = {}
 
     def render(self, turn: Turn) -> list[int]:
         """Prompt token ids. Raises BadTurn."""
@@ -67,6 +69,14 @@ class Chat:
         )
 
     def _text(self, turn: Turn) -> str:
+        """The rendered prompt, remembered as long as the turn lives: it is asked for up to three times."""
+        text = self._texts.get(id(turn))
+        if text is None:
+            text = self._texts[id(turn)] = self._rendered(turn)
+            finalize(turn, self._texts.pop, id(turn), None).atexit = False
+        return text
+
+    def _rendered(self, turn: Turn) -> str:
         tools = toolset(turn)
         try:
             return self._template.render(

@@ -31,6 +31,9 @@ class Mode(Enum):
     SPILL = auto()  # inside <tool_call>, but no call: text, up to </tool_call>
 
 
+_PROSE = frozenset({Mode.TEXT, Mode.THINKING, Mode.SPILL})
+
+
 class ChatScanner:
     """Text in, pieces into `speech`; what may be the beginning of a marker is held back, whatever the grouping.
 
@@ -59,6 +62,10 @@ class ChatScanner:
 
     def hear(self, text: str) -> None:
         """More text."""
+        if not self._held and "<" not in text and self.mode in _PROSE:
+            self._at += len(text)
+            self._utter(text)
+            return
         self._held += text
         while self._held and not self.done and self._SCAN[self.mode](self):
             pass
@@ -90,18 +97,18 @@ class ChatScanner:
     def _prose(self) -> bool:
         match = _MARKER.search(self._held)
         if match is None:
-            self._utter(len(self._held) - _partial(self._held))
+            self._utter(self._drop(len(self._held) - _partial(self._held)))
             return False
-        self._utter(match.start())
+        self._utter(self._drop(match.start()))
         self._drop(len(match[0]))
         enter = self._ENTER.get((self.mode, match[0]))
         if enter is not None:
             enter(self)
         return True
 
-    def _utter(self, count: int) -> None:
-        """Say the first characters that are held, but keep white space at their end until something follows."""
-        said = self._spacing.let(self._drop(count))
+    def _utter(self, text: str) -> None:
+        """Say text, but keep white space at its end until something follows."""
+        said = self._spacing.let(text)
         if self.mode is Mode.THINKING:
             self._speech.say(REASONING, said)
         else:
@@ -220,7 +227,7 @@ class ChatScanner:
             self._held = ""
         elif self.mode is Mode.CALL:
             self._unfinished(cut=cut)
-        self._utter(len(self._held))
+        self._utter(self._drop(len(self._held)))
 
     def _unfinished(self, *, cut: bool) -> None:
         """A call that has not said enough: cut off it is a call if its name is known, else nothing; ended it is text."""

@@ -18,7 +18,7 @@ _OWN_TOOLS = frozenset({None, "hermes"})
 def open_dialect(source: str, *, reasoning_parser: str | None = None, tool_parser: str | None = None) -> Dialect:
     """The dialect of the checkpoint folder or hub name `source`; the parsers are named as vLLM names them.
 
-    Raises ValueError if the model has no chat template or a parser is unknown, OSError if the model cannot be read.
+    Raises ValueError if the model has no chat template or no fast tokenizer, or a parser is unknown, OSError if the model cannot be read.
     """
     if _config(source, "config.json").get("model_type") == "gpt_oss":
         from responses_app.dialects.harmony import Harmony
@@ -35,6 +35,8 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
     from responses_app.dialects.vocabulary import Vocabulary
 
     tokenizer = AutoTokenizer.from_pretrained(source)
+    if not tokenizer.is_fast:
+        raise ValueError(f"{source} has no fast tokenizer (tokenizer.json).")
     template = _template(source, tokenizer)
     stops = sorted(_stops(source, tokenizer))
     if reasoning_parser in _OWN_REASONING and tool_parser in _OWN_TOOLS:

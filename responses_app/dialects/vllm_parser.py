@@ -19,11 +19,17 @@ class Parser(Protocol):
     """Text and tokens of one generation to deltas; ITEM_END where an item is known to be complete."""
 
     @property
-    def reasoning_tokens(self) -> int: ...
+    def reasoning_tokens(self) -> int:
+        """How many tokens were reasoning so far."""
+        ...
 
-    def hear(self, text: str, token: int) -> Iterator[Delta]: ...
+    def hear(self, text: str, token: int) -> Iterator[Delta]:
+        """Deltas that this token completes; `text` are the characters that it completes."""
+        ...
 
-    def finish(self) -> Iterator[Delta]: ...
+    def finish(self) -> Iterator[Delta]:
+        """Deltas that were held back."""
+        ...
 
 
 class EngineParser:

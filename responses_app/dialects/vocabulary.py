@@ -6,7 +6,6 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Collection, Sequence
-from functools import cached_property
 from typing import Protocol
 
 from tokenizers import Tokenizer
@@ -28,13 +27,18 @@ class Decoder(Protocol):
 
 
 class Vocabulary:
-    """A tokenizer. `visible` are special tokens that are text all the same, because a scanner looks for them."""
+    """A tokenizer, which is this object's alone until it is made. All tables are built at once: it is shared by all runs.
+
+    `visible` are special tokens that are text all the same, because a scanner looks for them.
+    """
 
     def __init__(self, tokenizer: Tokenizer, visible: Collection[str] = ()) -> None:
         self._tokenizer = tokenizer
         added = tokenizer.get_added_tokens_decoder()
-        self._literal = {token: each.content for token, each in added.items()}
         self._special = [each.content for each in added.values() if each.special]
+        self._unspelled = _unspelled(tokenizer, self._special)
+        self._spelled = _any_of(self._special)
+        self._bytes = _byte_table(tokenizer, frozenset(added))
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
     def encode(self, text: str) -> list[int]:
@@ -71,30 +75,6 @@ class Vocabulary:
 
     def _plain(self, index: int) -> list[int]:
         return self._unspelled[index] if index < len(self._unspelled) else []
-
-    @cached_property
-    def _spelled(self) -> re.Pattern[str] | None:
-        longest_first = sorted(self._special, key=len, reverse=True)
-        return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
-
-    @cached_property
-    def _unspelled(self) -> list[list[int]]:
-        """The token ids of each special token's text, read as ordinary text."""
-        other = Tokenizer.from_str(self._tokenizer.to_str())
-        other.encode_special_tokens = True
-        return [other.encode(text, add_special_tokens=False).ids for text in self._special]
-
-    @cached_property
-    def _bytes(self) -> list[bytes] | None:
-        """The bytes of every token id, None if the tokenizer does not work on bytes."""
-        if not _is_byte_level(self._tokenizer):
-            return None
-        vocab = self._tokenizer.get_vocab(with_added_tokens=True)
-        table = [b""] * (max(vocab.values(), default=-1) + 1)
-        for text, token in vocab.items():
-            literal = token in self._literal or not _BYTES.keys() >= set(text)
-            table[token] = text.encode() if literal else bytes(_BYTES[char] for char in text)
-        return table
 
 
 class _ByteDecoder:
@@ -140,6 +120,32 @@ class _WindowDecoder:
         if text:
             self._known, self._new = self._new, []
         return text
+
+
+def _unspelled(tokenizer: Tokenizer, special: Sequence[str]) -> list[list[int]]:
+    """The token ids of each special token's text, read as ordinary text."""
+    tokenizer.encode_special_tokens = True
+    try:
+        return [tokenizer.encode(text, add_special_tokens=False).ids for text in special]
+    finally:
+        tokenizer.encode_special_tokens = False
+
+
+def _any_of(texts: Sequence[str]) -> re.Pattern[str] | None:
+    longest_first = sorted(texts, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, longest_first))) if longest_first else None
+
+
+def _byte_table(tokenizer: Tokenizer, literal: frozenset[int]) -> list[bytes] | None:
+    """The bytes of every token id, None if the tokenizer does not work on bytes; `literal` tokens are written as they are."""
+    if not _is_byte_level(tokenizer):
+        return None
+    vocab = tokenizer.get_vocab(with_added_tokens=True)
+    table = [b""] * (max(vocab.values(), default=-1) + 1)
+    for text, token in vocab.items():
+        plain = token in literal or not _BYTES.keys() >= set(text)
+        table[token] = text.encode() if plain else bytes(_BYTES[char] for char in text)
+    return table
 
 
 def _is_byte_level(tokenizer: Tokenizer) -> bool:

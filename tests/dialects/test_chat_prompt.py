@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pytest
@@ -151,3 +152,13 @@ def test_f6_a_choice_that_cannot_be_honoured_is_refused(choice: Any, message: st
 def test_text_that_is_no_unicode_is_refused() -> None:
     with pytest.raises(BadTurn):
         prompt(user("a\ud800b"))
+
+
+def test_a_prompt_is_forgotten_with_its_turn() -> None:
+    dialect, to = chat(), turn(tools=())
+    dialect.render(to)
+    assert id(to) in dialect._texts
+    gone = id(to)
+    del to
+    gc.collect()
+    assert gone not in dialect._texts

@@ -164,3 +164,11 @@ def test_a_tool_that_is_no_function_is_refused_by_its_path() -> None:
 def test_text_that_is_no_unicode_is_refused() -> None:
     with pytest.raises(BadTurn):
         prompt(user("a\ud800b"))
+
+
+def test_the_schema_of_the_answer_is_told_behind_the_instructions() -> None:
+    form = {"type": "json_schema", "name": "list", "description": "What to buy", "schema": {"type": "array"}}
+    assert prompt(user("Hi"), instructions="Be brief.", format=form).startswith(
+        "<|start|>developer<|message|># Instructions\n\nBe brief.\n\n"
+        '# Response Formats\n\n## list\n\n// What to buy\n{"type":"array"}<|end|><|start|>user'
+    )

@@ -16,7 +16,7 @@ from responses_app.dialects.template import ChatTemplate
 from responses_app.dialects.vocabulary import Vocabulary
 from responses_app.engines.border import Chunk
 from responses_app.grammar.pieces import Call, Piece, Reasoning, Text
-from tests.dialects.hearing import CHATML, CLOCK, END, WEATHER, call, demo_vocabulary, hear, turn
+from tests.dialects.hearing import CHATML, CLOCK, END, OPENING, TODAY, WEATHER, call, demo_vocabulary, hear, turn
 
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]
 
@@ -139,6 +139,29 @@ def test_a_model_without_a_chat_template_is_refused(tmp_path: Path) -> None:
     (folder / "chat_template.jinja").unlink()
     with pytest.raises(ValueError, match="no chat template"):
         open_dialect(str(folder))
+
+
+@pytest.mark.parametrize(
+    "source", [CHATML, OPENING, (DEMO / "chat_template.jinja").read_text()], ids=["chatml", "opening", "demo"]
+)
+@pytest.mark.parametrize("thinking", [True, False])
+def test_a_template_renders_as_transformers_renders_it(source: str, thinking: bool) -> None:
+    messages = [
+        {"role": "system", "content": "Ü <b>"},
+        {"role": "user", "content": "?"},
+        {
+            "role": "assistant",
+            "content": "I look.",
+            "reasoning_content": "Hm.",
+            "tool_calls": [{"function": {"name": "f", "arguments": {"a": "ü"}}}],
+        },
+        {"role": "tool", "content": "x", "name": "f"},
+    ]
+    tools = [{"type": "function", "function": {"name": "f", "description": "ü", "parameters": {"type": "object"}}}]
+    theirs = tokenizer().apply_chat_template(
+        messages, tools=tools, chat_template=source, tokenize=False, add_generation_prompt=True, enable_thinking=thinking
+    )
+    assert ChatTemplate(source).render(messages, today=TODAY, tools=tools, thinking=thinking) == theirs
 
 
 def _checkpoint(folder: Path) -> Path:
