@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -80,6 +81,7 @@ def _system(turn: Turn) -> Message:
 def _developer(turn: Turn, head: int, tools: Toolset) -> list[Message]:
     rules = [turn.instructions or ""]
     rules += [message_text(item, f"input[{index}]") for index, item in enumerate(turn.items[:head])]
+    rules.append(_response_format(turn.format))
     text = "\n\n".join(rule for rule in rules if rule)
     if not text and not tools.offered:
         return []
@@ -89,6 +91,15 @@ def _developer(turn: Turn, head: int, tools: Toolset) -> list[Message]:
     if tools.offered:
         content = content.with_function_tools([_describe(tool) for tool in tools.offered])
     return [Message.from_role_and_content(Role.DEVELOPER, content)]
+
+
+def _response_format(form: Item) -> str:
+    """The section in which gpt-oss was taught to look for the schema of its answer; empty for free text."""
+    if form.get("type") != "json_schema":
+        return ""
+    about = f"// {form['description']}\n" if form.get("description") else ""
+    schema = json.dumps(form.get("schema"), ensure_ascii=False, separators=(",", ":"))
+    return f"# Response Formats\n\n## {form.get('name')}\n\n{about}{schema}"
 
 
 def _describe(tool: Tool) -> ToolDescription:
