@@ -11,7 +11,13 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NoReturn
 
-QUIET = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_LOGGING_LEVEL": "WARNING"}
+QUIET = {
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    # Said at the end of the process about the shared memory of a worker that had to be killed; it is freed all the same.
+    "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning",
+}
 
 # Forked children would not bear the mark by which the guard knows them, and may inherit locks that are held.
 SPAWN = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
