@@ -43,7 +43,7 @@ def before(thinking: Thinking, marks: Marks = (THINK, END_THINK)) -> list[Format
     thought = free(start, CALL)
     table = {
         Thinking.OPEN: [thought, const(end), _GAP],
-        Thinking.FREE: [maybe(tag(start, thought, end)), _GAP],
+        Thinking.FREE: [maybe(sequence(tag(start, thought, end), _GAP))],
         Thinking.NEVER: [],
     }
     return table[thinking]

@@ -147,6 +147,7 @@ CHAT = [
     ("allowed", THINK + CALL_OSLO + END, False),
     ("schema", THINK + ADA + END, True),
     ("schema", ADA + END, True),
+    ("schema", "\n\n" + ADA + END, False),
     ("schema", THINK + '{"age": 36, "name": "Ada"}' + END, False),
     ("schema", THINK + "Hello." + END, False),
     ("object", '{"a": [1]}' + END, True),
