@@ -163,7 +163,7 @@ def _reach() -> None:
     parameters = {**connection.get_connection_params(), "connect_timeout": CONNECT_LIMIT}
     parameters.pop("pool", None)
     with connection.wrap_database_errors:
-        connection.Database.connect(**parameters).close()
+        connection.Database.connect(**parameters).close()  # type: ignore[attr-defined]
 
 
 def banner(options: Options, key: str, names: Sequence[str]) -> str:
