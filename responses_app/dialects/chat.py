@@ -54,7 +54,7 @@ class Chat:
     def constrain(self, turn: Turn) -> Constraint | None:
         """A structural tag over the whole answer, reasoning included. Raises BadTurn."""
         tools = toolset(turn)
-        if not tools.forced and turn.format.get("type", "text") == "text":
+        if not tools.offered and turn.format.get("type", "text") == "text":
             return None
         return constrain(turn, tools, self._thinking(turn))
 

@@ -21,6 +21,7 @@ from responses_app.dialects.tags import (
     sequence,
     tag,
     tags,
+    triggered,
 )
 from responses_app.dialects.toolset import Tool, Toolset
 from responses_app.engines.border import Constraint
@@ -53,17 +54,22 @@ def constrain(turn: Turn, tools: Toolset, thinking: Thinking) -> Constraint | No
     """The constraint of a turn, None if the answer is free. Raises BadTurn.
 
     A named tool is called once; required ones at least once, and once only with `parallel_tool_calls: false`. A format
-    binds the text only, so that with tools at hand the model may call instead (§3.14).
+    binds the text only, so that with tools at hand the model may call instead (§3.14). Without either the answer is free, but
+    what begins like a call becomes a call of a tool that was offered, with arguments that parse (§3.16).
     """
     content = answer(turn)
     named = len(tools.forced) == 1
     if tools.forced:
         return constraint(sequence(*before(thinking), _calls(tools.forced, only_one=named or not turn.parallel_tool_calls)))
     if content is None:
-        return None
+        return _free(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
     if tools.offered:
         content = either([content, _calls(tools.offered, only_one=not turn.parallel_tool_calls)])
     return constraint(sequence(*before(thinking), content))
+
+
+def _free(tools: Toolset, *, only_one: bool) -> Constraint:
+    return constraint(triggered(CALL, [_call(tool) for tool in tools.offered], only_one=only_one))
 
 
 def _calls(tools: Sequence[Tool], *, only_one: bool) -> Format:

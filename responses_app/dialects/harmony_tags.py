@@ -14,6 +14,7 @@ from responses_app.dialects.tags import (
     maybe,
     sequence,
     tag,
+    triggered,
 )
 from responses_app.dialects.toolset import Tool, Toolset
 from responses_app.engines.border import Constraint
@@ -21,6 +22,7 @@ from responses_app.engines.border import Constraint
 _NEXT = "<|end|><|start|>assistant"
 _TEXT = free("<|channel|>", "<|start|>", "<|message|>")
 _ANALYSIS = maybe(tag("<|channel|>analysis<|message|>", _TEXT, _NEXT))
+_TO = "<|channel|>commentary to="
 _PREAMBLE = maybe(tag("<|channel|>commentary<|message|>", _TEXT, _NEXT))
 
 
@@ -28,13 +30,14 @@ def constrain(turn: Turn, tools: Toolset) -> Constraint | None:
     """The constraint of a turn, None if the answer is free. Raises BadTurn.
 
     A required call is one call: its stop token ends the generation. A format binds the final text only, so that with tools
-    at hand the model may call one instead (§3.14).
+    at hand the model may call one instead (§3.14). Without either the answer is free, but what begins like a call becomes a
+    call of a tool that was offered, with arguments that parse (§3.16).
     """
     content = answer(turn)
     if tools.forced:
         return constraint(sequence(_ANALYSIS, _PREAMBLE, either([_call(tool) for tool in tools.forced])))
     if content is None:
-        return None
+        return _free(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
     final = sequence(const("<|channel|>final<|message|>"), content)
     if not tools.offered:
         return constraint(sequence(_ANALYSIS, final))
@@ -43,5 +46,12 @@ def constrain(turn: Turn, tools: Toolset) -> Constraint | None:
 
 
 def _call(tool: Tool) -> Format:
-    begin = f"<|channel|>commentary to=functions.{tool['name']} <|constrain|>json<|message|>"
-    return sequence(const(begin), arguments(tool))
+    return sequence(const(_header(tool)), arguments(tool))
+
+
+def _free(tools: Toolset, *, only_one: bool) -> Constraint:
+    return constraint(triggered(_TO, [tag(_header(tool), arguments(tool), "") for tool in tools.offered], only_one=only_one))
+
+
+def _header(tool: Tool) -> str:
+    return f"{_TO}functions.{tool['name']} <|constrain|>json<|message|>"

@@ -10,6 +10,9 @@ from responses_app.dialects.toolset import Tool
 from responses_app.engines.border import Constraint
 
 Format: TypeAlias = dict[str, Any]
+_PLAIN = frozenset(
+    {"$schema", "type", "properties", "required", "additionalProperties", "items", "enum", "title", "description", "default"}
+)
 
 
 def const(value: str) -> Format:
@@ -63,14 +66,31 @@ def tags(each: Sequence[Format], separator: str, *, only_one: bool) -> Format:
     }
 
 
+def triggered(trigger: str, each: Sequence[Format], *, only_one: bool) -> Format:
+    """Free text, in which whatever begins like `trigger` must become one of these tags."""
+    return {"type": "triggered_tags", "triggers": [trigger], "tags": list(each), "stop_after_first": only_one}
+
+
 def constraint(content: Format) -> Constraint:
     """The whole answer must match, from the first token on. It ends before the stop token: no grammar may spell that."""
     return Constraint("structural_tag", {"type": "structural_tag", "format": content})
 
 
 def arguments(tool: Tool) -> Format:
-    """The arguments of a call."""
-    return json_value(tool.get("parameters") or {"type": "object"})
+    """The arguments of a call: of its schema if that was promised or is plain, and in any case an object that parses (C7)."""
+    schema = tool.get("parameters")
+    return json_value(schema if schema and (tool.get("strict") or plain(schema)) else {"type": "object"})
+
+
+def plain(schema: object) -> bool:
+    """Whether a schema that nobody checked uses only words that every grammar compiler knows."""
+    if not isinstance(schema, Mapping) or not set(schema) <= _PLAIN:
+        return False
+    if not isinstance(schema.get("type", "object"), str) or schema.get("additionalProperties") not in (None, False, True):
+        return False
+    properties = schema.get("properties", {})
+    children = [*properties.values()] if isinstance(properties, Mapping) else [None]
+    return all(plain(child) for child in [*children, *([schema["items"]] if "items" in schema else [])])
 
 
 def answer(turn: Turn) -> Format | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import re
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -123,7 +124,9 @@ class Hub:
     async def _plan(self, order: Order, served: Served, before: Context, own: list[dict[str, object]], turn: Turn) -> Run:
         assert served.dialect is not None  # noqa: S101 - started
         assert self._recorder is not None  # noqa: S101 - started
-        request = await asyncio.to_thread(_request, order, served, served.dialect, turn)
+        # Where the request's own items begin among those of the turn.
+        first = next((place for place, item in enumerate(turn.items) if any(item is one for one in own)), len(turn.items))
+        request = await asyncio.to_thread(_request, order, served, served.dialect, turn, first)
         now = int(time.time())
         uid = request.id
         log = Log(_row(order, uid, now, before), own) if order.store else None
@@ -150,12 +153,12 @@ class Hub:
         self._tasks.discard(task)
 
 
-def _request(order: Order, served: Served, dialect: Dialect, turn: Turn) -> Request:
+def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, first: int) -> Request:
     """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
     try:
         prompt, constraint = dialect.render(turn), dialect.constrain(turn)
     except BadTurn as error:
-        raise Invalid(str(error), param=error.param, code=error.code) from error
+        raise Invalid(str(error), param=_blame(error.param, first), code=error.code) from error
     room = served.engine.max_model_len - len(prompt)
     if room < 1:
         raise Invalid(
@@ -174,6 +177,15 @@ def _request(order: Order, served: Served, dialect: Dialect, turn: Turn) -> Requ
         stop_token_ids=dialect.stop_token_ids,
     )
     return Request(mint("resp_"), prompt, sampling, constraint)
+
+
+def _blame(param: str | None, first: int) -> str | None:
+    """A dialect counts all items of a turn; the client knows those of its request."""
+    place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
+    if place is None:
+        return param
+    own = int(place[1]) - first
+    return f"input[{own}]{place[2]}" if own >= 0 else "previous_response_id"
 
 
 def _row(order: Order, uid: str, now: int, before: Context) -> Response:

@@ -144,7 +144,8 @@ class Run:
             async for chunk in chunks:
                 self.tally.count(chunk)
                 events = self._write(self._listener.hear(chunk))
-                finish = chunk.finish
+                # When nothing more will be said, leaving the loop stops the engine.
+                finish = "stop" if self._listener.done else chunk.finish
                 if finish is not None:
                     break
                 await self._tell(events)

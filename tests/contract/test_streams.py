@@ -35,7 +35,12 @@ async def _all(server: Address, model: str, bodies: list[dict[str, Any]]) -> Non
             async with gate:
                 await (_streamed if index % 3 else _posted)(client, {"model": model, **body})
 
-        await asyncio.gather(*(one(index, body) for index, body in enumerate(bodies)))
+        await asyncio.gather(*(one(index, body) for index, body in enumerate(bodies) if _spoken(model, body)))
+
+
+def _spoken(model: str, body: dict[str, Any]) -> bool:
+    """Harmony has three efforts; the others are refused, which another test sees to."""
+    return model != "demo-harmony" or body.get("reasoning", {}).get("effort") != "none"
 
 
 async def _streamed(client: httpx2.AsyncClient, body: dict[str, Any]) -> None:

@@ -44,12 +44,16 @@ CHOICES: dict[str, dict[str, Any]] = {
     "schema": {"format": PERSON, "tools": ()},
     "object": {"format": {"type": "json_object"}, "tools": ()},
     "schema_or_call": {"format": PERSON, "tools": (WEATHER,)},
+    "free": {"tools": (WEATHER, CLOCK)},
+    "free_single": {"tools": (WEATHER, CLOCK), "parallel_tool_calls": False},
+    "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {"oneOf": [{}, {}]}}}},)},
 }
 
 
 def test_a_free_answer_has_no_constraint() -> None:
-    assert harmony().constrain(turn()) is None
-    assert chat().constrain(turn()) is None
+    assert harmony().constrain(turn(tools=())) is None
+    assert chat().constrain(turn(tools=())) is None
+    assert chat().constrain(turn(tools=(WEATHER,), tool_choice="none")) is None
 
 
 @pytest.mark.parametrize("dialect", [harmony, chat])
@@ -120,6 +124,16 @@ HARMONY = [
     ("schema_or_call", ANALYSIS + FINAL + ADA + "<|return|>", True),
     ("schema_or_call", ANALYSIS + OSLO + "<|call|>", True),
     ("schema_or_call", ANALYSIS + FINAL + "Hello.<|return|>", False),
+    ("free", ANALYSIS + FINAL + "Hello.<|return|>", True),
+    ("free", ANALYSIS + PREAMBLE + OSLO + "<|call|>", True),
+    ("free", OSLO + "<|end|><|start|>assistant" + NOW + "<|call|>", True),
+    ("free", OSLO.replace("city", "town") + "<|call|>", False),
+    ("free", OSLO.replace("get_weather", "dance") + "<|call|>", False),
+    ("free", OSLO.removesuffix("}") + "<|call|>", False),
+    ("free_single", ANALYSIS + OSLO + "<|call|>", True),
+    ("free_single", OSLO + "<|end|><|start|>assistant" + NOW + "<|call|>", False),
+    ("odd", NOW.replace("{}", '{"b": [1, null]}') + "<|call|>", True),
+    ("odd", NOW.replace("{}", "[1]") + "<|call|>", False),
 ]
 
 
@@ -154,6 +168,18 @@ CHAT = [
     ("object", "[1]" + END, False),
     ("schema_or_call", THINK + CALL_OSLO + END, True),
     ("schema_or_call", THINK + ADA + END, True),
+    ("free", THINK + "Hello." + END, True),
+    ("free", "It is < 5, <tool> or not" + END, True),
+    ("free", THINK + CALL_OSLO + "\n" + CALL_NOW + END, True),
+    ("free", THINK + "I look.\n" + CALL_OSLO + "\nDone." + THINK + "Yes." + END, True),
+    ("free", "<think>\n" + CALL_OSLO + END, True),
+    ("free", CALL_OSLO.replace("city", "town") + END, False),
+    ("free", CALL_OSLO.replace("get_weather", "dance") + END, False),
+    ("free", "<tool_call>\nget_weather" + END, False),
+    ("free_single", THINK + CALL_OSLO + END, True),
+    ("free_single", THINK + CALL_OSLO + "\n" + CALL_NOW + END, False),
+    ("odd", CALL_NOW.replace("{}", '{"b": [1, null]}') + END, True),
+    ("odd", CALL_NOW.replace("{}", "[1]") + END, False),
 ]
 
 

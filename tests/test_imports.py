@@ -1,0 +1,30 @@
+"""What is loaded when: the engine's libraries stay away from whoever does not generate."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "vllm", "transformers", "openai_harmony", "xgrammar")
+
+
+@pytest.mark.parametrize("module", ["project.asgi", "responses_app.runs.hub", "responses_app.admin"])
+def test_starting_django_loads_no_engine(module: str) -> None:
+    code = (
+        "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'; import django; django.setup();"
+        f"import {module}; print([name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_grammar_needs_the_standard_library_alone() -> None:
+    code = (
+        "import sys; before = set(sys.modules); import responses_app.grammar.writer, responses_app.grammar.fold;"
+        "import responses_app.grammar.check; new = {name.partition('.')[0] for name in set(sys.modules) - before};"
+        "print(sorted(new - sys.stdlib_module_names - {'responses_app'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.strip() == "[]"
