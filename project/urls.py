@@ -7,5 +7,6 @@ from django.urls import include, path
 
 urlpatterns = [
     path("", include("responses_app.api.urls")),
+    path("", include("responses_app.web.urls")),
     path("admin/", admin.site.urls),
 ]

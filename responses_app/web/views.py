@@ -1,0 +1,19 @@
+"""The first page: what is served here, and how to ask it something."""
+
+from __future__ import annotations
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from responses_app.runs import hub
+
+
+async def home(request: HttpRequest) -> HttpResponse:
+    """GET /: the base URL, the models and whether their engines are alive, and a call to copy."""
+    served = [(one.name, await one.engine.alive()) for one in hub.current().served.values()]
+    context = {
+        "base_url": request.build_absolute_uri("/v1"),
+        "served": served,
+        "example": served[0][0] if served else "a-model",
+    }
+    return render(request, "home.html", context)

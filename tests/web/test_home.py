@@ -1,0 +1,26 @@
+"""The first page says what is served, whether it is well, and how to ask."""
+
+from __future__ import annotations
+
+from tests.api.case import ApiCase
+
+
+class HomeTest(ApiCase):
+    """With a scripted engine."""
+
+    async def test_it_names_the_models_and_a_call_that_works_here(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            page = (await client.get("/")).content.decode()
+            self.assertInHTML('<code>m</code> <span class="ok">ready</span>', page)
+            self.assertIn("curl http://testserver/v1/responses", page)
+
+    async def test_it_says_when_an_engine_is_away(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            self.engine.go_away()
+            page = (await client.get("/")).content.decode()
+            self.assertInHTML('<span class="bad">its engine does not answer</span>', page)
+            self.assertEqual((await client.get("/health")).status_code, 503)
+            self.engine.come_back()
+            self.assertEqual((await client.get("/health")).status_code, 200)
