@@ -7,6 +7,8 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from io import BytesIO
+from multiprocessing import active_children
+from multiprocessing.process import BaseProcess
 from typing import Any
 
 from responses_app.engines.arguments import BadOption, load
@@ -22,6 +24,8 @@ RESTART_PAUSES_S = (0.5, 1, 2, 5, 10, 30)  # Between attempts to bring a dead co
 # closed pipe nor SIGTERM and the core would wait 9 s for it; and there is nothing left in it worth waiting for.
 CLOSE_S = 2.0
 
+FORSAKE_S = 10.0  # For a start to give up that was cancelled: at worst it is just importing torch.
+
 
 class Embedded:
     """The `vllm:` engine. `options` are fields of vLLM's AsyncEngineArgs as text, converted as `vllm serve` would.
@@ -34,6 +38,7 @@ class Embedded:
         self._options = dict(options or {})
         self._llm: Any = None
         self._watcher: asyncio.Task[None] | None = None
+        self._forsaken: asyncio.Task[None] | None = None
         self._running: set[str] = set()
 
     @property
@@ -55,6 +60,8 @@ class Embedded:
             with suppress(asyncio.CancelledError):
                 await self._watcher
             self._watcher = None
+        if self._forsaken:
+            await asyncio.wait({self._forsaken}, timeout=FORSAKE_S)
         await self._unload()
 
     def running(self) -> int:
@@ -69,7 +76,7 @@ class Embedded:
         self._running.add(request.id)
         fresh = True
         try:
-            with _translated(lambda: fresh):
+            with _translated(request, lambda: fresh):
                 stream = llm.generate(
                     await _prompt(request),
                     _params(request),
@@ -92,10 +99,15 @@ class Embedded:
         return self._llm
 
     async def _load(self) -> Any:
+        # In a thread, as this takes its time and the server answers health checks meanwhile.
+        others = set(active_children())
+        loading = asyncio.ensure_future(asyncio.to_thread(load, self.model, self._options))
         try:
-            # In a thread, as this takes its time and the server answers health checks meanwhile.
-            return await asyncio.to_thread(load, self.model, self._options)
+            return await asyncio.shield(loading)
         except BadOption:
+            raise
+        except asyncio.CancelledError:
+            self._forsaken = asyncio.create_task(_forsake(loading, others), name="forsaken vllm start")
             raise
         except Exception as error:
             raise EngineDown(f"vLLM does not start: {error}") from error
@@ -131,6 +143,16 @@ class Embedded:
                 logger.exception("attempt %d to start the vLLM core has failed", attempt)
 
 
+async def _forsake(loading: asyncio.Future[Any], others: set[BaseProcess]) -> None:
+    """End a start that nobody waits for any more. A thread cannot be stopped, but it gives up when its core is killed."""
+    while not loading.done():
+        for process in set(active_children()) - others:
+            process.kill()
+        await asyncio.wait({loading}, timeout=WATCH_S)
+    if not loading.cancelled() and loading.exception() is None:
+        await asyncio.to_thread(loading.result().shutdown, timeout=0)
+
+
 def _nothing() -> None:
     pass
 
@@ -148,8 +170,11 @@ def _hushed() -> Iterator[None]:
 
 
 @contextmanager
-def _translated(fresh: Callable[[], bool]) -> Iterator[None]:
-    """vLLM's exceptions as those of the border. What it calls a ValueError before the first token is the request's fault."""
+def _translated(request: Request, fresh: Callable[[], bool]) -> Iterator[None]:
+    """vLLM's exceptions as those of the border.
+
+    A ValueError before the first token is the request's fault, as is an AssertionError where images are placed.
+    """
     from vllm.exceptions import VLLMClientError, VLLMError
 
     try:
@@ -158,7 +183,7 @@ def _translated(fresh: Callable[[], bool]) -> Iterator[None]:
         raise BadPrompt(str(error)) from error
     except (VLLMError, ValueError, TypeError) as error:
         cause = error.__cause__ or error
-        if fresh() and isinstance(cause, ValueError | TypeError):
+        if fresh() and isinstance(cause, (ValueError, TypeError, *([AssertionError] if request.images else []))):
             raise BadPrompt(str(cause)) from error
         raise EngineDown(f"vLLM has failed: {cause!r}") from error
 
@@ -191,12 +216,16 @@ async def _prompt(request: Request) -> Any:
 
 
 def _decode(images: Sequence[bytes]) -> list[Any]:
-    from PIL import Image, UnidentifiedImageError
+    return [_picture(data, at) for at, data in enumerate(images)]
+
+
+def _picture(data: bytes, at: int) -> Any:
+    from PIL import Image
 
     try:
-        return [Image.open(BytesIO(data)).convert("RGB") for data in images]
-    except (UnidentifiedImageError, OSError) as error:
-        raise BadPrompt(f"an image cannot be decoded: {error}") from error
+        return Image.open(BytesIO(data)).convert("RGB")
+    except Exception as error:  # Pillow's decoders raise whatever they like, some of it derived from Exception alone.
+        raise BadPrompt(f"image {at} cannot be decoded ({type(error).__name__})") from error
 
 
 def _params(request: Request) -> Any:

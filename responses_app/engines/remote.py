@@ -6,6 +6,7 @@ import asyncio
 import socket
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 
 import httpx2
 
@@ -18,6 +19,7 @@ CONNECT_S = 5.0
 WRITE_S = 30.0
 SILENCE_S = 600.0  # Between two chunks: a long prompt behind a long queue is silent for minutes.
 ALIVE_S = 2.0  # A health check that takes longer is none.
+FRESH_S = 1.0  # What has answered this recently is alive; nobody wants a health check per request.
 ABORT_S = 5.0
 IDLE_S = 4.0  # Below the 5 s after which vLLM's server closes an idle connection, maybe just as we write to it.
 
@@ -56,6 +58,7 @@ class Remote:
         self._priorities = priorities
         self._max_model_len = max_model_len
         self._client: httpx2.AsyncClient | None = None
+        self._answered = -FRESH_S
         self._running: set[str] = set()
         self._aborts: set[asyncio.Task[None]] = set()
 
@@ -77,10 +80,14 @@ class Remote:
     async def alive(self) -> bool:
         if self._client is None:
             return False
+        if monotonic() - self._answered < FRESH_S:
+            return True
         try:
-            return (await self._client.get(HEALTH, timeout=ALIVE_S)).is_success
+            healthy = (await self._client.get(HEALTH, timeout=ALIVE_S)).is_success
         except httpx2.HTTPError:
-            return False
+            healthy = False
+        self._note(healthy)
+        return healthy
 
     async def close(self) -> None:
         """Abort what still runs on the server, and hang up."""
@@ -109,15 +116,22 @@ class Remote:
                             yield chunk
             last = answer.last()
             self._running.discard(request.id)
+            self._note(True)
             yield last
         except BadPrompt:
             self._running.discard(request.id)
+            raise
+        except EngineDown:
+            self._note(False)
             raise
         finally:
             # Hanging up ends the generation too, unless something in between keeps the connection open.
             if request.id in self._running:
                 self._running.discard(request.id)
                 self._spawn_abort(client, request.id)
+
+    def _note(self, well: bool) -> None:
+        self._answered = monotonic() if well else -FRESH_S
 
     def _open(self) -> httpx2.AsyncClient:
         if self._client is None:
@@ -126,7 +140,10 @@ class Remote:
 
     def _connect(self) -> httpx2.AsyncClient:
         limits = httpx2.Limits(max_connections=POOL, max_keepalive_connections=POOL, keepalive_expiry=IDLE_S)
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {self._key}"} if self._key else {})
+        # Not compressed: the stream is read as it comes.
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"} | (
+            {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        )
         return httpx2.AsyncClient(
             base_url=self.base,
             headers=headers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import Any
 
@@ -46,6 +47,8 @@ CONSTRAINTS: dict[str, tuple[Constraint, str]] = {
     ),
 }
 
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
+
 BAD: dict[str, dict[str, Any]] = {
     "regex": {"constraint": Constraint("regex", "[a")},
     "schema": {"constraint": Constraint("json", {"type": "nonsense"})},
@@ -57,4 +60,5 @@ BAD: dict[str, dict[str, Any]] = {
     "no tokens wanted": {"max_tokens": 0},
     "a temperature below zero": {"sampling": {"temperature": -1.0}},
     "too many logprobs": {"sampling": {"logprobs": 99}},
+    "a picture for a model without eyes": {"images": [PIXEL]},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import re
 import time
@@ -197,6 +198,32 @@ def test_it_says_that_a_model_cannot_be_loaded(runner: asyncio.Runner, engine: E
     (tmp_path / "config.json").write_text('{"model_type": "unheard_of"}')
     with pytest.raises(EngineDown, match="does not start"):
         runner.run(open_engine(f"vllm://{tmp_path}").start())
+
+
+def test_it_refuses_a_picture_that_is_none(runner: asyncio.Runner, engine: Embedded) -> None:
+    with pytest.raises(BadPrompt, match="image 1 cannot be decoded"):
+        runner.run(hear(engine, ask(images=[cases.PIXEL, b"junk"])))
+
+
+def test_it_gives_up_a_start_that_is_cancelled(runner: asyncio.Runner, engine: Embedded, tiny: Path) -> None:
+    async def main() -> None:
+        other = open_engine(f"vllm://{tiny}")
+        before = set(multiprocessing.active_children())
+        starting = asyncio.create_task(other.start())
+        for _ in range(300):
+            await asyncio.sleep(0.1)
+            if set(multiprocessing.active_children()) - before:
+                break
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        began = time.monotonic()
+        await other.close()
+        assert time.monotonic() - began < 10
+        assert set(multiprocessing.active_children()) == before
+
+    runner.run(main())
+    assert runner.run(engine.alive())
 
 
 def test_it_tells_when_the_core_dies_and_brings_it_back(runner: asyncio.Runner, engine: Embedded) -> None:
