@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from weakref import WeakSet
 
 import orjson
 from django.db import connection, transaction
@@ -13,17 +14,33 @@ from responses_app.models import Direction, Item, Response
 from responses_app.store.records import Append
 
 COPY = "COPY responses_app_event (response_id, number, type, data) FROM STDIN"
-LAZY = "SET LOCAL synchronous_commit TO off"
+# What a connection does from its first flush on, and what the commit of a terminal event does instead.
+LAZY = "SET synchronous_commit TO off"
+STRICT = "SET LOCAL synchronous_commit TO on"
+_lazy: WeakSet[object] = WeakSet()
 
 
 def write(appends: Sequence[Append]) -> None:
-    """Make all of `appends` durable in one transaction. Raises DatabaseError, and then has written nothing."""
-    with transaction.atomic(), connection.cursor() as cursor:
-        if not any(append.ending for append in appends):
-            cursor.execute(LAZY)
-        _open([append for append in appends if append.opens])
-        _copy(cursor, appends)
-        _end([append for append in appends if append.ending])
+    """Make all of `appends` durable, at once or not at all. Raises DatabaseError."""
+    with connection.cursor() as cursor:
+        _relax(cursor)
+        if not any(append.opens or append.ending for append in appends):
+            # One statement is a transaction of its own: the usual flush, of deltas only, is one exchange with the server.
+            _copy(cursor, appends)
+            return
+        with transaction.atomic():
+            if any(append.ending for append in appends):
+                cursor.execute(STRICT)
+            _open([append for append in appends if append.opens])
+            _copy(cursor, appends)
+            _end([append for append in appends if append.ending])
+
+
+def _relax(cursor: CursorWrapper) -> None:
+    raw = connection.connection
+    if raw not in _lazy:
+        cursor.execute(LAZY)
+        _lazy.add(raw)
 
 
 def _open(appends: Sequence[Append]) -> None:
