@@ -19,6 +19,14 @@ from responses_app.server.progress import Progress
 TAIL_LINES = 25
 
 
+# Compiling every module of torch, vLLM and transformers would take longer than installing them; what is imported is compiled
+# then, and few of them ever are.
+PIP = (
+    *(sys.executable, "-m", "pip", "install", "--no-compile"),
+    *("--no-input", "--progress-bar=off", "--disable-pip-version-check"),
+)
+
+
 class InstallError(Exception):
     """pip failed; the message ends with the tail of its log."""
 
@@ -81,9 +89,8 @@ def _digest(before: str, step: Step, root: Path) -> str:
 
 def _install(step: Step, log: Path, progress: Progress, root: Path) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check"]
     with progress.step(step.title, lambda: _now(log)), log.open("wb") as out:
-        code = _run([*command, *step.options, "-r", str(root / step.file)], out.fileno())
+        code = _run([*PIP, *step.options, "-r", str(root / step.file)], out.fileno())
     if code:
         raise InstallError(f"{step.title} failed. The end of {log}:\n" + "\n".join(_tail(log, TAIL_LINES)))
 
@@ -99,10 +106,14 @@ def _run(command: Sequence[str], out: int) -> int:
 
 
 def _now(log: Path) -> str:
-    """What pip does at the moment, in a few words: the last thing it said, less what only pip wants to know."""
-    last = next(iter(_tail(log, 1)), "").strip()
-    words = last.split(" (")[0].split()
-    return " ".join(words[:4])[:60]
+    """What pip does at the moment, in a few words; most of what it says is of interest to pip alone."""
+    for line in reversed(_tail(log, TAIL_LINES)):
+        words = line.split()
+        if words[:1] == ["Installing"]:
+            return f"{len(words) - 3} packages"
+        if words[:1] in (["Collecting"], ["Downloading"]):
+            return f"{words[0].lower()} {words[1][:40]}"
+    return ""
 
 
 def _tail(log: Path, lines: int) -> list[str]:
