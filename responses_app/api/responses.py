@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 import orjson
@@ -125,19 +125,14 @@ def _abandon(run: Run) -> None:
 def _replay(row: Response, after: int) -> AsyncGenerator[Frame | None, None]:
     """The log of a run of this process is in memory while it lasts; any other is read from the database."""
     run = hub.current().runs.get(row.uid)
-    return run.listen(after, settings.RESPONSES_HEARTBEAT) if run is not None else replay.follow(row.pk, after)
+    if run is not None:
+        return run.listen(after, settings.RESPONSES_HEARTBEAT)
+    return replay.follow(row.pk, after, settings.RESPONSES_HEARTBEAT)
 
 
 async def _unfinished(row: Response) -> bytes:
     """The snapshot of a run that is under way: the items that are done so far."""
-    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in _so_far(row)]))
-
-
-async def _so_far(row: Response) -> AsyncIterator[Frame]:
-    async for frame in replay.follow(row.pk):
-        if frame is None:
-            return
-        yield frame
+    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in replay.stored(row.pk)]))
 
 
 async def _find(key: ApiKey, uid: str) -> Response:

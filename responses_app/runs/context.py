@@ -88,4 +88,6 @@ def asks_for_json(order: Order, items: Sequence[Mapping[str, Any]]) -> None:
         return
     texts = (part.get("text", "") for item in items if item["type"] == "message" for part in item["content"])
     if not any("json" in text.lower() for text in texts):
-        raise Invalid("The input must contain the word 'json' in some form to use 'text.format' of type 'json_object'.", param="input")
+        raise Invalid(
+            "The input must contain the word 'json' in some form to use 'text.format' of type 'json_object'.", param="input"
+        )

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from django.conf import settings
-from django.db import DatabaseError
 
 from responses_app.dialects.base import BadTurn, Dialect, Turn
 from responses_app.engines.border import Request, Sampling
@@ -61,7 +60,7 @@ class Hub:
         return served
 
     async def begin(self, order: Order) -> Run:
-        """Check what needs the model and the history, keep the request, say the first events, and let the run go.
+        """Check what needs the model and the history, let the run go, and wait until its first events are kept.
 
         Raises ApiError, and then nothing was kept.
         """
@@ -90,11 +89,8 @@ class Hub:
         )
         if not await served.engine.alive():
             raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
-        try:
-            await run.open()
-        except DatabaseError as error:
-            raise Unavailable("The database does not answer. Try again in a moment.") from error
         self._let_go(run)
+        await run.opened()
         return run
 
     async def drain(self, seconds: float) -> None:

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 
 from responses_app.dialects.base import Listener
 from responses_app.engines.border import BadPrompt, Chunk, Engine, EngineError, Finish, Request
-from responses_app.errors import ApiError, Failed, Invalid
+from responses_app.errors import ApiError, Failed, Invalid, Unavailable
 from responses_app.grammar.events import Event
 from responses_app.grammar.pieces import Piece
 from responses_app.grammar.writer import Writer
@@ -91,14 +91,25 @@ class Run:
             self._left = True
             self._task.cancel()
 
-    async def open(self) -> None:
-        """Say the first events; they are durable when this returns. Raises DatabaseError, and then the run is nothing."""
-        self.tally.began = time.monotonic()
-        await self._tell(self._writer.open(), opens=True)
+    async def opened(self) -> None:
+        """The first events are durable. Raises ApiError if they cannot be, and then the run is nothing.
+
+        If the caller goes away while it waits, so does the run: the log that it may have opened is closed.
+        """
+        try:
+            async with aclosing(self.listen()) as frames:
+                async for _ in frames:
+                    return
+        except asyncio.CancelledError:
+            self.leave()
+            raise
+        raise self.problem or Failed("The response ended before it began.")
 
     async def go(self) -> None:
         """Generate to the end. Ends with exactly one terminal event, whatever happens."""
+        self.tally.began = time.monotonic()
         try:
+            await self._tell(self._writer.open(), opens=True)
             await self._generate()
         except asyncio.CancelledError:
             await self._finish_cancelled()
@@ -109,7 +120,7 @@ class Run:
             logger.error("%s: engine: %s", self.uid, error)
             await self._fail("server_error", f"The engine failed: {error}")
         except DatabaseError:
-            await self._fail("server_error", "The response could not be stored.")
+            await self._fail_unstored()
         except Exception:
             logger.exception("%s: run failed", self.uid)
             await self._fail("server_error", "The server failed while it generated this response.")
@@ -173,6 +184,12 @@ class Run:
             await self._settle()
             return
         await self._tell(self._failure(code, message), ends=True)
+
+    async def _fail_unstored(self) -> None:
+        if self.frames:
+            await self._fail("server_error", "The response could not be stored.")
+        else:
+            self.problem = Unavailable("The database does not answer. Try again in a moment.")
 
     def _failure(self, code: str, message: str) -> list[Event]:
         self.problem = self.problem or Failed(message, code=code)

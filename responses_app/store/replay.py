@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-import orjson
-
 from responses_app.models import Event, Response
 from responses_app.store.records import Frame
 
@@ -23,23 +21,30 @@ async def frames(pk: int, after: int = -1) -> list[Frame]:
     return [Frame(number, type_, data.encode()) async for number, type_, data in rows.values_list("number", "type", "data")]
 
 
-async def follow(pk: int, after: int = -1) -> AsyncGenerator[Frame | None, None]:
-    """Frames with numbers above `after` until the terminal one; None whenever the log has nothing new for now.
-
-    A log without a terminal event whose response has ended (it cannot happen while the recorder is the only writer) ends too.
-    """
-    while True:
-        page = await frames(pk, after)
+async def stored(pk: int, after: int = -1) -> AsyncGenerator[Frame, None]:
+    """All frames with numbers above `after` that the log holds now."""
+    while page := await frames(pk, after):
         for frame in page:
-            after = frame.number
             yield frame
-            if frame.type in TERMINAL:
-                return
-        if not page:
-            if await Response.objects.filter(pk=pk, ended_at=None).aexists() is False:
-                return
+        after = page[-1].number
+
+
+async def follow(pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
+    """Frames with numbers above `after` until the terminal one, of a run in another process; None after `pause` seconds of silence."""
+    silent = 0.0
+    while True:
+        # Asked before the log is read: a response that has ended by then has its terminal event in the log.
+        ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
+        async for frame in stored(pk, after):
+            after, silent = frame.number, 0.0
+            yield frame
+        if ended:
+            return
+        await asyncio.sleep(POLL)
+        silent += POLL
+        if silent >= pause:
+            silent = 0.0
             yield None
-            await asyncio.sleep(POLL)
 
 
 async def snapshot(pk: int) -> bytes | None:
@@ -53,8 +58,3 @@ async def snapshot(pk: int) -> bytes | None:
 def cut(data: bytes) -> bytes:
     """The snapshot inside a lifecycle event: `response` is its last key, so its bytes can be taken as they are."""
     return data[data.index(SNAPSHOT) + len(SNAPSHOT) : -1]
-
-
-def events(page: list[Frame]) -> list[dict[str, object]]:
-    """Frames decoded."""
-    return [orjson.loads(frame.data) for frame in page]

@@ -9,7 +9,8 @@ from openai.types.responses import Response as WireResponse
 
 from responses_app.engines.scripted import Delay, Fault, Line, Tokens
 from responses_app.models import Event, Item, Response
-from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, said, tokens
+from responses_app.store import replay
+from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, said, sse, tokens
 
 
 class CreateTest(ApiCase):
@@ -150,3 +151,26 @@ class CreateTest(ApiCase):
 
     async def _drain(self, parts):  # type: ignore[no-untyped-def]
         return b"".join([part async for part in parts])
+
+    async def test_a_client_that_leaves_before_the_first_byte_leaves_a_closed_log(self) -> None:
+        slow = Line([Delay(30), Tokens(tokens(HELLO))])
+        async with self.serving(slow) as client:
+            asking = asyncio.create_task(self.post(client))
+            while not self.engine.running:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+            await asyncio.wait({asking})
+            await asyncio.wait_for(self.hub.drain(5), 2)
+            row = await Response.objects.aget()
+            self.assertEqual((row.status, self.engine.aborted), ("cancelled", [row.uid]))
+
+    async def test_a_listener_in_another_process_follows_the_log(self) -> None:
+        slow = Line([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(0.5), Tokens(tokens("there!<|return|>"))])
+        async with self.serving(slow) as client:
+            response = await self.post(client, stream=True)
+            row = await Response.objects.aget()
+            seen, own = await asyncio.gather(self._follow(row.pk), self._drain(response.streaming_content))
+            self.assertEqual(sse(own), seen)
+
+    async def _follow(self, pk):  # type: ignore[no-untyped-def]
+        return [orjson.loads(frame.data) async for frame in replay.follow(pk) if frame is not None]
