@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from responses_app.api.problems import Loc, path, translate, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.grammar.ids import PREFIXES
+from responses_app.runs.ids import could_be
 
 TEXT_LIMIT = 10_485_760
 Status = Literal["in_progress", "completed", "incomplete"]
@@ -155,6 +156,9 @@ def _id(item: dict[str, Any], loc: Loc) -> dict[str, Any]:
         where = path((*loc, "id"))
         message = f"Invalid '{where}': '{given}'. Expected an ID that begins with '{prefix}'."
         raise Invalid(message, param=where, code="invalid_value")
+    if given and not could_be(given):
+        where = path((*loc, "id"))
+        raise Invalid(f"Invalid '{where}': an ID has up to 128 letters, digits and '_-.:'.", param=where, code="invalid_value")
     return item if given else {key: value for key, value in item.items() if key != "id"}
 
 

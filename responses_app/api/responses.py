@@ -18,6 +18,7 @@ from responses_app.errors import Invalid, NotFound
 from responses_app.grammar.fold import fold
 from responses_app.models import ApiKey, Response
 from responses_app.runs import hub
+from responses_app.runs.ids import could_be
 from responses_app.runs.run import Run
 from responses_app.store import inputs, replay
 from responses_app.store.erase import erase
@@ -98,8 +99,9 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     order = query.choice(request, "order", "desc", ("asc", "desc"))
     query.include(request)
     row = await _find(key, uid)
-    after = request.GET.get("after")
-    page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after or None)
+    after = request.GET.get("after") or None
+    known = after is None or could_be(after)
+    page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
     data = b",".join(body.encode() for _, body in page.rows)
@@ -136,7 +138,7 @@ async def _unfinished(row: Response) -> bytes:
 
 
 async def _find(key: ApiKey, uid: str) -> Response:
-    row = await Response.objects.filter(project=key.project, uid=uid).afirst()
+    row = await Response.objects.filter(project=key.project, uid=uid).afirst() if could_be(uid) else None
     if row is None:
         raise _missing(uid)
     return row

@@ -56,6 +56,7 @@ def _walk(node: Mapping[str, Any], place: str, level: int) -> Iterator[tuple[str
                     yield from _walk(child, f"('{word}', '{name}')", level + (word == "properties"))
     if isinstance(node.get("items"), dict):
         yield from _walk(node["items"], f"{place} items", level + 1)
-    for child in node.get("anyOf") or ():
+    choices = node.get("anyOf")
+    for child in choices if isinstance(choices, list) else ():
         if isinstance(child, dict):
             yield from _walk(child, f"{place} anyOf", level)

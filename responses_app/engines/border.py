@@ -109,6 +109,10 @@ class Engine(Protocol):
         """
         ...
 
+    def check(self, constraint: Constraint) -> None:
+        """Whether a constraint can be compiled, as far as that can be told here; takes milliseconds. Raises BadPrompt."""
+        ...
+
     async def alive(self) -> bool:
         """Whether a request sent now would be served."""
         ...

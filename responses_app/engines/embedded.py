@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from responses_app.engines.arguments import BadOption, load
-from responses_app.engines.border import BadPrompt, Chunk, EngineDown, Logprob, Request
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob, Request
 from responses_app.engines.sampling import FINISHES, LOWEST_LOGPROB, sampling_fields, structured_fields
 
 logger = logging.getLogger(__name__)
@@ -49,6 +49,18 @@ class Embedded:
         """Load the model, 15 s and more. Raises ValueError for options that vLLM does not know, EngineDown if it does not come up."""
         self._llm = await self._load()
         self._watcher = asyncio.create_task(self._watch(), name="vllm watcher")
+
+    def check(self, constraint: Constraint) -> None:
+        """See `Engine.check`."""
+        from vllm import SamplingParams
+        from vllm.sampling_params import StructuredOutputsParams
+        from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
+
+        try:
+            structured = StructuredOutputsParams(**structured_fields(constraint))
+            validate_xgrammar_grammar(SamplingParams(structured_outputs=structured))
+        except Exception as error:  # Compilers in native code raise what they like; whatever it is, the constraint was refused.
+            raise BadPrompt(str(error)) from error
 
     async def alive(self) -> bool:
         return self._llm is not None and not self._llm.errored

@@ -11,7 +11,7 @@ from time import monotonic
 import httpx2
 
 from responses_app.engines import wire
-from responses_app.engines.border import BadPrompt, Chunk, EngineDown, Request
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request
 
 POOL = 1024  # Connections, one per running request. What is beyond waits for POOL_S.
 POOL_S = 30.0
@@ -76,6 +76,9 @@ class Remote:
         except EngineDown:
             await self.close()
             raise
+
+    def check(self, constraint: Constraint) -> None:
+        """Left to the server, which refuses with the first answer: its grammar compiler may not be installed here."""
 
     async def alive(self) -> bool:
         if self._client is None:

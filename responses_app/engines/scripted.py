@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 
 from responses_app.engines import tape
-from responses_app.engines.border import BadPrompt, Chunk, EngineDown, Finish, Request
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Finish, Request
 from responses_app.engines.tape import Delay, Fault, Line, Step, Tokens, say
 
 __all__ = ["Delay", "Fault", "LeftoverLines", "Line", "Scripted", "Tokens", "UnexpectedRequest", "say"]
@@ -71,6 +71,9 @@ class Scripted:
 
     async def start(self) -> None:
         self._started, self._closed = True, False
+
+    def check(self, constraint: Constraint) -> None:
+        """A tape obeys no constraint, so it takes any."""
 
     async def alive(self) -> bool:
         return self._started and not self._closed and not self._away

@@ -7,7 +7,7 @@ from typing import Any
 
 from responses_app.errors import Invalid, NotFound
 from responses_app.grammar.ids import PREFIXES
-from responses_app.runs.ids import mint
+from responses_app.runs.ids import could_be, mint
 from responses_app.runs.order import Order
 from responses_app.store import history
 from responses_app.store.history import Context
@@ -23,7 +23,7 @@ async def before(order: Order) -> Context:
     uid = order.previous_response_id
     if uid is None:
         return EMPTY
-    context = await history.context(order.project, uid)
+    context = await history.context(order.project, uid) if could_be(uid) else None
     if context is None:
         raise Invalid(
             f"Previous response with id '{uid}' not found.",
@@ -41,7 +41,7 @@ async def before(order: Order) -> Context:
 
 async def resolve(order: Order) -> list[dict[str, Any]]:
     """The request's own input with references replaced by the stored items and every item given an id. Raises NotFound."""
-    wanted = [item["id"] for item in order.input if item["type"] == "item_reference"]
+    wanted = [item["id"] for item in order.input if item["type"] == "item_reference" and could_be(item["id"])]
     found = await history.find(order.project, wanted) if wanted else {}
     items = []
     for item in order.input:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from django.conf import settings
 
 from responses_app.dialects.base import BadTurn, Dialect, Turn
-from responses_app.engines.border import Request, Sampling
+from responses_app.engines.border import BadPrompt, Constraint, Engine, Request, Sampling
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response
@@ -155,6 +155,7 @@ def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, first: 
         prompt, constraint = dialect.render(turn), dialect.constrain(turn)
     except BadTurn as error:
         raise Invalid(str(error), param=_blame(error.param, first), code=error.code) from error
+    _check(served.engine, order, constraint)
     room = served.engine.max_model_len - len(prompt)
     if room < 1:
         raise Invalid(
@@ -173,6 +174,21 @@ def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, first: 
         stop_token_ids=dialect.stop_token_ids,
     )
     return Request(mint("resp_"), prompt, sampling, constraint)
+
+
+def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
+    """Have what is to be obeyed compiled before anything runs; a strict schema must be obeyed in full. Raises Invalid."""
+    schema = order.format.get("schema")
+    try:
+        if constraint is not None:
+            engine.check(constraint)
+        if schema is not None and order.format.get("strict"):
+            engine.check(Constraint("json", schema))
+    except BadPrompt as error:
+        where, code = (
+            ("text.format.schema", "invalid_json_schema") if schema is not None else ("tools", "invalid_function_parameters")
+        )
+        raise Invalid(f"Invalid schema: {error}", param=where, code=code) from error
 
 
 def _blame(param: str | None, first: int) -> str | None:

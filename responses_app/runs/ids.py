@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 
 import uuid_utils
 
 RANDOM_BYTES = 8
+# Ours, and those that clients make. Anything else names nothing here, and some of it (NUL) Postgres would not even take as a question.
+SHAPE = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+
+
+def could_be(text: str) -> bool:
+    """Whether `text` has the shape of an id at all."""
+    return SHAPE.fullmatch(text) is not None
 
 
 def mint(prefix: str) -> str:

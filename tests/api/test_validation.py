@@ -132,6 +132,13 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
         "5000",
     ),
     ({"text": {"format": {"type": "json_object"}}, "input": "Hello"}, None, "input", "json"),
+    (
+        {"input": [{"type": "message", "id": "msg_\0", "role": "user", "content": "x"}]},
+        "invalid_value",
+        "input[0].id",
+        "letters",
+    ),
+    ({"previous_response_id": "resp_\0"}, "previous_response_not_found", "previous_response_id", ""),
     ({"previous_response_id": "resp_nope"}, "previous_response_not_found", "previous_response_id", ""),
 ]
 
@@ -193,6 +200,7 @@ class ValidationTest(ApiCase):
             self.refused(await client.get("/v1/models", headers={"Authorization": "Bearer nope"}), 401, "invalid_api_key", None)
             self.refused(await client.get("/v1/responses"), 405, None, None)
             self.refused(await client.get("/v1/nothing"), 404, None, None)
+            self.refused(await client.get("/v1/responses/resp_%00"), 404, None, None)
             self.refused(await client.get("/v1/models/x"), 404, "model_not_found", "model")
             self.refused(await client.get("/v1/responses/resp_x?starting_after=1"), 400, "invalid_value", "starting_after")
             self.refused(
@@ -204,6 +212,14 @@ class ValidationTest(ApiCase):
             self.refused(
                 await client.get("/v1/responses/resp_x?stream=true&starting_after=x"), 400, "invalid_type", "starting_after"
             )
+
+    async def test_an_unknown_reference_is_404(self) -> None:
+        async with self.serving() as client:
+            for uid in ("msg_nope", "msg_\0"):
+                response = await self.post(
+                    client, input=[{"type": "item_reference", "id": uid}, {"role": "user", "content": "x"}]
+                )
+                self.refused(response, 404, None, "input", "not found")
 
     async def test_a_trailing_slash_makes_no_difference(self) -> None:
         async with self.serving(said(HELLO)) as client:
