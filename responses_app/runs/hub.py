@@ -180,15 +180,15 @@ def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
     """Have what is to be obeyed compiled before anything runs; a strict schema must be obeyed in full. Raises Invalid."""
     schema = order.format.get("schema")
     try:
-        if constraint is not None:
-            engine.check(constraint)
         if schema is not None and order.format.get("strict"):
             engine.check(Constraint("json", schema))
+        if constraint is not None:
+            engine.check(constraint)
     except BadPrompt as error:
         where, code = (
             ("text.format.schema", "invalid_json_schema") if schema is not None else ("tools", "invalid_function_parameters")
         )
-        raise Invalid(f"Invalid schema: {error}", param=where, code=code) from error
+        raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
 
 
 def _blame(param: str | None, first: int) -> str | None:
