@@ -10,10 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from responses_app.demo.build import build
-
 from bench.load import Round, Target, load
 from bench.servers import Server, python, serve
+from responses_app.demo.build import build
 
 RIVAL_PORT, OUR_PORT = 8811, 8812
 KEY = "sk-bench"
@@ -81,7 +80,8 @@ def ours(model: str, folder: Path, options: argparse.Namespace) -> list[Figures]
 
 def table(streams: Sequence[int], theirs: Sequence[Figures], own: Sequence[Figures]) -> str:
     """The figures side by side, and our tokens/s as a share of theirs."""
-    head = f"{'streams':>7}  {'server':<9} {'tokens/s':>9} {'TTFT p50':>9} {'TTFT p95':>9} {'front µs/tok':>12} {'engine µs/tok':>13}  ratio"
+    columns = f"{'tokens/s':>9} {'TTFT p50':>9} {'TTFT p95':>9} {'front µs/tok':>12} {'engine µs/tok':>13}"
+    head = f"{'streams':>7}  {'server':<9} {columns}  ratio"
     lines = [head, "-" * len(head)]
     for count, a, b in zip(streams, theirs, own, strict=True):
         for name, one, ratio in (("vllm", a, ""), ("verbatim", b, f"{b.rate / a.rate:5.2f}")):
