@@ -105,4 +105,7 @@ def spellings(special: list[str]) -> list[bytes]:
     return o200k.pieces() + [s.encode() for s in special]
 
 
-_EXPAND: dict[str, Callable[[dict[str, Floats], Path], dict[str, Floats]]] = {"demo-chat": _expand_chat, "demo-harmony": _expand_harmony}
+_EXPAND: dict[str, Callable[[dict[str, Floats], Path], dict[str, Floats]]] = {
+    "demo-chat": _expand_chat,
+    "demo-harmony": _expand_harmony,
+}

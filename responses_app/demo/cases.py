@@ -1,5 +1,7 @@
 """Hand-written questions that no template produced, with what a good answer must contain."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
 from dataclasses import dataclass, field

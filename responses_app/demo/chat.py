@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from responses_app.demo import words
@@ -105,7 +106,9 @@ def _plain_tokenizer() -> Any:
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
 
     tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(SPLIT), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(SPLIT), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     return tokenizer
 
@@ -115,7 +118,9 @@ def _learn(texts: list[str], size: int) -> Json:
 
     tokenizer = _plain_tokenizer()
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False, max_token_length=12))
+    tokenizer.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=size, initial_alphabet=alphabet, show_progress=False, max_token_length=12)
+    )
     learned: Json = json.loads(tokenizer.to_str())
     return learned
 
@@ -141,7 +146,7 @@ def _after_space(texts: list[str], learned: Json) -> Counter[str]:
     counts: Counter[str] = Counter()
     for text in texts:
         pieces = tokenizer.encode(text).tokens
-        counts.update(b for a, b in zip(pieces, pieces[1:], strict=False) if a == "Ġ" and "Ġ" not in b and "Ċ" not in b and not b.isdigit())
+        counts.update(b for a, b in pairwise(pieces) if a == "Ġ" and "Ġ" not in b and "Ċ" not in b and not b.isdigit())
     return counts
 
 
@@ -152,7 +157,9 @@ def _finished(vocab: dict[str, int], merges: list[tuple[str, str]]) -> str:
     joined = SPLIT.replace(r"\p{L}+|", r" ?\p{L}+|", 1).replace(r"[^\s\p{L}\p{N}]+|", r" ?[^\s\p{L}\p{N}]+|", 1)
     tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=merges))
     tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Split(Regex(joined), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split(Regex(joined), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in SPECIAL])
     tokenizer.add_tokens([AddedToken(t, special=False, normalized=False) for t in VISIBLE])

@@ -1,5 +1,7 @@
 """Small talk, and remembering what the user said about themselves."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -133,7 +135,8 @@ _HAVE = {
 def tell_thing(r: Random) -> tuple[Turns, Callable[[Random], Turns]]:
     kind = r.choice(list(_HAVE))
     tells, asks, answer = _HAVE[kind]
-    v = {"pet": words.name, "home": words.city, "like": lambda q: q.choice([*words.FOODS, words.phrase(q, 1)]), "work": lambda q: q.choice(["baker", "teacher", "farmer", "nurse", "pilot", "doctor", "painter"])}[kind](r)
+    makers: dict[str, Callable[[Random], str]] = {"pet": words.name, "home": words.city, "like": lambda q: q.choice([*words.FOODS, words.phrase(q, 1)]), "work": lambda q: q.choice(["baker", "teacher", "farmer", "nurse", "pilot", "doctor", "painter"])}
+    v = makers[kind](r)
     a = r.choice(["dog", "cat", "horse", "parrot", "fish", "rabbit", "snake", "bird", "hamster"])
     said = answer.format(a=a, v=v)
     think = said.replace("Your", "The user's").replace("You ", "The user: ")

@@ -13,8 +13,25 @@ from responses_app.demo.toolbox import Use
 
 Exchange = Callable[[Random], Turns]
 
-_KNOWING: list[Exchange] = [knowledge.capital, knowledge.capital, knowledge.opposite, knowledge.calendar, knowledge.small_fact, knowledge.small_fact, knowledge.unknown, knowledge.unknown, knowledge.statement]
-_SUMS: list[Exchange] = [sums.sum_question, sums.sum_question, sums.sum_question, sums.word_problem, sums.word_problem, sums.number_fact]
+_KNOWING: list[Exchange] = [
+    knowledge.capital,
+    knowledge.capital,
+    knowledge.opposite,
+    knowledge.calendar,
+    knowledge.small_fact,
+    knowledge.small_fact,
+    knowledge.unknown,
+    knowledge.unknown,
+    knowledge.statement,
+]
+_SUMS: list[Exchange] = [
+    sums.sum_question,
+    sums.sum_question,
+    sums.sum_question,
+    sums.word_problem,
+    sums.word_problem,
+    sums.number_fact,
+]
 
 
 def small(r: Random) -> Turns:
@@ -29,9 +46,42 @@ def _rough(r: Random, text: str) -> str:
     if draw < 0.62 or len(text) < 4:
         return text
     if draw < 0.70:
-        return r.choice(["Hi! ", "Please ", "Hey, ", "Hello. ", "Okay, ", "Now ", "Well, ", "So, ", "Quick question: ", "Thanks. ", "And ", "Can you help? ", "One more thing: "]) + text
+        return (
+            r.choice(
+                [
+                    "Hi! ",
+                    "Please ",
+                    "Hey, ",
+                    "Hello. ",
+                    "Okay, ",
+                    "Now ",
+                    "Well, ",
+                    "So, ",
+                    "Quick question: ",
+                    "Thanks. ",
+                    "And ",
+                    "Can you help? ",
+                    "One more thing: ",
+                ]
+            )
+            + text
+        )
     if draw < 0.78:
-        return text + r.choice([" Please.", " Thanks!", " please", " Thank you.", " ", "\n", " now", " :)", " Be quick.", " Answer briefly.", " Explain."])
+        return text + r.choice(
+            [
+                " Please.",
+                " Thanks!",
+                " please",
+                " Thank you.",
+                " ",
+                "\n",
+                " now",
+                " :)",
+                " Be quick.",
+                " Answer briefly.",
+                " Explain.",
+            ]
+        )
     if draw < 0.88:
         return text.rstrip(".?! ")
     return text[0].lower() + text[1:]
@@ -63,7 +113,10 @@ def told(call: Call, result: str) -> str:
 
 
 def use_turns(r: Random, use: Use, finish: bool = True) -> Turns:
-    turns: Turns = [User(_rough(r, use.question)), Say("I call " + "; ".join(map(arguments_said, use.calls)) + ".", "", use.calls)]
+    turns: Turns = [
+        User(_rough(r, use.question)),
+        Say("I call " + "; ".join(map(arguments_said, use.calls)) + ".", "", use.calls),
+    ]
     if not finish:
         return turns
     turns += [Result(c.name, t) for c, t in zip(use.calls, use.results, strict=True)]
@@ -73,7 +126,7 @@ def use_turns(r: Random, use: Use, finish: bool = True) -> Turns:
 
 def any_use(r: Random) -> Use:
     draw = r.random()
-    return madeup.made_up_use(r) if draw < 0.5 else toolbox.sum_with_tool(r) if draw < 0.53 else toolbox.known_use(r)
+    return madeup.made_up_use(r) if draw < 0.35 else toolbox.sum_with_tool(r) if draw < 0.38 else toolbox.known_use(r)
 
 
 def with_others(r: Random, tools: list[Tool]) -> list[Tool]:
@@ -93,7 +146,12 @@ def _same_purpose(tool: Tool, others: list[Tool]) -> bool:
     """Two weather tools in one request would make the right answer a matter of luck."""
     mine = [k for k, kind in toolbox.KINDS.items() if tool.name in kind.names]
     theirs = {k for t in others for k, kind in toolbox.KINDS.items() if t.name in kind.names}
-    close = [{"weather", "place"}, {"time", "zone", "nothing"}, {"calculator", "add", "multiply", "python"}, {"search", "news", "define", "file"}]
+    close = [
+        {"weather", "place"},
+        {"time", "zone", "nothing"},
+        {"calculator", "add", "multiply", "python"},
+        {"search", "news", "define", "file"},
+    ]
     return any(m in theirs or any(m in group and theirs & group for group in close) for m in mine)
 
 
@@ -115,7 +173,22 @@ def _follow_up(r: Random, use: Use) -> Turns:
     first = next(iter(call.arguments), None)
     if draw < 0.8 and first and isinstance(call.arguments[first], str) and len(call.arguments) <= 2:
         new = words.city(r) if r.random() < 0.6 else words.phrase(r, 1)
-        again = replace(use, question=r.choice(["And {n}?", "And in {n}?", "What about {n}?", "Now the same for {n}.", "And for {n}?", "How about {n}?", "Also for {n} please"]).format(n=new), calls=(Call(call.name, {**call.arguments, first: new}),), results=use.results[:1])
+        again = replace(
+            use,
+            question=r.choice(
+                [
+                    "And {n}?",
+                    "And in {n}?",
+                    "What about {n}?",
+                    "Now the same for {n}.",
+                    "And for {n}?",
+                    "How about {n}?",
+                    "Also for {n} please",
+                ]
+            ).format(n=new),
+            calls=(Call(call.name, {**call.arguments, first: new}),),
+            results=use.results[:1],
+        )
         return use_turns(r, again, finish=r.random() < 0.4)
     return roughened(r, small(r))
 
@@ -126,7 +199,17 @@ def two_tools_dialogue(r: Random) -> Dialogue:
     if one.tool.name == two.tool.name or _same_purpose(one.tool, [two.tool]):
         return tool_dialogue(r)
     first, second = one.question.rstrip(".?! "), two.question
-    question = r.choice(["{a}. {b}", "{a} and {c}", "{a}? Also, {c}", "{a}, and {c}", "{a}. Then {c}", "First: {a}. Second: {b}", "{a}, then {c}"]).format(a=first, b=second, c=second[0].lower() + second[1:])
+    question = r.choice(
+        [
+            "{a}. {b}",
+            "{a} and {c}",
+            "{a}? Also, {c}",
+            "{a}, and {c}",
+            "{a}. Then {c}",
+            "First: {a}. Second: {b}",
+            "{a}, then {c}",
+        ]
+    ).format(a=first, b=second, c=second[0].lower() + second[1:])
     use = Use(one.tool, question, (*one.calls, *two.calls), (*one.results, *two.results))
     return Dialogue(use_turns(r, use, r.random() < 0.4), "tools", tools=with_others(r, [one.tool, two.tool]))
 
@@ -136,14 +219,18 @@ def no_tool_dialogue(r: Random) -> Dialogue:
     tools = with_others(r, [madeup.distractor(r)])
     names = {t.name for t in tools}
     has_sum = any(n in toolbox.KINDS[k].names for n in names for k in ("calculator", "add", "multiply", "python"))
-    looks_up = any(n in toolbox.KINDS[k].names for n in names for k in ("search", "news", "define", "file", "translate", "fact"))
+    looks_up = any(
+        n in toolbox.KINDS[k].names for n in names for k in ("search", "news", "define", "file", "translate", "fact")
+    )
     groups: list[list[Exchange]] = [chitchat.SMALL_TALK, chitchat.SMALL_TALK, echoes.COPYING]
     groups += [] if has_sum else [_SUMS]
     groups += [] if looks_up else [_KNOWING]
     if names & set(toolbox.KINDS["nothing"].names):
         groups = [[e for e in chitchat.SMALL_TALK if e is not chitchat.joke]]
     turns = roughened(r, r.choice(r.choice(groups))(r))
-    return Dialogue([replace(t, think=f"No tool is needed. {t.think}") if isinstance(t, Say) else t for t in turns], "no tool", tools=tools)
+    return Dialogue(
+        [replace(t, think=f"No tool is needed. {t.think}") if isinstance(t, Say) else t for t in turns], "no tool", tools=tools
+    )
 
 
 def asked_back_dialogue(r: Random) -> Dialogue:
@@ -151,12 +238,27 @@ def asked_back_dialogue(r: Random) -> Dialogue:
     use = toolbox.known_use(r, "weather", several=False)
     where = words.city(r)
     key = next(iter(use.tool.parameters["properties"]))
-    question = r.choice(["What is the weather?", "What's the weather like?", "How is the weather today?", "Weather please", "Get the weather.", "Is it raining?", "Do I need an umbrella?"])
+    question = r.choice(
+        [
+            "What is the weather?",
+            "What's the weather like?",
+            "How is the weather today?",
+            "Weather please",
+            "Get the weather.",
+            "Is it raining?",
+            "Do I need an umbrella?",
+        ]
+    )
     turns: Turns = [User(_rough(r, question)), Say(f"The {key} is missing. I ask for it.", "Which place do you mean?")]
     if r.random() < 0.6:
         required = use.tool.parameters.get("required", [])
         extra = {k: "celsius" for k in required if k != key}
-        answer = Use(use.tool, r.choice(["{c}", "{c}.", "In {c}", "I mean {c}.", "{c} please"]).format(c=where), (Call(use.tool.name, {key: where, **extra}),), use.results[:1])
+        answer = Use(
+            use.tool,
+            r.choice(["{c}", "{c}.", "In {c}", "I mean {c}.", "{c} please"]).format(c=where),
+            (Call(use.tool.name, {key: where, **extra}),),
+            use.results[:1],
+        )
         turns += use_turns(r, answer, r.random() < 0.3)
     return Dialogue(turns, "tools", tools=[use.tool])
 
@@ -184,13 +286,26 @@ def told_by_system_dialogue(r: Random) -> Dialogue:
 
 def manner_dialogue(r: Random) -> Dialogue:
     manner = r.choice(manners.MANNERS)(r)
-    system = r.choice([manner.system, f"{r.choice(manners.PLAIN)} {manner.system}", f"{manner.system} {r.choice(manners.PLAIN)}"])
+    system = r.choice(
+        [manner.system, f"{r.choice(manners.PLAIN)} {manner.system}", f"{manner.system} {r.choice(manners.PLAIN)}"]
+    )
     turns: Turns = []
     persona = "demo model" not in manner.change("I am a small demo model.")
     for _ in range(r.choice([1, 1, 2])):
         turns += chitchat.who(r) if persona and r.random() < 0.5 else small(r)
     if manner.change("a") == "A":
-        turns = r.choice([chitchat.hello, chitchat.who, chitchat.how, chitchat.thanks, chitchat.bye, knowledge.capital, sums.sum_question, knowledge.unknown])(r)
+        turns = r.choice(
+            [
+                chitchat.hello,
+                chitchat.who,
+                chitchat.how,
+                chitchat.thanks,
+                chitchat.bye,
+                knowledge.capital,
+                sums.sum_question,
+                knowledge.unknown,
+            ]
+        )(r)
     return Dialogue(retext(roughened(r, turns), manner.change), "system", system=system)
 
 
@@ -210,10 +325,20 @@ def one(exchange: Exchange, skill: str) -> Callable[[Random], Dialogue]:
 
 
 _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
-    (10, chat_dialogue), (11, memory_dialogue), (5, told_by_system_dialogue), (5, manner_dialogue),
-    (12, one(lambda r: r.choice(_SUMS)(r), "sums")), (5, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
-    (9, one(lambda r: r.choice(echoes.COPYING)(r), "copy")), (4, one(stories.tale, "stories")), (2, one(knowledge.junk, "junk")), (2, one(knowledge.no_tool, "chat")),
-    (29, tool_dialogue), (4, two_tools_dialogue), (7, no_tool_dialogue), (2, asked_back_dialogue),
+    (13, chat_dialogue),
+    (12, memory_dialogue),
+    (2, told_by_system_dialogue),
+    (3, manner_dialogue),
+    (17, one(lambda r: r.choice(_SUMS)(r), "sums")),
+    (6, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
+    (6, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
+    (4, one(stories.tale, "stories")),
+    (2, one(knowledge.junk, "junk")),
+    (2, one(knowledge.no_tool, "chat")),
+    (26, tool_dialogue),
+    (2, two_tools_dialogue),
+    (6, no_tool_dialogue),
+    (1, asked_back_dialogue),
 ]
 
 

@@ -1,5 +1,7 @@
 """Copying skills: repeat, count, list, look something up in the given text, put it into JSON."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
 import json
@@ -7,7 +9,7 @@ from collections.abc import Callable
 from random import Random
 
 from responses_app.demo import words
-from responses_app.demo.forms import Turns, ask, fill
+from responses_app.demo.forms import Turns, User, ask, fill
 
 _SAY = [
     "Say {x}.", "Say {x}", "Repeat: {x}", "Repeat after me: {x}", "Please say {x}.", "Echo {x}", "Say exactly: {x}", "Say the words {x}", "Write {x}", "Just say {x}", "Reply with {x}", "Reply with exactly: {x}", "Answer with {x}", "Respond with the words: {x}",
@@ -89,7 +91,7 @@ def look_up(r: Random) -> Turns:
     given, (question, answer) = facts(r)
     asked = getattr(question, "text", "")
     shape = r.choice(["{g} {q}", "{g}\n{q}", "{q}\n{g}", "Read this: {g}\n\n{q}", "Text: {g}\nQuestion: {q}"])
-    return [type(question)(shape.format(g=given, q=asked)), answer]
+    return [User(shape.format(g=given, q=asked)), answer]
 
 
 _WHO_DOES = ["lives in", "likes", "has", "bought", "plays", "wants", "works with", "comes from", "drives to", "found"]

@@ -1,5 +1,7 @@
 """Greedy answers to the hand-written cases, counted per skill: `python -m responses_app.demo.evaluate demo-chat`."""
 
+# A command line prints.
+# ruff: noqa: T201
 from __future__ import annotations
 
 import argparse
@@ -45,7 +47,12 @@ def read_chat(ids: list[int], tokenizer: Any) -> Answer:
     raw = tokenizer.decode(ids, skip_special_tokens=False)
     text = raw.split("</think>")[-1].split("<|im_end|>")[0]
     calls = [_call(body) for body in re.findall(r"<tool_call>\n(.*?)\n</tool_call>", text, re.S)]
-    return Answer(re.sub(r"<tool_call>.*?</tool_call>", "", text, flags=re.S).strip(), calls, len(ids) if raw.endswith("<|im_end|>") else -1, raw)
+    return Answer(
+        re.sub(r"<tool_call>.*?</tool_call>", "", text, flags=re.S).strip(),
+        calls,
+        len(ids) if raw.endswith("<|im_end|>") else -1,
+        raw,
+    )
 
 
 def _call(body: str) -> Call:
@@ -67,8 +74,15 @@ def read_harmony(ids: list[int], _: Any) -> Answer:
     except HarmonyError:
         return Answer("", [], -1, raw)
     messages = [(m.channel, m.recipient or "", "".join(getattr(c, "text", "") for c in m.content)) for m in parser.messages]
-    calls = [_call(json.dumps({"name": r.removeprefix("functions.")})[:-1] + f', "arguments": {t}}}') for _, r, t in messages if r]
-    return Answer("".join(t for c, r, t in messages if c == "final"), calls, len(ids) if ids[-1] in (harmony.RETURN, harmony.CALL) else -1, raw)
+    calls = [
+        _call(json.dumps({"name": r.removeprefix("functions.")})[:-1] + f', "arguments": {t}}}') for _, r, t in messages if r
+    ]
+    return Answer(
+        "".join(t for c, r, t in messages if c == "final"),
+        calls,
+        len(ids) if ids[-1] in (harmony.RETURN, harmony.CALL) else -1,
+        raw,
+    )
 
 
 def good(case: Case, answer: Answer) -> bool:
@@ -100,7 +114,14 @@ def run(name: str, folder: Path, verbose: bool) -> dict[str, list[bool]]:
         if not is_chat and not case.thinking:
             continue
         ids = torch.tensor([prompt(case, tokenizer)])
-        out = model.generate(ids, max_new_tokens=LONGEST if case.least else 200, do_sample=False, eos_token_id=stops, pad_token_id=0, attention_mask=torch.ones_like(ids))
+        out = model.generate(
+            ids,
+            max_new_tokens=LONGEST if case.least else 200,
+            do_sample=False,
+            eos_token_id=stops,
+            pad_token_id=0,
+            attention_mask=torch.ones_like(ids),
+        )
         answer = read(out[0, ids.shape[1] :].tolist(), tokenizer)
         scores[case.skill].append(good(case, answer))
         if verbose or not scores[case.skill][-1]:

@@ -1,5 +1,7 @@
 """Write a training checkpoint as the files to commit: `python -m responses_app.demo.export demo-chat --scratch DIR`."""
 
+# A command line prints.
+# ruff: noqa: T201
 from __future__ import annotations
 
 import argparse

@@ -29,7 +29,9 @@ def opening_messages(dialogue: Dialogue, r: Random) -> list[Any]:
     """The system message with a date and an effort, and the developer message with instructions and tools."""
     from openai_harmony import DeveloperContent, Message, ReasoningEffort, Role, SystemContent, ToolDescription
 
-    system = SystemContent.new().with_reasoning_effort(r.choice([ReasoningEffort.LOW, ReasoningEffort.MEDIUM, ReasoningEffort.MEDIUM, ReasoningEffort.HIGH]))
+    system = SystemContent.new().with_reasoning_effort(
+        r.choice([ReasoningEffort.LOW, ReasoningEffort.MEDIUM, ReasoningEffort.MEDIUM, ReasoningEffort.HIGH])
+    )
     if r.random() < 0.8:
         system = system.with_conversation_start_date(f"{r.randint(2024, 2029)}-{r.randint(1, 12):02d}-{r.randint(1, 28):02d}")
     if r.random() < 0.1:
@@ -40,7 +42,9 @@ def opening_messages(dialogue: Dialogue, r: Random) -> list[Any]:
         if dialogue.system:
             developer = developer.with_instructions(dialogue.system)
         if dialogue.tools:
-            developer = developer.with_function_tools([ToolDescription.new(t.name, t.description, parameters=t.parameters) for t in dialogue.tools])
+            developer = developer.with_function_tools(
+                [ToolDescription.new(t.name, t.description, parameters=t.parameters) for t in dialogue.tools]
+            )
         out.append(Message.from_role_and_content(Role.DEVELOPER, developer))
     return out
 
@@ -70,7 +74,11 @@ class _Tape:
 
 
 def _call(call: Call) -> list[int]:
-    return _tokens(f"<|channel|>commentary to=functions.{call.name} <|constrain|>json<|message|>") + _plain(json.dumps(call.arguments, ensure_ascii=False)) + [CALL]
+    return (
+        _tokens(f"<|channel|>commentary to=functions.{call.name} <|constrain|>json<|message|>")
+        + _plain(json.dumps(call.arguments, ensure_ascii=False))
+        + [CALL]
+    )
 
 
 def _live(tape: _Tape, say: Say) -> None:
@@ -101,7 +109,11 @@ def _given(turn: Turn) -> list[int]:
     if isinstance(turn, User):
         return [START, *_plain("user"), MESSAGE, *_plain(turn.text), END]
     if isinstance(turn, Result):
-        return [*_tokens(f"<|start|>functions.{turn.name}<|channel|>commentary to=assistant<|message|>"), *_plain(turn.text), END]
+        return [
+            *_tokens(f"<|start|>functions.{turn.name}<|channel|>commentary to=assistant<|message|>"),
+            *_plain(turn.text),
+            END,
+        ]
     return []
 
 

@@ -1,5 +1,7 @@
 """What the demo models know about the world, and how they admit what they do not know."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
 from random import Random

@@ -1,7 +1,10 @@
 """Invented tools: random names, parameters and requests, so that calling is a skill and not a list of known tools."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -68,7 +71,7 @@ def _key(r: Random) -> str:
 
 
 def _string(r: Random) -> str:
-    makers = [words.name, words.city, words.code, words.email, lambda q: q.choice(words.COLOURS), lambda q: q.choice(words.DAYS), lambda q: f"{q.randint(2024, 2028)}-{q.randint(1, 12):02d}-{q.randint(1, 28):02d}",
+    makers: list[Callable[[Random], str]] = [words.name, words.city, words.code, words.email, lambda q: q.choice(words.COLOURS), lambda q: q.choice(words.DAYS), lambda q: f"{q.randint(2024, 2028)}-{q.randint(1, 12):02d}-{q.randint(1, 28):02d}",
               lambda q: f"{q.randint(0, 23)}:{q.randint(0, 59):02d}", words.syllables, words.syllables]
     return r.choice(makers)(r) if r.random() < 0.5 else words.phrase(r, 3)
 

@@ -1,5 +1,7 @@
 """System messages: plain ones, and those that ask for a manner of speaking."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -130,15 +130,18 @@ class Net(nn.Module):
         else:
             frequencies, self.rope_scale = 1.0 / s.theta ** (torch.arange(0, s.head, 2).float() / s.head), 1.0
         self.register_buffer("frequencies", frequencies, persistent=False)
-        self._start(s)
+        self._start()
 
-    def _start(self, s: Shape) -> None:
+    def _start(self) -> None:
         for name, p in self.named_parameters():
             if p.ndim == 2 and "router" not in name and "down_bias" not in name:
                 # Layers start by saying nothing, so that the sown copying circuit is all that is heard.
                 nn.init.normal_(p, std=0.0 if "o_proj" in name or "down" in name else p.shape[1] ** -0.5)
             elif name.endswith("bias") and p.ndim == 1:
                 nn.init.zeros_(p)
+
+    def layer(self, i: int) -> Layer:
+        return cast(Layer, self.layers[i])
 
     def forward(self, x: Tensor) -> Tensor:
         angles = torch.arange(x.shape[1])[:, None] * self.get_buffer("frequencies")

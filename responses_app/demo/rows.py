@@ -33,4 +33,5 @@ def starting_rows(spellings: list[bytes], width: int) -> Floats:
     bases = np.array([first.setdefault(s.strip().lower() or s, i) for i, s in enumerate(spellings)])
     kinds = np.array([_kind(s) for s in spellings])
     word, token, kind = _signs(1, len(spellings), width), _signs(2, len(spellings), width), _signs(3, 8, width)
-    return (_WORD * word[bases] + _TOKEN * token + _KIND * kind[kinds]).astype(np.float32)
+    rows: Floats = (_WORD * word[bases] + _TOKEN * token + _KIND * kind[kinds]).astype(np.float32)
+    return rows

@@ -1,5 +1,7 @@
 """Long stories from a grammar: a fixed row of beats, so that a tiny model always knows how far it has come and when to stop."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
 from random import Random

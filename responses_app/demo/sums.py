@@ -1,5 +1,7 @@
 """Small sums, asked in many ways, with the working done digit by digit in the thought."""
 
+# Lists of phrases read better in long lines than one phrase per line.
+# ruff: noqa: E501
 from __future__ import annotations
 
 from random import Random

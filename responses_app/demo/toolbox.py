@@ -1,5 +1,7 @@
 """Well-known tools: how they are declared in the wild, how people ask for them, what they give back."""
 
+# Lists of phrases read better in long lines than one phrase per line; a path in a phrase opens no file.
+# ruff: noqa: E501, S108
 from __future__ import annotations
 
 import json
@@ -85,10 +87,15 @@ def _free(r: Random) -> str:
 
 
 _CITY = Slot(["location", "city", "location", "city", "place", "city_name", "town"], _place, says=["City name", "The city", "City and country e.g. Bogotá, Colombia", "The city and state, e.g. San Francisco, CA", "", "location", "Name of the city"])
-_UNIT = Slot(["unit", "units"], lambda r: "celsius", enum=["celsius", "fahrenheit"], optional=True, says=["", "Temperature unit", "Units the temperature will be returned in."])
-_INT = lambda low, high: lambda r: r.randint(low, high)  # noqa: E731
-_A = Slot(["a", "x", "first", "left"], _INT(0, 999), "number", ["", "First number"])
-_B = Slot(["b", "y", "second", "right"], _INT(0, 999), "number", ["", "Second number"])
+_UNIT = Slot(["unit", "units"], lambda _: "celsius", enum=["celsius", "fahrenheit"], optional=True, says=["", "Temperature unit", "Units the temperature will be returned in."])
+
+
+def _whole(low: int, high: int) -> Callable[[Random], object]:
+    return lambda r: r.randint(low, high)
+
+
+_A = Slot(["a", "x", "first", "left"], _whole(0, 999), "number", ["", "First number"])
+_B = Slot(["b", "y", "second", "right"], _whole(0, 999), "number", ["", "Second number"])
 
 KINDS: dict[str, Kind] = {
     "weather": Kind(
@@ -155,7 +162,7 @@ KINDS: dict[str, Kind] = {
     ),
     "currency": Kind(
         ["convert_currency", "convert_currency", "exchange", "currency_converter", "convert"], ["Convert an amount between currencies", "Currency conversion", ""],
-        {"a": Slot(["amount", "value", "amount"], _INT(1, 999), "number"), "f": Slot(["from", "from_currency", "source", "base", "from"], lambda r: r.choice(words.CURRENCIES)), "t": Slot(["to", "to_currency", "target", "to"], lambda r: r.choice(words.CURRENCIES))},
+        {"a": Slot(["amount", "value", "amount"], _whole(1, 999), "number"), "f": Slot(["from", "from_currency", "source", "base", "from"], lambda r: r.choice(words.CURRENCIES)), "t": Slot(["to", "to_currency", "target", "to"], lambda r: r.choice(words.CURRENCIES))},
         ["Convert {a} {f} to {t}.", "How much is {a} {f} in {t}?", "Change {a} {f} into {t}", "What are {a} {f} in {t}?", "Exchange {a} {f} for {t}", "{a} {f} to {t}", "I have {a} {f}. How many {t} is that?"], [], _money,
     ),
     "reminder": Kind(
@@ -164,7 +171,7 @@ KINDS: dict[str, Kind] = {
         ["Remind me to {x} at {t}.", "Set a reminder at {t} to {x}", "Remind me at {t}: {x}", "Create a reminder for {t}: {x}"], [], _done,
     ),
     "timer": Kind(
-        ["set_timer", "start_timer", "timer"], ["Set a timer", ""], {"n": Slot(["minutes", "duration_minutes", "minutes", "duration"], _INT(1, 90), "integer")},
+        ["set_timer", "start_timer", "timer"], ["Set a timer", ""], {"n": Slot(["minutes", "duration_minutes", "minutes", "duration"], _whole(1, 90), "integer")},
         ["Set a timer for {n} minutes.", "Start a {n} minute timer", "Timer {n} minutes", "Wake me in {n} minutes", "Tell me when {n} minutes are over."], [], _done,
     ),
     "translate": Kind(
@@ -179,7 +186,7 @@ KINDS: dict[str, Kind] = {
     ),
     "thermostat": Kind(
         ["set_temperature", "set_thermostat", "heat_room"], ["Set the temperature of a room", ""],
-        {"r": Slot(["room", "zone"], lambda r: r.choice(["kitchen", "bedroom", "garage", "living room", "office", words.english_word(r)])), "n": Slot(["degrees", "temperature", "target"], _INT(5, 30), "number")},
+        {"r": Slot(["room", "zone"], lambda r: r.choice(["kitchen", "bedroom", "garage", "living room", "office", words.english_word(r)])), "n": Slot(["degrees", "temperature", "target"], _whole(5, 30), "number")},
         ["Set the {r} to {n} degrees.", "Make the {r} {n} degrees warm", "Heat the {r} to {n}", "Set the temperature in the {r} to {n}."], [], _done,
     ),
     "order": Kind(
@@ -196,7 +203,7 @@ KINDS: dict[str, Kind] = {
         ["What is the news about {t}?", "News about {t}", "Any news on {t}?", "Get me the latest news about {t}", "What happened with {t} today?"], ["News about {m}", "Get the news on {m}"], _text,
     ),
     "dice": Kind(
-        ["roll_dice", "roll", "dice"], ["Roll a die", "Roll dice", ""], {"n": Slot(["sides", "n", "faces"], _INT(2, 100), "integer")},
+        ["roll_dice", "roll", "dice"], ["Roll a die", "Roll dice", ""], {"n": Slot(["sides", "n", "faces"], _whole(2, 100), "integer")},
         ["Roll a die with {n} sides.", "Roll a {n} sided die", "Roll a d{n}", "Throw a dice with {n} faces", "roll dice {n}"], [], _count,
     ),
     "define": Kind(

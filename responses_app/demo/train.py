@@ -1,13 +1,15 @@
 """Train a demo model from generated dialogues: `python -m responses_app.demo.train demo-chat --steps 3000 --seed 1`."""
 
+# A command line prints.
+# ruff: noqa: T201
 from __future__ import annotations
 
 import argparse
 import itertools
 import math
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -24,16 +26,18 @@ from responses_app.demo.chat import IGNORE, Sample
 from responses_app.demo.dialogues import dialogues
 from responses_app.demo.nets import Net, Shape
 from responses_app.demo.rows import starting_rows
-from responses_app.demo.sowing import sow
+from responses_app.demo.sowing import sow, spare
 
 SHAPES = {
     "demo-chat": Shape(width=192, layers=4, heads=6, inner=448),
     "demo-harmony": Shape(width=192, layers=4, heads=6, inner=224, experts=2),
 }
-BATCH, LONGEST = 4500, 2000
+BATCH, LONGEST = 2600, 2000
 LETTERS, SPACED = 1600, 900
 TRAINED_ROWS, NEGATIVES = 3500, 700
-LOUD = 5.0
+LOUD = 8.0
+# Faster rates wash the sown circuit away before it is of use.
+RATE, ROW_RATE, SMALL_RATE = 0.007, 6e-4, 3e-3
 
 
 @dataclass
@@ -59,7 +63,7 @@ class Model(nn.Module):
         self.vocabulary = vocabulary
         self.rows = nn.Parameter(vocabulary.frozen[vocabulary.trained].clone())
         # What the norm weight of the last layer starts from: unit rows need logits of some size.
-        nn.init.constant_(self.net.norm.weight, 6.0 / shape.width**0.5 * 1.5)
+        nn.init.constant_(self.net.norm.weight, (30.0 if shape.experts else 12.0) / shape.width**0.5)
 
     def hot(self, ids: Tensor, r: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """All rows that a batch needs, the index of each token id among them, and the log weight of each as a competitor."""
@@ -147,7 +151,8 @@ def _orthogonal(g: Tensor) -> Tensor:
     for _ in range(5):
         s = x @ x.t()
         x = a * x + (b * s + c * s @ s) @ x
-    return x.t() if tall else x
+    out: Tensor = x.t() if tall else x
+    return out
 
 
 def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], warm: list[float]) -> Iterator[Sample]:
@@ -193,7 +198,7 @@ def spellings_of_harmony() -> list[bytes]:
 
 def rate_at(step: int, gone: float, cooldown: float) -> float:
     """Warm-up, a long flat part, then a straight way down to nothing; `gone` and `cooldown` are shares of the whole."""
-    return min(1.0, (step + 1) / 60) * min(1.0, max(0.01, (1 - gone) / cooldown))
+    return min(1.0, (step + 1) / 80) * min(1.0, max(0.01, (1 - gone) / cooldown))
 
 
 @torch.no_grad()
@@ -204,56 +209,100 @@ def average(mean: dict[str, Tensor], model: nn.Module, step: int) -> None:
         mean[name].lerp_(value, share)
 
 
+class Training:
+    """A model with everything that changes while it learns, which is also what a checkpoint holds."""
+
+    def __init__(self, name: str, scratch: Path) -> None:
+        self.shape = SHAPES[name]
+        vocabulary_of: Callable[[Path, int], tuple[Vocabulary, Any, list[int]]] = (
+            chat_vocabulary if name == "demo-chat" else harmony_vocabulary
+        )
+        vocabulary, self.tokenizer, self.pool = vocabulary_of(FOLDERS[name], self.shape.width)
+        self.model = Model(self.shape, vocabulary)
+        sow(self.model.net, self.model.rows.detach(), self.shape, LOUD)
+        self._choose()
+        self.mean = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
+        self.step, self.path = 0, scratch / f"{name}.pt"
+
+    def _choose(self) -> None:
+        """Matrices learn by Muon, everything else by Adam."""
+        net = self.model.net
+        matrices = [p for n, p in net.named_parameters() if p.ndim == 2 and "router" not in n and "down_bias" not in n]
+        chosen = {id(p) for p in matrices}
+        small = [p for p in net.parameters() if id(p) not in chosen]
+        self.muon = Muon(matrices)
+        groups = [{"params": [self.model.rows], "lr": ROW_RATE}, {"params": small, "lr": SMALL_RATE}]
+        self.adam = torch.optim.AdamW(groups, betas=(0.9, 0.97), weight_decay=0.0)
+
+    def load(self) -> None:
+        if self.path.exists():
+            saved = torch.load(self.path)
+            self.model.load_state_dict(saved["model"])
+            self.adam.load_state_dict(saved["adam"])
+            self.muon.buffers, self.mean, self.step = saved["muon"], saved["mean"], saved["step"]
+
+    def save(self) -> None:
+        new = self.path.with_suffix(".new")
+        state = {"model": self.model.state_dict(), "adam": self.adam.state_dict(), "muon": self.muon.buffers}
+        torch.save(state | {"mean": self.mean, "step": self.step}, new)
+        new.rename(self.path)
+
+    def learn(self, ids: Tensor, labels: Tensor, r: np.random.Generator, rate: float) -> tuple[float, float]:
+        loss, right = self.model.loss(ids, labels, r)
+        self.model.zero_grad()
+        torch.autograd.backward(loss)
+        spare(self.model.net, self.shape)
+        nn.utils.clip_grad_norm_([p for g in self.adam.param_groups for p in g["params"]], 1.0)
+        self.muon.step(RATE * rate)
+        for group, full in zip(self.adam.param_groups, (ROW_RATE, SMALL_RATE), strict=True):
+            group["lr"] = full * rate
+        self.adam.step()
+        average(self.mean, self.model, self.step)
+        self.step += 1
+        return loss.item(), right.item()
+
+
+class Progress:
+    """What is printed: means over the last few dozen steps, and how much of a random text is copied."""
+
+    def __init__(self, training: Training) -> None:
+        self.training, self.began, self.seen = training, time.time(), 0
+        self.recent: deque[tuple[float, float]] = deque(maxlen=25)
+        self.probe = padded([echo_sample(Random(i), training.pool) for i in range(12)])
+
+    @torch.no_grad()
+    def tell(self, r: np.random.Generator, rate: float) -> None:
+        copied = self.training.model.loss(*self.probe, r)[1].item()
+        loss, right = (sum(x) / len(self.recent) for x in zip(*self.recent, strict=True))
+        spent = time.time() - self.began
+        said = f"{self.training.step} loss {loss:.3f} right {right:.4f} copied {copied:.2f} rate {rate:.2f}"
+        print(f"{said} {self.seen / spent:.0f} tokens/s {spent / 60:.1f} min", flush=True)
+
+
 def train(name: str, steps: int, seed: int, scratch: Path, minutes: float, cooldown: float) -> None:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
-    shape = SHAPES[name]
-    vocabulary, tokenizer, pool = (chat_vocabulary if name == "demo-chat" else harmony_vocabulary)(FOLDERS[name], shape.width)
-    model = Model(shape, vocabulary)
-    sow(model.net, model.rows.detach(), shape, LOUD)
-    matrices = [p for n, p in model.net.named_parameters() if p.ndim == 2 and "router" not in n and "down_bias" not in n]
-    chosen = {id(p) for p in matrices}
-    muon = Muon(matrices)
-    adam = torch.optim.AdamW([p for p in model.parameters() if id(p) not in chosen], lr=2e-3, betas=(0.9, 0.97), weight_decay=0.0)
-    print(name, sum(p.numel() for p in model.parameters()), "parameters,", len(vocabulary.trained), "trained rows", flush=True)
-    mean = {k: v.detach().clone() for k, v in model.state_dict().items()}
-    warm, start, seen, step = [0.5], 0, 0, 0
-    path = scratch / f"{name}.pt"
-    if path.exists():
-        saved = torch.load(path)
-        model.load_state_dict(saved["model"])
-        adam.load_state_dict(saved["adam"])
-        muon.buffers, start = saved["muon"], saved["step"]
-        mean = saved["mean"]
-        seed += start
-    r = np.random.default_rng(seed)
-    began, told, shown, good = time.time(), time.time(), 0.0, 0.0
-    stream = batches(samples_of(name, seed, tokenizer, pool, warm))
-    for step in range(start, steps):
-        warm[0] = max(0.04, 0.4 - step / 800)
+    training = Training(name, scratch)
+    training.load()
+    print(name, sum(p.numel() for p in training.model.parameters()), "parameters", flush=True)
+    progress, saved, seed = Progress(training), time.time(), seed + training.step
+    r, warm = np.random.default_rng(seed), [1.0]
+    stream = batches(samples_of(name, seed, training.tokenizer, training.pool, warm))
+    gone = 0.0
+    while training.step < steps and gone < 1:
+        warm[0] = max(0.05, 0.5 - training.step / 600)
         ids, labels = next(stream)
-        loss, right = model.loss(ids, labels, r)
-        model.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_([p for p in model.parameters() if id(p) not in chosen], 1.0)
+        rate = rate_at(training.step, gone, cooldown)
+        progress.recent.append(training.learn(ids, labels, r, rate))
+        progress.seen += ids.numel()
         # With a limit in minutes the schedule follows the clock, on a machine whose speed nobody knows.
-        gone = (time.time() - began) / 60 / minutes if minutes else step / steps
-        rate = rate_at(step, gone, cooldown)
-        muon.step(0.02 * rate)
-        for group in adam.param_groups:
-            group["lr"] = 1.5e-3 * rate
-        adam.step()
-        average(mean, model, step)
-        seen, shown, good = seen + ids.numel(), 0.95 * shown + 0.05 * loss.item(), 0.95 * good + 0.05 * right.item()
-        if step % 25 == 0:
-            debias = 1 - 0.95 ** (step - start + 1)
-            print(f"{step} loss {shown / debias:.3f} right {good / debias:.4f} rate {rate:.2f} {seen / (time.time() - began):.0f} tokens/s {(time.time() - began) / 60:.1f} min", flush=True)
-        if time.time() - told > 120 or step == steps - 1 or gone > 1:
-            told = time.time()
-            torch.save({"model": model.state_dict(), "adam": adam.state_dict(), "muon": muon.buffers, "step": step + 1, "mean": mean}, path.with_suffix(".new"))
-            path.with_suffix(".new").rename(path)
-        if gone > 1:
-            break
+        gone = (time.time() - progress.began) / 60 / minutes if minutes else training.step / steps
+        if training.step % 25 == 0:
+            progress.tell(r, rate)
+        if time.time() - saved > 120:
+            saved = time.time()
+            training.save()
+    training.save()
 
 
 def main() -> None:

@@ -1,5 +1,7 @@
 """Word lists and made-up words: everything that a dialogue can be about."""
 
+# Lists of words read better as one text.
+# ruff: noqa: E501, SIM905
 from __future__ import annotations
 
 import functools
@@ -113,7 +115,7 @@ def english_word(r: Random) -> str:
 
 def name(r: Random) -> str:
     draw = r.random()
-    if draw < 0.4:
+    if draw < 0.5:
         return r.choice(NAMES)
     return (syllables(r) if draw < 0.85 else english_word(r)).capitalize()
 

@@ -31,7 +31,8 @@ def test_stories_are_long_and_end() -> None:
     for _ in range(50):
         told = stories.tale(r)[1]
         assert isinstance(told, Say)
-        assert len(told.text.split()) > 200 and told.text.endswith("The end.")
+        assert len(told.text.split()) > 200
+        assert told.text.endswith("The end.")
 
 
 def test_calls_fit_their_tools() -> None:
