@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-START_LIMIT = 240.0
+START_LIMIT = 480.0
 STOP_LIMIT = 30.0
 KEY = "sk-contract-tests"
 
