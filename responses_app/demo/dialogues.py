@@ -92,8 +92,8 @@ def roughened(r: Random, turns: Turns) -> Turns:
 
 
 def arguments_said(call: Call) -> str:
-    said = ", ".join(f"{k} = {str(v).lower() if isinstance(v, bool) else v}" for k, v in call.arguments.items())
-    return f"{call.name} with {said}" if said else f"{call.name} without arguments"
+    """The thought has the arguments as the call will have them: choosing them is one skill, copying them another."""
+    return f"{call.name} {json.dumps(call.arguments, ensure_ascii=False)}"
 
 
 def _label(call: Call) -> str:
@@ -131,7 +131,7 @@ def any_use(r: Random) -> Use:
 
 def with_others(r: Random, tools: list[Tool]) -> list[Tool]:
     """The needed tools among some that nobody needs."""
-    count = r.choices([0, 1, 2, 3, 5], [10, 6, 5, 2, 1])[0]
+    count = r.choices([0, 1, 2, 3, 5], [14, 6, 3, 1, 0])[0]
     taken, out = {t.name for t in tools}, list(tools)
     for _ in range(count):
         other = madeup.distractor(r)
@@ -325,17 +325,17 @@ def one(exchange: Exchange, skill: str) -> Callable[[Random], Dialogue]:
 
 
 _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
-    (13, chat_dialogue),
-    (12, memory_dialogue),
-    (2, told_by_system_dialogue),
-    (3, manner_dialogue),
+    (7, chat_dialogue),
+    (10, memory_dialogue),
+    (1, told_by_system_dialogue),
+    (1, manner_dialogue),
     (17, one(lambda r: r.choice(_SUMS)(r), "sums")),
-    (6, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
-    (6, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
+    (3, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
+    (3, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
     (4, one(stories.tale, "stories")),
-    (2, one(knowledge.junk, "junk")),
-    (2, one(knowledge.no_tool, "chat")),
-    (26, tool_dialogue),
+    (1, one(knowledge.junk, "junk")),
+    (1, one(knowledge.no_tool, "chat")),
+    (44, tool_dialogue),
     (2, two_tools_dialogue),
     (6, no_tool_dialogue),
     (1, asked_back_dialogue),

@@ -313,7 +313,7 @@ def _unit_of(r: Random, question: str, slot: Slot, required: bool) -> tuple[str,
 
 def known_use(r: Random, which: str | None = None, several: bool | None = None) -> Use:
     """One of the well-known tools, with a request for it."""
-    weights = {"weather": 9, "stock": 3, "time": 3, "search": 4, "calculator": 3, "email": 4, "currency": 3, "horoscope": 2, "add": 2, "multiply": 2, "zone": 2}
+    weights = {"weather": 24, "stock": 3, "time": 3, "search": 4, "calculator": 3, "email": 4, "currency": 3, "horoscope": 2, "add": 2, "multiply": 2, "zone": 2}
     which = which or r.choices(list(KINDS), [weights.get(k, 1) for k in KINDS])[0]
     kind = KINDS[which]
     if which == "nothing":
