@@ -32,7 +32,8 @@ ODD = function("frobnicate_widget", "Frobnicate a widget", widget=STRING, level=
 def varied(count: int, seed: int = 7) -> list[dict[str, Any]]:
     """`count` create bodies without a model, the same for the same seed."""
     chance = random.Random(seed)
-    return [chance.choice(KINDS)(chance) for _ in range(count)]
+    # A demo model that does not find its end goes on to the limit.
+    return [{"max_output_tokens": 256, **chance.choice(KINDS)(chance)} for _ in range(count)]
 
 
 def _greet(chance: random.Random) -> dict[str, Any]:
