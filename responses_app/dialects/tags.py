@@ -10,6 +10,8 @@ from responses_app.dialects.toolset import Tool
 from responses_app.engines.border import Constraint
 
 Format: TypeAlias = dict[str, Any]
+# Enough for a line break and the indentation of ten levels.
+_WHITE_SPACE = 24
 _PLAIN = frozenset(
     {"$schema", "type", "properties", "required", "additionalProperties", "items", "enum", "title", "description", "default"}
 )
@@ -31,8 +33,9 @@ def free(*excludes: str) -> Format:
 
 
 def json_value(schema: Mapping[str, Any] | bool) -> Format:
-    """JSON of a schema, keys in the order of the schema."""
-    return {"type": "json_schema", "json_schema": schema if isinstance(schema, bool) else dict(schema)}
+    """JSON of a schema, keys in the order of the schema. White space has a limit, or a weak model writes it for ever (§3.14)."""
+    wanted = schema if isinstance(schema, bool) else dict(schema)
+    return {"type": "json_schema", "json_schema": wanted, "max_whitespace_cnt": _WHITE_SPACE}
 
 
 def sequence(*elements: Format) -> Format:
