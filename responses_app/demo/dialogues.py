@@ -8,7 +8,7 @@ from dataclasses import replace
 from random import Random
 
 from responses_app.demo import chitchat, echoes, knowledge, madeup, manners, stories, sums, toolbox, words
-from responses_app.demo.forms import Call, Dialogue, Result, Say, Tool, Turns, User, ask, retext
+from responses_app.demo.forms import Call, Dialogue, Result, Say, Tool, Turn, Turns, User, ask, retext
 from responses_app.demo.toolbox import Use
 
 Exchange = Callable[[Random], Turns]
@@ -329,13 +329,13 @@ _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (10, memory_dialogue),
     (1, told_by_system_dialogue),
     (1, manner_dialogue),
-    (17, one(lambda r: r.choice(_SUMS)(r), "sums")),
-    (3, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
-    (3, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
+    (27, one(lambda r: r.choice(_SUMS)(r), "sums")),
+    (4, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
+    (4, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
     (4, one(stories.tale, "stories")),
     (1, one(knowledge.junk, "junk")),
     (1, one(knowledge.no_tool, "chat")),
-    (44, tool_dialogue),
+    (38, tool_dialogue),
     (2, two_tools_dialogue),
     (6, no_tool_dialogue),
     (1, asked_back_dialogue),
@@ -346,7 +346,14 @@ def dialogue(r: Random) -> Dialogue:
     made = r.choices([m for _, m in _MIX], [w for w, _ in _MIX])[0](r)
     if not made.system and r.random() < (0.35 if made.tools else 0.45):
         made = replace(made, system=manners.plain(r))
-    return replace(made, thinking=r.random() < 0.85)
+    if r.random() < 0.87:
+        return made
+    return replace(made, turns=[_aloud(t) for t in made.turns] if made.skill == "sums" else made.turns, thinking=False)
+
+
+def _aloud(turn: Turn) -> Turn:
+    """Who must not think shows the working in the answer."""
+    return replace(turn, text=f"{turn.think} {turn.text}") if isinstance(turn, Say) and ":" in turn.think else turn
 
 
 def dialogues(seed: int) -> Iterator[Dialogue]:

@@ -143,10 +143,18 @@ class Net(nn.Module):
     def layer(self, i: int) -> Layer:
         return cast(Layer, self.layers[i])
 
+    @torch.no_grad()
+    def _look_back(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        """The first layer is sown and stays as it is; what it has besides attention says nothing."""
+        first = self.layer(0)
+        out: Tensor = first.self_attn(first.input_layernorm(x), cos, sin)
+        return out
+
     def forward(self, x: Tensor) -> Tensor:
         angles = torch.arange(x.shape[1])[:, None] * self.get_buffer("frequencies")
         cos, sin = angles.cos() * self.rope_scale, angles.sin() * self.rope_scale
-        for layer in self.layers:
+        x = x + self._look_back(x, cos, sin)
+        for layer in self.layers[1:]:
             x = layer(x, cos, sin)
         out: Tensor = self.norm(x)
         return out

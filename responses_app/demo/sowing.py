@@ -89,7 +89,7 @@ def _seek(a: Attention, s: Shape, content: list[Tensor], echoes: list[Tensor], f
 
 @torch.no_grad()
 def spare(net: Net, s: Shape) -> None:
-    """Takes the gradient from what was sown, and from the whole first layer, which does nothing but look back.
+    """Takes the gradient from what was sown in the second layer; the first one does nothing but look back and never learns.
 
     Without this the first two hundred steps, in which a model learns how often each token comes, wash the circuit away; a first layer
     set free after a third of the training did the same (copied tokens fell from 72% to 25%).
@@ -102,7 +102,7 @@ def spare(net: Net, s: Shape) -> None:
     if a.o_proj.weight.grad is not None:
         a.o_proj.weight.grad[:, sown] = 0.0
     shared = [second.input_layernorm.weight] + ([] if s.experts else [a.q_norm.weight, a.k_norm.weight])
-    for weight in [*shared, *net.layer(0).parameters()]:
+    for weight in shared:
         _still(weight, slice(None))
 
 

@@ -323,7 +323,7 @@ def known_use(r: Random, which: str | None = None, several: bool | None = None) 
     name = r.choice(kind.names)
     keys = {s: r.choice(slot.keys) for s, slot in kind.slots.items()}
     used = {s: slot for s, slot in kind.slots.items() if not (slot.enum and r.random() < 0.4)}
-    many = bool(kind.several) and (r.random() < 0.3 if several is None else several)
+    many = bool(kind.several) and (r.random() < 0.38 if several is None else several)
     question, rows = _several(r, kind) if many else _single(r, kind)
     required_enum = r.random() < 0.4
     for s, slot in used.items():
