@@ -132,6 +132,7 @@ class Embedded:
             await llm.abort(list(self._running))
         with _hushed():
             await asyncio.to_thread(llm.shutdown, timeout=CLOSE_S)
+        await _forget_sockets(llm)
         # Its finaliser does it again, and fails noisily if that is at the end of the interpreter.
         llm.shutdown = _nothing
 
@@ -163,6 +164,13 @@ async def _forsake(loading: asyncio.Future[Any], others: set[BaseProcess]) -> No
         await asyncio.wait({loading}, timeout=WATCH_S)
     if not loading.cancelled() and loading.exception() is None:
         await asyncio.to_thread(loading.result().shutdown, timeout=0)
+
+
+async def _forget_sockets(llm: Any) -> None:
+    """vLLM closes its sockets but leaves their context, with its two threads, to the garbage collector, which complains."""
+    await asyncio.sleep(0)  # The sockets are closed by a callback that vLLM has put on this loop.
+    with suppress(AttributeError):
+        llm.engine_core.resources.ctx.destroy(linger=0)
 
 
 def _nothing() -> None:
