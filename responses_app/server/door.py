@@ -123,6 +123,9 @@ class Door(Server):  # type: ignore[misc]
         if message["type"] == "http.response.start":
             self.check_headers_type(message)
         protocol.handle_reply(message)
+        if message.get("more_body") and transport is not None and transport.connected and not transport.disconnecting:
+            # Twisted would write at its next turn of the loop, at the price of another system call and a log context.
+            transport.doWrite()
         if transport is not None and transport.producerPaused:
             await self._until_read(details, transport)
 
