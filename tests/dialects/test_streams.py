@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from responses_app.dialects.base import Dialect, Listener
 from responses_app.engines.border import Chunk
 from responses_app.grammar.check import judge
+from responses_app.grammar.events import Event
 from responses_app.grammar.fold import fold
 from responses_app.grammar.pieces import Piece
 from tests.dialects import test_chat_listening as of_chat
@@ -20,6 +23,7 @@ STREAMS = [("harmony", tape) for tape in of_harmony.TAPES] + [("chat", tape) for
 WHOLE = 100_000
 
 
+@cache
 def pieces(name: str, tape: str, size: int) -> list[Piece]:
     dialect: Dialect = harmony() if name == "harmony" else chat()
     tokens = (
@@ -30,19 +34,23 @@ def pieces(name: str, tape: str, size: int) -> list[Piece]:
     return heard + listener.close()
 
 
+@cache
+def stream(name: str, tape: str, size: int) -> list[Event]:
+    ending = "cut" if tape in of_chat.CUT else "complete"
+    return tell(pieces(name, tape, size), ending)[0]
+
+
 @pytest.mark.parametrize("size", [1, WHOLE])
 @pytest.mark.parametrize(("name", "tape"), STREAMS)
 def test_the_stream_is_clean_and_folds_to_the_final_object(name: str, tape: str, size: int) -> None:
-    ending = "cut" if tape in of_chat.CUT else "complete"
-    events, _ = tell(pieces(name, tape, size), ending)
+    events = stream(name, tape, size)
     assert judge(events) == []
     assert fold(events) == events[-1]["response"]
 
 
 @pytest.mark.parametrize(("name", "tape"), STREAMS)
 def test_e3_the_items_do_not_depend_on_the_grouping(name: str, tape: str) -> None:
-    ending = "cut" if tape in of_chat.CUT else "complete"
-    by_one, at_once = (items(tell(pieces(name, tape, size), ending)[0]) for size in (1, WHOLE))
+    by_one, at_once = (items(stream(name, tape, size)) for size in (1, WHOLE))
     assert _unnamed(by_one) == _unnamed(at_once)
     assert by_one
 
