@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
@@ -38,8 +37,17 @@ def load(model: str, options: Mapping[str, str]) -> Any:
         os.environ.setdefault(name, value)
     from vllm.v1.engine.async_llm import AsyncLLM
 
-    with _environment_kept("LD_PRELOAD"):
-        return AsyncLLM.from_engine_args(engine_args(model, options))
+    return AsyncLLM.from_engine_args(engine_args(model, options))
+
+
+def side_by_side(options: Mapping[str, str]) -> bool:
+    """Whether other engines may start while one with these options waits for the core that it has started.
+
+    On a GPU vLLM measures how much memory is free and takes it for its own doing. With data parallelism more cores follow.
+    """
+    from vllm.platforms import current_platform
+
+    return bool(current_platform.is_cpu()) and not any(name.startswith("data_parallel") for name in options)
 
 
 def engine_args(model: str, options: Mapping[str, str]) -> Any:
@@ -114,15 +122,3 @@ def _unknown(name: str, known: set[str]) -> str:
     return (
         f"unknown option {name!r} in a vllm: engine URL; allowed are the fields of vLLM's AsyncEngineArgs: {', '.join(close)}"
     )
-
-
-@contextmanager
-def _environment_kept(name: str) -> Iterator[None]:
-    """vLLM preloads its OpenMP through the environment; other children, such as Postgres, must not inherit that."""
-    before = os.environ.get(name)
-    try:
-        yield
-    finally:
-        os.environ.pop(name, None)
-        if before is not None:
-            os.environ[name] = before

@@ -7,12 +7,11 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from io import BytesIO
-from multiprocessing import active_children
-from multiprocessing.process import BaseProcess
 from typing import Any
 
-from responses_app.engines.arguments import BadOption, load
+from responses_app.engines.arguments import BadOption
 from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob, Request
+from responses_app.engines.loading import Loading
 from responses_app.engines.sampling import FINISHES, LOWEST_LOGPROB, sampling_fields, structured_fields
 
 logger = logging.getLogger(__name__)
@@ -23,8 +22,6 @@ RESTART_PAUSES_S = (0.5, 1, 2, 5, 10, 30)  # Between attempts to bring a dead co
 # For the core to end before vLLM kills its process tree. On a CPU it always comes to that, as the worker minds neither its
 # closed pipe nor SIGTERM and the core would wait 9 s for it; and there is nothing left in it worth waiting for.
 CLOSE_S = 2.0
-
-FORSAKE_S = 10.0  # For a start to give up that was cancelled: at worst it is just importing torch.
 
 
 class Embedded:
@@ -38,7 +35,7 @@ class Embedded:
         self._options = dict(options or {})
         self._llm: Any = None
         self._watcher: asyncio.Task[None] | None = None
-        self._forsaken: asyncio.Task[None] | None = None
+        self._loading: Loading | None = None
         self._running: set[str] = set()
 
     @property
@@ -66,14 +63,15 @@ class Embedded:
         return self._llm is not None and not self._llm.errored
 
     async def close(self) -> None:
-        """End running requests with `abort`, then the core with all its processes."""
+        """End running requests with `abort`, then the core with all its processes; a start that is under way is given up."""
         if self._watcher:
             self._watcher.cancel()
             with suppress(asyncio.CancelledError):
                 await self._watcher
             self._watcher = None
-        if self._forsaken:
-            await asyncio.wait({self._forsaken}, timeout=FORSAKE_S)
+        loading, self._loading = self._loading, None
+        if loading:
+            self._llm = await loading.end()
         await self._unload()
 
     def running(self) -> int:
@@ -111,18 +109,15 @@ class Embedded:
         return self._llm
 
     async def _load(self) -> Any:
-        # In a thread, as this takes its time and the server answers health checks meanwhile.
-        others = set(active_children())
-        loading = asyncio.ensure_future(asyncio.to_thread(load, self.model, self._options))
+        self._loading = Loading(self.model, self._options)
         try:
-            return await asyncio.shield(loading)
-        except BadOption:
-            raise
-        except asyncio.CancelledError:
-            self._forsaken = asyncio.create_task(_forsake(loading, others), name="forsaken vllm start")
+            llm = await self._loading.llm()
+        except (BadOption, EngineDown):
             raise
         except Exception as error:
             raise EngineDown(f"vLLM does not start: {error}") from error
+        self._loading = None
+        return llm
 
     async def _unload(self) -> None:
         llm, self._llm = self._llm, None
@@ -154,16 +149,6 @@ class Embedded:
                 self._llm = await self._load()
             except (EngineDown, ValueError):
                 logger.exception("attempt %d to start the vLLM core has failed", attempt)
-
-
-async def _forsake(loading: asyncio.Future[Any], others: set[BaseProcess]) -> None:
-    """End a start that nobody waits for any more. A thread cannot be stopped, but it gives up when its core is killed."""
-    while not loading.done():
-        for process in set(active_children()) - others:
-            process.kill()
-        await asyncio.wait({loading}, timeout=WATCH_S)
-    if not loading.cancelled() and loading.exception() is None:
-        await asyncio.to_thread(loading.result().shutdown, timeout=0)
 
 
 async def _forget_sockets(llm: Any) -> None:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from django.conf import settings
 
 from responses_app.dialects.base import BadTurn, Dialect, Turn
-from responses_app.engines.border import BadPrompt, Constraint, Engine, Request, Sampling
+from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response
@@ -29,6 +29,7 @@ from responses_app.store.records import Log
 logger = logging.getLogger("responses.hub")
 
 STOP_LIMIT = 5.0
+LEAST_TOP_P = 1e-6
 
 
 class Hub:
@@ -43,13 +44,23 @@ class Hub:
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
-        """Start every engine, one after the other, and the recorder. A second call does nothing. Raises EngineDown."""
+        """Start all engines, side by side, and the recorder. A second call does nothing.
+
+        Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
+        """
         async with self._starting:
             if self._recorder is not None:
                 return
-            for served in self.served.values():
-                logger.info("starting %s", served.name)
-                await served.start()
+            starts = [asyncio.create_task(_start(served), name=f"start {served.name}") for served in self.served.values()]
+            try:
+                await asyncio.gather(*starts)
+            except BaseException:
+                for start in starts:
+                    start.cancel()
+                await asyncio.wait(starts, timeout=STOP_LIMIT)
+                for served in self.served.values():
+                    await served.engine.close()
+                raise
             self._recorder = Recorder()
 
     def model(self, name: str) -> Served:
@@ -69,6 +80,7 @@ class Hub:
         self._admit()
         before = await context.before(order)
         own = await context.resolve(order)
+        context.distinct(before.items, own)
         items = context.pair([*before.items, *own])
         context.asks_for_json(order, items)
         run = await self._plan(
@@ -149,6 +161,14 @@ class Hub:
         self._tasks.discard(task)
 
 
+async def _start(served: Served) -> None:
+    logger.info("starting %s", served.name)
+    try:
+        await served.start()
+    except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
+        raise EngineDown(f"{served.name}: {error}") from error
+
+
 def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, first: int) -> Request:
     """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
     try:
@@ -167,7 +187,8 @@ def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, first: 
     sampling = Sampling(
         max_tokens=min(room, order.max_output_tokens or room),
         temperature=shape.temperature(order, served),
-        top_p=shape.top_p(order, served),
+        # Zero leaves the most likely token alone, and so does any number as small; vLLM takes no zero.
+        top_p=shape.top_p(order, served) or LEAST_TOP_P,
         presence_penalty=order.presence_penalty,
         frequency_penalty=order.frequency_penalty,
         ignore_eos=order.ignore_eos,

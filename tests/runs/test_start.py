@@ -1,0 +1,108 @@
+"""The hub starts its engines side by side, and keeps all of them or none."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+
+import pytest
+
+from responses_app.dialects.harmony import Harmony
+from responses_app.engines.border import EngineDown
+from responses_app.engines.scripted import Scripted
+from responses_app.runs.hub import Hub
+from responses_app.runs.served import Served
+
+
+class Slow(Scripted):
+    """Comes up when it is told to, or fails; `asked` once it was asked to start."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.error = error
+        self.asked, self.go = asyncio.Event(), asyncio.Event()
+
+    async def start(self) -> None:
+        self.asked.set()
+        await self.go.wait()
+        if self.error:
+            raise self.error
+        await super().start()
+
+
+HARMONY = functools.cache(Harmony)
+LIMIT_S = 30.0
+
+
+def hub_of(**engines: Scripted) -> Hub:
+    return Hub({name: Served(name, engine, "", {}, dialect=HARMONY()) for name, engine in engines.items()})
+
+
+def test_they_start_side_by_side() -> None:
+    async def main() -> None:
+        a, b = Slow(), Slow()
+        hub = hub_of(a=a, b=b)
+        starting = asyncio.create_task(hub.start())
+        await asyncio.wait_for(asyncio.gather(a.asked.wait(), b.asked.wait()), LIMIT_S)
+        a.go.set()
+        b.go.set()
+        await starting
+        assert await a.alive()
+        assert await b.alive()
+        await hub.start()
+        await hub.close()
+        assert not await a.alive()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("error", [EngineDown("no memory"), ValueError("no memory"), OSError("no memory")])
+def test_a_failure_names_the_model_and_closes_the_others(error: Exception) -> None:
+    async def main() -> None:
+        up, down, late = Scripted(), Slow(error), Slow()
+        hub = hub_of(up=up, down=down, late=late)
+        starting = asyncio.create_task(hub.start())
+        await asyncio.wait_for(asyncio.gather(down.asked.wait(), late.asked.wait()), LIMIT_S)
+        assert await up.alive()
+        down.go.set()
+        with pytest.raises(EngineDown, match="down: no memory"):
+            await starting
+        assert not await up.alive()
+        late.go.set()
+        await asyncio.sleep(0.05)
+        assert not await late.alive(), "its start was given up"
+
+    asyncio.run(main())
+
+
+def test_it_can_be_started_again_after_a_failure() -> None:
+    async def main() -> None:
+        down = Slow(EngineDown("away"))
+        down.go.set()
+        hub = hub_of(up=Scripted(), down=down)
+        with pytest.raises(EngineDown):
+            await hub.start()
+        down.error = None
+        await hub.start()
+        assert await hub.model("up").engine.alive()
+        assert await hub.model("down").engine.alive()
+        await hub.close()
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_start_closes_what_came_up() -> None:
+    async def main() -> None:
+        up, late = Scripted(), Slow()
+        starting = asyncio.create_task(hub_of(up=up, late=late).start())
+        await asyncio.wait_for(late.asked.wait(), LIMIT_S)
+        assert await up.alive()
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+        assert not await up.alive()
+        late.go.set()
+        await asyncio.sleep(0.05)
+        assert not await late.alive()
+
+    asyncio.run(main())
