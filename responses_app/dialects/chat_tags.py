@@ -41,10 +41,10 @@ class Thinking(Enum):
 def before(thinking: Thinking, marks: Marks = (THINK, END_THINK)) -> list[Format]:
     """What may come before the answer itself."""
     start, end = marks
-    thought = free(start, CALL)
     table = {
-        Thinking.OPEN: [thought, const(end), _GAP],
-        Thinking.FREE: [maybe(sequence(tag(start, thought, end), _GAP))],
+        # What ends it must not stand in it, or the model could answer as it likes between two such marks.
+        Thinking.OPEN: [free(start, CALL, end), const(end), _GAP],
+        Thinking.FREE: [maybe(sequence(tag(start, free(start, CALL), end), _GAP))],
         Thinking.NEVER: [],
     }
     return table[thinking]

@@ -19,11 +19,8 @@ from responses_app.dialects.tags import (
 from responses_app.dialects.toolset import Tool, Toolset
 from responses_app.engines.border import Constraint
 
-_NEXT = "<|end|><|start|>assistant"
-_TEXT = free("<|channel|>", "<|start|>", "<|message|>")
-_ANALYSIS = maybe(tag("<|channel|>analysis<|message|>", _TEXT, _NEXT))
 _TO = "<|channel|>commentary to="
-_PREAMBLE = maybe(tag("<|channel|>commentary<|message|>", _TEXT, _NEXT))
+_TEXT = free("<|channel|>", "<|start|>", "<|message|>")
 
 
 def constrain(turn: Turn, tools: Toolset) -> Constraint | None:
@@ -43,6 +40,15 @@ def constrain(turn: Turn, tools: Toolset) -> Constraint | None:
         return constraint(sequence(_ANALYSIS, final))
     calls = [_call(tool) for tool in tools.offered]
     return constraint(sequence(_ANALYSIS, _PREAMBLE, either([final, *calls])))
+
+
+def _message(channel: str) -> Format:
+    """A message or none, and the beginning of the next; only its first <|end|> ends it."""
+    return maybe(sequence(tag(f"<|channel|>{channel}<|message|>", _TEXT, "<|end|>"), const("<|start|>assistant")))
+
+
+_ANALYSIS = _message("analysis")
+_PREAMBLE = _message("commentary")
 
 
 def _call(tool: Tool) -> Format:

@@ -81,8 +81,9 @@ def constraint(content: Format) -> Constraint:
 
 def arguments(tool: Tool) -> Format:
     """The arguments of a call: of its schema if that was promised or is plain, and in any case an object that parses (C7)."""
-    schema = tool.get("parameters")
-    return json_value(schema if schema and (tool.get("strict") or plain(schema)) else {"type": "object"})
+    schema = tool.get("parameters") or {}
+    wanted = schema if tool.get("strict") or plain(schema) else {}
+    return json_value({**wanted, "type": "object"} if wanted.get("type", "object") == "object" else {"type": "object"})
 
 
 def plain(schema: object) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -70,6 +71,25 @@ def test_the_keys_of_the_schema_keep_their_order() -> None:
     assert text.index('"name": {"type": "string"}') < text.index('"age": {"type": "integer"}')
 
 
+@pytest.mark.parametrize(
+    "parameters", [None, {}, {"description": "anything"}, {"type": "string"}, {"properties": {"a": {"type": "string"}}}]
+)
+@pytest.mark.parametrize("dialect", [harmony, chat])
+def test_c7_arguments_are_an_object_whatever_the_schema_forgets(dialect: Any, parameters: Any) -> None:
+    constraint = dialect().constrain(turn(tools=({**CLOCK, "parameters": parameters},), tool_choice="required"))
+    schemas = [each for each in _formats(constraint.value) if each["type"] == "json_schema"]
+    assert [schema["json_schema"]["type"] for schema in schemas] == ["object"]
+
+
+def _formats(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "json_schema" in value:
+            yield value
+        value = list(value.values())
+    for child in value if isinstance(value, list) else ():
+        yield from _formats(child)
+
+
 @cache
 def _compiler(name: str) -> Any:
     import xgrammar
@@ -121,6 +141,7 @@ HARMONY = [
     ("schema", ANALYSIS + FINAL + '{"name": "Ada"<|return|>', False),
     ("object", FINAL + '{"a": [1]}<|return|>', True),
     ("object", FINAL + "[1]<|return|>", False),
+    ("schema", ANALYSIS.replace("see.", "see.<|end|>Hello") + FINAL + ADA + "<|return|>", False),
     ("schema_or_call", ANALYSIS + FINAL + ADA + "<|return|>", True),
     ("schema_or_call", ANALYSIS + OSLO + "<|call|>", True),
     ("schema_or_call", ANALYSIS + FINAL + "Hello.<|return|>", False),
@@ -192,7 +213,14 @@ def test_a_chat_model_says_what_is_asked_and_nothing_else(choice: str, said: str
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
-    ("said", "right"), [("Hm.\n</think>\n\n" + ADA + END, True), (ADA + END, False), (THINK + ADA + END, False)]
+    ("said", "right"),
+    [
+        ("Hm.\n</think>\n\n" + ADA + END, True),
+        ("a < b </ c</think>" + ADA + END, True),
+        (ADA + END, False),
+        (THINK + ADA + END, False),
+        ("Hm.\n</think>\n\nHello.\n</think>\n\n" + ADA + END, False),
+    ],
 )
 def test_a_prompt_that_opened_the_reasoning_wants_it_closed_first(said: str, right: bool) -> None:
     dialect = chat(OPENING, demo_vocabulary())
