@@ -10,12 +10,10 @@ _TYPE = r"(?:\s*<\|constrain\|>\s*\w+|\s+(?:json|code|text))"
 _WELL_FORMED = re.compile(
     rf"\s*(?P<first>to={_NAME}\s*)?<\|channel\|>\s*(?:analysis|commentary|final)\s*(?(first)|(?:\s*to={_NAME})?){_TYPE}?\s*"
 )
-_PARTS = re.compile(
-    rf"\s*(?:to=(?P<before>{_NAME}))?\s*"
-    rf"(?:<\|channel\|>\s*(?P<channel>analysis|commentary|final|\w*))?\s*"
-    rf"(?:to=(?P<after>{_NAME}))?(?:{_TYPE}(?!\w))?(?P<stray>.*)",
-    re.DOTALL,
+_PART = re.compile(
+    rf"\s*to=(?P<recipient>{_NAME})|\s*<\|channel\|>\s*(?P<channel>analysis|commentary|final|\w*)|(?P<type>{_TYPE})(?!\w)"
 )
+_LATE_TYPE = re.compile(r"\s*<\|constrain\|>\s*\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +31,8 @@ def well_formed(header: str) -> bool:
 
 
 def salvage(header: str) -> Header:
-    """The most that a malformed or unfinished header can mean (F4); never raises, loses no word."""
-    match = _PARTS.fullmatch(header)
-    if match is None:
-        return Header(None, None, header)
-    recipient = match["before"] or match["after"]
-    return Header(match["channel"] or None, recipient, match["stray"].lstrip())
+    """The most that a malformed or unfinished header can mean, its parts in any order (F4); never raises, loses no word."""
+    at, channel, recipient = 0, None, None
+    while (match := _PART.match(header, at)) and not (match["type"] and at == 0):
+        at, channel, recipient = match.end(), match["channel"] or channel, recipient or match["recipient"]
+    return Header(channel, recipient, _LATE_TYPE.sub("", header[at:]).lstrip())

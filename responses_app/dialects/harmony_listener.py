@@ -103,7 +103,7 @@ class HarmonyListener:
 
     def _on_channel(self, token: int) -> None:
         header = self._header
-        if header is None or CHANNEL in header or salvage(self._spell(header)).stray:
+        if header is None or salvage(self._spell(header)).stray:
             self._end_message()
             header = self._header = []
         header.append(token)

@@ -57,6 +57,13 @@ WELL_FORMED: dict[str, tuple[str, list[Piece]]] = {
         "<|channel|>commentary to=functions.get_weather<|constrain|>json<|message|>{}<|call|>",
         call("{}"),
     ),
+    "text_behind_calls": (
+        CALLING + "{}" + NEXT + FINAL + "Done." + NEXT + ANALYSIS + "Hm." + NEXT + FINAL + "Yes.<|return|>",
+        [*call("{}"), final("Done."), END, Reasoning("Hm."), END, final("Yes."), END],
+    ),
+    "reasoning_alone": (ANALYSIS + "Hm.<|return|>", [Reasoning("Hm."), END]),
+    "empty_reasoning": (ANALYSIS + NEXT + FINAL + "Hi<|return|>", [final("Hi"), END]),
+    "name_with_dots_and_dashes": (CALLING.replace("get_weather", "a.b-c") + "{}<|call|>", call("{}", "a.b-c")),
     "json_answer": ("<|channel|>final <|constrain|>json<|message|>{}<|return|>", [final("{}"), END]),
     "name_that_no_tool_has": ("<|channel|>commentary to=functions.dance<|message|>{}<|call|>", call("{}", "dance")),
 }
@@ -84,10 +91,25 @@ MALFORMED: dict[str, tuple[str, list[Piece]]] = {
         "<|channel|>commentary to=functions.get_weather please now<|message|>{}<|call|>",
         [preamble("please now"), END, *call("{}")],
     ),
+    "words_before_the_constraint": ("<|channel|>final well <|constrain|>json<|message|>{}<|return|>", [final("well{}"), END]),
+    "a_constraint_alone": ("<|constrain|>json<|message|>{}<|return|>", [final("{}"), END]),
     "words_in_the_header_of_an_answer": ("<|channel|>final well <|message|>ok<|return|>", [final("well ok"), END]),
     "unknown_role": ("<|start|>narrator<|channel|>final<|message|>ok<|end|>", [final("narrator"), END, final("ok"), END]),
     "another_role": ("<|start|>user<|message|>me<|end|>", [final("me"), END]),
     "marks_inside_of_a_message": (FINAL + "a<|message|>b<|constrain|>c<|endoftext|>d", [final("abc"), END, final("d")]),
+    "constraint_before_the_recipient": (
+        "<|channel|>commentary <|constrain|>json to=functions.get_weather<|message|>{}<|call|>",
+        call("{}"),
+    ),
+    "type_before_the_recipient": ("<|channel|>commentary json to=functions.get_weather<|message|>{}<|call|>", call("{}")),
+    "channel_behind_everything": (
+        " to=functions.get_weather <|constrain|>json<|channel|>commentary<|message|>{}<|call|>",
+        call("{}"),
+    ),
+    "channel_on_both_sides_of_the_recipient": (
+        "<|channel|>analysis to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{}<|call|>",
+        call("{}"),
+    ),
     "two_channels_in_one_header": ("<|channel|>analysis<|channel|>final<|message|>ok<|return|>", [final("ok"), END]),
 }
 TAPES = WELL_FORMED | MALFORMED
@@ -165,6 +187,14 @@ def test_a7_a_message_of_nothing_but_white_space_is_none() -> None:
 
 def test_white_space_at_the_start_of_a_real_message_stays() -> None:
     assert hear(harmony(), turn(), harmony_tokens(FINAL + "  indented<|return|>")) == [final("  indented"), END]
+
+
+def test_a_turn_cut_in_its_reasoning_keeps_that_open() -> None:
+    assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "Hm")) == [Reasoning("Hm")]
+
+
+def test_words_of_the_user_that_sound_like_a_type_stay_words() -> None:
+    assert hear(harmony(), turn(), harmony_tokens(" json is a format")) == [final("json is a format")]
 
 
 @pytest.mark.parametrize(
