@@ -9,13 +9,14 @@ from typing import Any
 
 import orjson
 from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.http.request import UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from responses_app.api.keys import authenticate
-from responses_app.errors import ApiError, Failed, Invalid, NotAllowed, NotFound, TooLarge
+from responses_app.errors import ApiError, Failed, Invalid, NotAllowed, NotFound, TooLarge, Unavailable
 from responses_app.models import ApiKey
 from responses_app.runs.ids import mint
 
@@ -31,19 +32,25 @@ def answer(body: bytes | dict[str, Any], status: int = 200) -> HttpResponse:
     return HttpResponse(data, status=status, content_type=JSON)
 
 
-def door(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
-    """A view that calls `handlers[METHOD](request, key, **path)` and never answers anything but the API's own shapes."""
+def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
+    """A view that calls `handlers[METHOD](request, key, **path)` and never answers anything but the API's own shapes.
+
+    A public one asks for no key and hands none over.
+    """
 
     async def view(request: HttpRequest, **path: str) -> HttpResponseBase:
         began, request_id = time.monotonic(), mint("req_")
         try:
-            response = await _serve(handlers, request, path)
+            response = await _serve(handlers, request, path, public)
         except ApiError as error:
             response = _refuse(error, request_id)
         except RequestDataTooBig:
             response = _refuse(TooLarge("The body of your request is larger than 64 MiB."), request_id)
         except UnreadablePostError:
             response = _refuse(Invalid("The body of your request ended too early."), request_id)
+        except (OperationalError, InterfaceError) as error:
+            logger.error("%s database: %s", request_id, error)
+            response = _refuse(Unavailable("The database does not answer. Try again in a moment."), request_id)
         except Exception:
             logger.exception("%s %s %s", request_id, request.method, request.path)
             response = _refuse(Failed(f"The server had an error while processing your request ({request_id})."), request_id)
@@ -55,12 +62,14 @@ def door(**handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseB
     return csrf_exempt(view)
 
 
-async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str]) -> HttpResponseBase:
+async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str], public: bool) -> HttpResponseBase:
     handler = handlers.get(request.method or "")
     if handler is None:
         response = _refuse(NotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "")
         response["Allow"] = ", ".join(handlers)
         return response
+    if public:
+        return await handler(request, **path)
     key: ApiKey = await authenticate(request)
     return await handler(request, key, **path)
 

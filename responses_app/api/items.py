@@ -7,12 +7,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from responses_app.api.problems import Loc, path, translate, value, wrong_type
+from responses_app.api.problems import Loc, path, shorten, translate, untyped, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.grammar.ids import PREFIXES
 from responses_app.runs.ids import could_be
 
 TEXT_LIMIT = 10_485_760
+NAME = r"^[a-zA-Z0-9_-]+$"
+# What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
+COPIES = frozenset({"parsed", "parsed_arguments"})
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
@@ -22,6 +25,26 @@ class Strict(BaseModel):
     """No coercion, no unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class Caller(Strict):
+    """Who made a call: the model itself. Programs that call are not served."""
+
+    type: Literal["direct"]
+
+
+class Thought(Strict):
+    """A part of a reasoning item's `content`."""
+
+    type: Literal["reasoning_text"]
+    text: LongText
+
+
+class Summary(Strict):
+    """A part of a reasoning item's `summary`."""
+
+    type: Literal["summary_text"]
+    text: LongText
 
 
 class Part(Strict):
@@ -58,9 +81,11 @@ class FunctionCall(Strict):
     type: Literal["function_call"]
     id: str | None = None
     call_id: CallId
-    name: Annotated[str, Field(min_length=1, max_length=128)]
+    name: Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
     arguments: LongText
     status: Status | None = None
+    async_: bool | None = Field(default=None, alias="async")
+    caller: Caller | None = None
     namespace: str | None = None
 
 
@@ -73,7 +98,9 @@ class FunctionCallOutput(Strict):
     output: Any
     status: Status | None = None
     name: str | None = None
+    caller: Caller | None = None
     namespace: str | None = None
+    created_by: str | None = None
 
 
 class Reasoning(Strict):
@@ -81,8 +108,8 @@ class Reasoning(Strict):
 
     type: Literal["reasoning"]
     id: str | None = None
-    summary: list[dict[str, Any]] = Field(default_factory=list)
-    content: list[dict[str, Any]] | None = None
+    summary: list[Summary] = Field(default_factory=list)
+    content: list[Thought] | None = None
     encrypted_content: str | None = None
     status: Status | None = None
 
@@ -126,40 +153,43 @@ def read(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
     return [_item(one, (*loc, index)) for index, one in enumerate(raw)]
 
 
-def _item(raw: object, loc: Loc) -> dict[str, Any]:
+def given(raw: object, loc: Loc) -> dict[str, Any]:
+    """The keys of an object that say something: null stands for absent (responses-api.md §1.1), whatever the key. Raises Invalid."""
     if not isinstance(raw, dict):
         raise wrong_type(path(loc), "an object", raw)
+    return {key: value for key, value in raw.items() if value is not None}
+
+
+def _item(raw: object, loc: Loc) -> dict[str, Any]:
+    raw = given(raw, loc)
     kind = raw.get("type") or ("message" if "role" in raw else "item_reference" if set(raw) - {"type"} == {"id"} else None)
-    if kind is None:
-        raise Invalid(
-            f"Missing required parameter: '{path(loc)}.type'.", param=f"{path(loc)}.type", code="missing_required_parameter"
-        )
     if not isinstance(kind, str):
-        raise wrong_type(f"{path(loc)}.type", "a string", kind)
+        raise untyped(f"{path(loc)}.type", kind)
     if kind not in MODELS:
         raise value(f"{path(loc)}.type", kind, _list(MODELS))
     return READERS[kind](raw, loc)
 
 
 def _valid(model: type[Strict], raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """`raw` validated; keys that are absent or null are left out."""
+    """`raw` validated; keys that are absent are left out."""
     try:
-        return model.model_validate(raw).model_dump(exclude_none=True)
+        valid = model.model_validate({key: said for key, said in raw.items() if key not in COPIES})
+        return valid.model_dump(exclude_none=True, by_alias=True)
     except ValidationError as error:
         raise translate(error, loc, model.model_fields) from error
 
 
 def _id(item: dict[str, Any], loc: Loc) -> dict[str, Any]:
     prefix = ID_PREFIXES[item["type"]]
-    given = item.get("id")
-    if given and not given.startswith(prefix):
+    uid = item.get("id")
+    if uid and not uid.startswith(prefix):
         where = path((*loc, "id"))
-        message = f"Invalid '{where}': '{given}'. Expected an ID that begins with '{prefix}'."
+        message = f"Invalid '{where}': '{shorten(uid)}'. Expected an ID that begins with '{prefix}'."
         raise Invalid(message, param=where, code="invalid_value")
-    if given and not could_be(given):
+    if uid and not could_be(uid):
         where = path((*loc, "id"))
         raise Invalid(f"Invalid '{where}': an ID has up to 128 letters, digits and '_-.:'.", param=where, code="invalid_value")
-    return item if given else {key: value for key, value in item.items() if key != "id"}
+    return item if uid else {key: value for key, value in item.items() if key != "id"}
 
 
 def _message(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
@@ -180,9 +210,10 @@ def _content(raw: object, loc: Loc, allowed: tuple[str, ...]) -> list[dict[str, 
 
 
 def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
-    if not isinstance(raw, dict):
-        raise wrong_type(path(loc), "an object", raw)
+    raw = given(raw, loc)
     kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise untyped(f"{path(loc)}.type", kind)
     if kind in UNSUPPORTED_PARTS:
         message = f"Unsupported content part '{kind}' at '{path(loc)}': this model takes text only."
         raise Invalid(message, param=path(loc), code="unsupported_value")
@@ -214,6 +245,10 @@ def _output(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 
 def _reasoning(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    if raw.get("encrypted_content"):
+        where = path((*loc, "encrypted_content"))
+        message = f"Encrypted reasoning is not supported by this server yet: '{where}' cannot be read."
+        raise Invalid(message, param=where, code="unsupported_value")
     return _id(_valid(Reasoning, raw, loc), loc)
 
 

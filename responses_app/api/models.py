@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from responses_app.api.door import answer
-from responses_app.errors import NotFound
+from responses_app.errors import NotFound, Unavailable
 from responses_app.models import ApiKey
 from responses_app.runs import hub
 from responses_app.runs.served import Served
@@ -31,15 +31,17 @@ async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase
     return answer(_shape(served))
 
 
-async def health(request: HttpRequest) -> HttpResponse:
-    """GET /health: 200 and nothing while every engine is alive, else 503."""
+async def health(request: HttpRequest) -> HttpResponseBase:
+    """GET /health: 200 and nothing while every engine is alive. Raises Unavailable."""
     del request
     served = hub.current().served.values()
     try:
         states = await asyncio.wait_for(asyncio.gather(*(one.engine.alive() for one in served)), ALIVE_LIMIT)
     except TimeoutError:
         states = [False]
-    return HttpResponse(status=200 if all(states) else 503)
+    if not all(states):
+        raise Unavailable("An engine does not answer.")
+    return HttpResponse()
 
 
 def _shape(served: Served) -> dict[str, object]:

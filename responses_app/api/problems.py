@@ -47,6 +47,8 @@ LENGTHS = {
     "too_short": ("array_below_min_length", "array too short", "minimum length", "min_length"),
 }
 
+SHOWN = 200
+
 
 def path(loc: Loc) -> str:
     """`("input", 0, "id")` as `input[0].id`."""
@@ -87,9 +89,22 @@ def wrong_type(where: str, expected: str, given: object) -> Invalid:
     return Invalid(message, param=where, code="invalid_type")
 
 
+def untyped(where: str, given: object) -> Invalid:
+    """For a `type` that is no string, or not there."""
+    if given is not None:
+        return wrong_type(where, "a string", given)
+    return Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+
+
+def shorten(given: object) -> str:
+    """What was given, as far as an error has to repeat it."""
+    text = str(given)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
 def value(where: str, given: object, allowed: str) -> Invalid:
     """`invalid_value`, naming what is allowed."""
-    return Invalid(f"Invalid value: '{given}'. Supported values are: {allowed}.", param=where, code="invalid_value")
+    return Invalid(f"Invalid value: '{shorten(given)}'. Supported values are: {allowed}.", param=where, code="invalid_value")
 
 
 def _unknown(where: str, name: str, known: Iterable[str]) -> Invalid:

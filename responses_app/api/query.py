@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from django.http import HttpRequest
@@ -10,6 +11,8 @@ from responses_app.api.problems import value
 from responses_app.api.requests import INCLUDE, INCLUDE_UNSUPPORTED
 from responses_app.errors import Invalid
 
+# int() would take other scripts' digits, underscores and white space, and thousands of digits.
+INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 BOOLEANS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -28,11 +31,10 @@ def integer(request: HttpRequest, name: str, default: int, least: int, most: int
     given = request.GET.get(name)
     if given is None or given == "":
         return default
-    try:
-        number = int(given)
-    except ValueError:
+    if INTEGER.fullmatch(given) is None:
         message = f"Invalid type for '{name}': expected an integer, but got '{given[:64]}'."
-        raise Invalid(message, param=name, code="invalid_type") from None
+        raise Invalid(message, param=name, code="invalid_type")
+    number = int(given)
     if number < least:
         message = f"Invalid '{name}': integer below minimum value. Expected a value >= {least}, but got {number} instead."
         raise Invalid(message, param=name, code="integer_below_min_value")

@@ -116,6 +116,8 @@ REFUSED: Mapping[str, str] = {
     "top_logprobs": "log-probabilities are not supported by this server yet",
 }
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
+# No request of sense comes near; what is written again (an event around a tool's schema) must stay below orjson's limit of 254.
+MAX_DEPTH = 100
 
 
 def parse(body: bytes) -> dict[str, Any]:
@@ -126,7 +128,20 @@ def parse(body: bytes) -> dict[str, Any]:
         raise Invalid(f"We could not parse the JSON body of your request: {error}.") from error
     if not isinstance(raw, dict):
         raise Invalid("The body of your request must be a JSON object.")
+    if _deeper(raw, MAX_DEPTH):
+        raise Invalid(f"The body of your request has more than {MAX_DEPTH} levels of nesting.")
     return raw
+
+
+def _deeper(raw: dict[str, Any], levels: int) -> bool:
+    """Whether there are containers below so many levels."""
+    level: list[Any] = [raw]
+    for _ in range(levels):
+        children = (child for node in level for child in (node.values() if isinstance(node, dict) else node))
+        level = [child for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
 
 
 def read(raw: dict[str, Any], key: ApiKey) -> Order:
@@ -218,10 +233,11 @@ def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:
 
 
 def _format(given: Format | None) -> dict[str, Any]:
-    if given is None or given.type == "text":
+    if given is None:
         return {"type": "text"}
-    if given.type == "json_object":
-        return {"type": "json_object"}
+    if given.type != "json_schema":
+        _schemaless(given)
+        return {"type": given.type}
     for name, found in (("name", given.name), ("schema", given.schema_)):
         if found is None:
             where = f"text.format.{name}"
@@ -238,3 +254,12 @@ def _format(given: Format | None) -> dict[str, Any]:
         "schema": given.schema_,
         "strict": bool(given.strict),
     }
+
+
+def _schemaless(given: Format) -> None:
+    """Only a `json_schema` has a schema; elsewhere it would be ignored in silence. Raises Invalid."""
+    for name in given.model_dump(exclude_none=True, by_alias=True):
+        if name != "type":
+            where = f"text.format.{name}"
+            message = f"Unknown parameter: '{where}': a format of type '{given.type}' has none."
+            raise Invalid(message, param=where, code="unknown_parameter")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from responses_app.api.problems import shorten
+
 UNSUPPORTED = ("allOf", "oneOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties")
 MAX_LEVELS = 10
 MAX_PROPERTIES = 5000
@@ -24,6 +26,19 @@ def conforms(schema: Mapping[str, Any]) -> str | None:
         properties = node.get("properties")
         count += len(properties) if isinstance(properties, dict) else 0
     return f"more than {MAX_PROPERTIES} properties." if count > MAX_PROPERTIES else None
+
+
+def misshapen(schema: Mapping[str, Any]) -> str | None:
+    """None where `schema` could describe the arguments of a function at all, strict or not, else what is wrong."""
+    if schema and schema.get("type") != "object":
+        given = shorten(schema.get("type"))
+        return f"schema must be a JSON Schema of type 'object', got type '{given}'."
+    properties, required = schema.get("properties", {}), schema.get("required", [])
+    if not isinstance(properties, dict) or not all(isinstance(one, dict | bool) for one in properties.values()):
+        return "'properties' must be an object of schemas."
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        return "'required' must be an array of names."
+    return None
 
 
 def _node(node: Mapping[str, Any]) -> str | None:

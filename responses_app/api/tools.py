@@ -7,12 +7,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from responses_app.api.items import Strict
-from responses_app.api.problems import Loc, path, translate, value, wrong_type
-from responses_app.api.strict import conforms
+from responses_app.api.items import NAME, Strict, given
+from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
+from responses_app.api.strict import conforms, misshapen
 from responses_app.errors import Invalid
 
-NAME = r"^[a-zA-Z0-9_-]+$"
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
 MODES = ("none", "auto", "required")
 # Tool types of the protocol that this server does not run or pass on.
@@ -48,6 +47,10 @@ class Function(Strict):
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
     output_schema: dict[str, Any] | None = None
+    # What these say is how it is here anyway; anything else is refused.
+    async_: Literal[False] = Field(default=False, alias="async")
+    defer_loading: Literal[False] = False
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
 
 
 class Named(Strict):
@@ -74,16 +77,15 @@ def read(raw: object, loc: Loc = ("tools",)) -> list[dict[str, Any]]:
 
 
 def _tool(raw: object, loc: Loc) -> dict[str, Any]:
-    if not isinstance(raw, dict):
-        raise wrong_type(path(loc), "an object", raw)
+    raw = given(raw, loc)
     kind = raw.get("type")
     where = path((*loc, "type"))
+    if not isinstance(kind, str):
+        raise untyped(where, kind)
     if kind in UNSUPPORTED:
         raise Invalid(
             f"Tools of type '{kind}' are not supported by this server; use 'function'.", param=where, code="invalid_value"
         )
-    if kind is None:
-        raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
     if kind != "function":
         raise value(where, kind, "'function'")
     try:
@@ -95,10 +97,12 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
 
 def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
     """All keys present; `strict` omitted becomes true where the schema meets the strict rules (responses-api.md §1.5)."""
-    problem = conforms(tool.parameters) if tool.parameters is not None else None
-    if tool.strict and problem is not None:
+    parameters = tool.parameters or {}
+    problem = conforms(parameters) if tool.parameters is not None else None
+    wrong = misshapen(parameters) or (problem if tool.strict else None)
+    if wrong is not None:
         where = path((*loc, "parameters"))
-        message = f"Invalid schema for function '{tool.name}': {problem}"
+        message = f"Invalid schema for function '{tool.name}': {wrong}"
         raise Invalid(message, param=where, code="invalid_function_parameters")
     return {
         "type": "function",

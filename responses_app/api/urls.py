@@ -15,6 +15,6 @@ urlpatterns = [
     re_path(RESPONSE + r"/input_items/?$", door(GET=responses.input_items)),
     re_path(r"^v1/models/?$", door(GET=models.index)),
     re_path(r"^v1/models/(?P<name>.+?)/?$", door(GET=models.show)),
-    re_path(r"^health/?$", models.health),
-    re_path(r"^v1(?P<path>/.*)?$", nowhere),
+    re_path(r"^health/?$", door(public=True, GET=models.health, HEAD=models.health)),
+    re_path(r"^v1(?P<path>/[\s\S]*)?$", nowhere),
 ]

@@ -58,6 +58,16 @@ async def resolve(order: Order) -> list[dict[str, Any]]:
     return items
 
 
+def distinct(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> None:
+    """An id names one item of a context: pages of items go on behind an id, and would go in circles. Raises Invalid."""
+    seen = {item["id"] for item in before}
+    for item in own:
+        if item["id"] in seen:
+            message = f"Duplicate item found with id {item['id']}. Remove duplicate items from your input and try again."
+            raise Invalid(message, param="input")
+        seen.add(item["id"])
+
+
 def pair(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The items that can be told to a model. Raises Invalid for an output without its call, and for a call without its output.
 
