@@ -202,7 +202,7 @@ class CallJson:
     def _loads(self) -> object:
         try:
             value: object = json.loads("".join(self._raw), strict=False)
-        except ValueError:
+        except (ValueError, RecursionError):
             self.broken = True
             return None
         return value

@@ -80,7 +80,7 @@ class ChatScanner:
         self._to_text()
 
     def cut(self) -> None:
-        """The generation ended in the middle: the open item stays open; what was only a beginning of a call is left out."""
+        """The generation ended in the middle: the open item stays open; a beginning of a marker or a call is left out."""
         self._finish(cut=True)
 
     def _finish(self, *, cut: bool) -> None:
@@ -227,6 +227,9 @@ class ChatScanner:
             self._held = ""
         elif self.mode is Mode.CALL:
             self._unfinished(cut=cut)
+        elif cut and self._held:  # half a marker: one more token would have told, and white space before it is no text
+            self._held = ""
+            self._spacing.next()
         self._utter(self._drop(len(self._held)))
 
     def _unfinished(self, *, cut: bool) -> None:

@@ -10,6 +10,7 @@ from responses_app.dialects.vocabulary import Vocabulary
 from responses_app.engines.border import Chunk, Logprob
 from responses_app.grammar.pieces import Arguments, Call, Piece, Reasoning, Text
 from tests.dialects.hearing import (
+    CHATML,
     CLOCK,
     END,
     OPENING,
@@ -108,7 +109,11 @@ MALFORMED: dict[str, tuple[str, list[Piece]]] = {
     "more_behind_the_end": ("a<|im_end|>\nb", [Text("a"), END, Text("b")]),
 }
 CUT: dict[str, tuple[str, list[Piece]]] = {
-    "in_text": ("Hello <tool", [Text("Hello <tool")]),
+    "in_text": ("Hello 5 < 6", [Text("Hello 5 < 6")]),
+    "in_the_mark_of_a_call": ("Hello <tool", [Text("Hello")]),
+    "in_the_mark_of_a_thought": ("Hello\n<", [Text("Hello")]),
+    "in_the_mark_that_ends_a_thought": ("<think>\nHm.\n</thin", [Reasoning("Hm.")]),
+    "in_the_mark_behind_words_that_are_no_call": ("<tool_call>sorry</tool_", [Text("sorry")]),
     "in_reasoning": ("<think>\nHm", [Reasoning("Hm")]),
     "before_the_name": ('Hi<tool_call>\n{"name": "get_w', [Text("Hi"), END]),
     "behind_the_name": ('<tool_call>\n{"name": "clock", "argu', [Call("clock")]),
@@ -149,6 +154,19 @@ def test_markers_that_are_one_token_are_heard_alike(tape: str) -> None:
     text, expected = TAPES[tape]
     vocabulary = demo_vocabulary()
     assert hear(chat(vocabulary=vocabulary), turn(), vocabulary.encode(text)) == expected
+
+
+def test_a_name_nested_without_end_is_text() -> None:
+    deep = '{"name": ' + "[" * 2000 + "]" * 2000 + "}"
+    assert hear(chat(), turn(), byte_vocabulary().encode(f"<tool_call>{deep}</tool_call>")) == [Text(deep), END]
+
+
+@pytest.mark.parametrize("mark", ["<think>", "</think>", "<tool_call>", "</tool_call>"])
+@pytest.mark.parametrize("opened", [CHATML, OPENING])
+def test_no_part_of_a_mark_leaks_wherever_the_cut_is(mark: str, opened: str) -> None:
+    for size in range(1, len(mark)):
+        heard = hear(chat(opened), turn(), byte_vocabulary().encode("word " + mark[:size]))
+        assert [piece.text for piece in heard if isinstance(piece, Text | Reasoning)] == ["word"]
 
 
 @given(st.sampled_from(sorted(TAPES)), sizes)
