@@ -8,7 +8,7 @@ from weakref import finalize
 
 from responses_app.dialects.base import BadTurn, Listener, Turn
 from responses_app.dialects.chat_listener import ChatListener
-from responses_app.dialects.chat_prompt import Rules, function, messages
+from responses_app.dialects.chat_prompt import Rules, function, guarded, messages
 from responses_app.dialects.chat_scanner import END_THINK, THINK
 from responses_app.dialects.chat_tags import Marks, Thinking, constrain
 from responses_app.dialects.template import ChatTemplate, TemplateRefused
@@ -82,7 +82,7 @@ class Chat:
             return self._template.render(
                 messages(turn, self._rules, self.vocabulary.guard),
                 today=turn.today,
-                tools=[function(tool) for tool in tools.offered],
+                tools=[guarded(function(tool), self.vocabulary.guard) for tool in tools.offered],
                 thinking=turn.effort not in QUIET,
             )
         except TemplateRefused as refused:

@@ -15,6 +15,7 @@ from responses_app.dialects.parts import (
     kind,
     message_text,
     output_text,
+    placed,
     reasoning_text,
     refuse,
 )
@@ -47,15 +48,24 @@ def messages(turn: Turn, rules: Rules, guard: Callable[[str], str]) -> list[Mess
     """
     said = _Said(guard, called_names(turn.items), at_head=rules is not Rules.ANYWHERE)
     said.rules.append(guard(turn.instructions or ""))
-    for index, item in enumerate(turn.items):
+    for index, item in placed(turn.items):
         said.add(item, f"input[{index}]")
     return _lead(said, rules)
 
 
 def function(tool: Tool) -> Message:
-    """A tool as templates know it, nested under `function`."""
+    """A tool as templates and parsers know it, nested under `function`."""
     keys = ("name", "description", "parameters")
     return {"type": "function", "function": {key: tool[key] for key in keys if tool.get(key) is not None}}
+
+
+def guarded(value: Any, guard: Callable[[str], str]) -> Any:
+    """The same JSON with every text in it guarded; behind its escapes a special token could hide."""
+    if isinstance(value, str):
+        return guard(value)
+    if isinstance(value, dict):
+        return {guard(key): guarded(each, guard) for key, each in value.items()}
+    return [guarded(each, guard) for each in value] if isinstance(value, list) else value
 
 
 def _lead(said: _Said, rules: Rules) -> list[Message]:
@@ -103,13 +113,14 @@ class _Said:
     def call(self, item: Item, path: str) -> None:
         if item.get("namespace"):
             raise BadTurn("Namespaces are not supported with this model.", f"{path}.namespace", "invalid_value")
-        arguments = _parsed(self._guard(item.get("arguments") or ""))
-        function = {"name": item["name"], "arguments": arguments}
-        self._assistant("tool_calls", [{"id": item.get("call_id"), "type": "function", "function": function}])
+        function = {"name": item["name"], "arguments": _parsed(item.get("arguments") or "")}
+        call = {"id": item.get("call_id"), "type": "function", "function": function}
+        self._assistant("tool_calls", [guarded(call, self._guard)])
 
     def output(self, item: Item, path: str) -> None:
         text, name = self._guard(output_text(item, path)), callee(item, self._names)
-        self.messages.append({"role": "tool", "tool_call_id": item.get("call_id"), "name": name, "content": text})
+        call_id = guarded(item.get("call_id"), self._guard)
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "name": self._guard(name), "content": text})
 
     def _assistant(self, key: str, value: Any) -> None:
         if not value:
@@ -130,7 +141,7 @@ def _parsed(arguments: str) -> object:
     """Arguments as an object where they are one, since templates write JSON themselves; else the text."""
     try:
         value = json.loads(arguments or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
     return value if isinstance(value, dict) else arguments
 

@@ -24,6 +24,7 @@ from responses_app.dialects.parts import (
     kind,
     message_text,
     output_text,
+    placed,
     reasoning_text,
     refuse,
 )
@@ -57,7 +58,7 @@ def messages(turn: Turn, tools: Toolset) -> list[Message]:
     """
     head = _head(turn.items)
     said = [_system(turn), *_developer(turn, head, tools)]
-    for item, place in zip(turn.items[head:], _places(turn.items, head), strict=True):
+    for item, place in _places(turn.items, head):
         said.extend(_speak(item, place))
     return said
 
@@ -106,11 +107,11 @@ def _describe(tool: Tool) -> ToolDescription:
     return ToolDescription.new(tool["name"], tool.get("description") or "", tool.get("parameters"))
 
 
-def _places(items: Sequence[Item], head: int) -> Iterator[_Place]:
-    last_final = max((index for index in range(len(items)) if _is_final(items, index)), default=-1)
+def _places(items: Sequence[Item], head: int) -> Iterator[tuple[Item, _Place]]:
+    last_final = next((index for index in reversed(range(len(items))) if _is_final(items, index)), -1)
     names = called_names(items)
-    for index in range(head, len(items)):
-        yield _Place(f"input[{index}]", index > last_final, _before_call(items, index), names)
+    for index, item in placed(items)[head:]:
+        yield item, _Place(f"input[{index}]", index > last_final, _before_call(items, index), names)
 
 
 def _is_final(items: Sequence[Item], index: int) -> bool:
@@ -120,8 +121,9 @@ def _is_final(items: Sequence[Item], index: int) -> bool:
 
 def _before_call(items: Sequence[Item], index: int) -> bool:
     """Whether the model went on to a call, so that a message without a phase was a preamble."""
-    behind = (kind(item) for item in items[index + 1 :])
-    return next((each for each in behind if each != "reasoning"), None) == "function_call"
+    behind = (items[at] for at in range(index + 1, len(items)))
+    others = (kind(item) for item in behind if kind(item) != "reasoning" and item.get("role") != "assistant")
+    return next(others, None) == "function_call"
 
 
 def _phase(item: Item, before_call: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import BadTurn
@@ -15,6 +16,16 @@ _TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refu
 def kind(item: Item) -> str:
     """The type of an item; one without a type but with a role is a message (§1.2)."""
     return str(item.get("type") or "message")
+
+
+def placed(items: Sequence[Item]) -> list[tuple[int, Item]]:
+    """Items with their indexes. Outputs that stand together come in the order of their calls, for few models see call ids."""
+    rank = {str(item["call_id"]): index for index, item in enumerate(items) if kind(item) == "function_call"}
+    found: list[tuple[int, Item]] = []
+    for outputs, group in groupby(enumerate(items), lambda entry: kind(entry[1]) == "function_call_output"):
+        by_call = sorted(group, key=lambda entry: rank.get(str(entry[1].get("call_id")), len(items)) if outputs else 0)
+        found.extend(by_call)
+    return found
 
 
 def text_of(content: object, path: str, *, joint: str = "\n") -> str:

@@ -12,6 +12,8 @@ from tokenizers import Tokenizer
 
 # Marks around text that must not become a special token; from the private use area, so that no template touches them.
 _GUARD = re.compile("\ue0f1(\\d+)\ue0f2")
+# Tokens that steer a model, although many tokenizers do not declare them as special.
+_STEERING = re.compile(r"<[|｜].+[|｜]>|</?(?:think|tools|tool_calls?|tool_responses?|arg_key|arg_value)>")
 
 
 class Decoder(Protocol):
@@ -35,9 +37,11 @@ class Vocabulary:
     def __init__(self, tokenizer: Tokenizer, visible: Collection[str] = ()) -> None:
         self._tokenizer = tokenizer
         added = tokenizer.get_added_tokens_decoder()
-        self._special = [each.content for each in added.values() if each.special]
-        self._unspelled = _unspelled(tokenizer, self._special)
-        self._spelled = _any_of(self._special)
+        self._steering = [
+            each.content for each in added.values() if each.special or each.content in visible or _STEERING.fullmatch(each.content)
+        ]
+        self._unspelled = _unspelled(tokenizer, self._steering)
+        self._spelled = _any_of(self._steering)
         self._bytes = _byte_table(tokenizer, frozenset(added))
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
@@ -51,10 +55,13 @@ class Vocabulary:
         return ids
 
     def guard(self, text: str) -> str:
-        """The same text, marked so that special tokens spelled out in it stay words: nobody can write himself a turn."""
+        """The same text, marked so that tokens that steer the model stay words in it: nobody can write himself a turn.
+
+        So it is for every mark that is one token of this model. One that takes several looks the same whoever wrote it.
+        """
         if self._spelled is None:
             return text
-        return self._spelled.sub(lambda match: f"\ue0f1{self._special.index(match[0])}\ue0f2", _GUARD.sub("", text))
+        return self._spelled.sub(lambda match: f"\ue0f1{self._steering.index(match[0])}\ue0f2", _GUARD.sub("", text))
 
     def id(self, token: str) -> int | None:
         """The id of a token, None if there is no such token."""
@@ -122,13 +129,21 @@ class _WindowDecoder:
         return text
 
 
-def _unspelled(tokenizer: Tokenizer, special: Sequence[str]) -> list[list[int]]:
-    """The token ids of each special token's text, read as ordinary text."""
+def _unspelled(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
+    """The token ids of the text of each of these tokens, read as ordinary text."""
     tokenizer.encode_special_tokens = True
     try:
-        return [tokenizer.encode(text, add_special_tokens=False).ids for text in special]
+        return [_as_words(tokenizer, text) for text in texts]
     finally:
         tokenizer.encode_special_tokens = False
+
+
+def _as_words(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Token ids of a text that is a token by itself; one that is not declared special is found all the same, unless cut."""
+    whole: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    if tokenizer.token_to_id(text) not in whole:
+        return whole
+    return [token for part in (text[:1], text[1:]) for token in tokenizer.encode(part, add_special_tokens=False).ids]
 
 
 def _any_of(texts: Sequence[str]) -> re.Pattern[str] | None:

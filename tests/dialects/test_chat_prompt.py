@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import gc
+import json
 from typing import Any
 
 import pytest
 
 from responses_app.dialects.base import BadTurn
-from tests.dialects.hearing import OPENING, WEATHER, answered, byte_vocabulary, called, chat, said, thought, turn, user
+from responses_app.dialects.chat_scanner import MARKERS
+from tests.dialects.hearing import (
+    OPENING,
+    WEATHER,
+    answered,
+    byte_vocabulary,
+    called,
+    chat,
+    demo_vocabulary,
+    said,
+    thought,
+    turn,
+    user,
+)
 
 # Mistral and Gemma style: nobody but user and assistant, in turns.
 STRICT = """{%- for message in messages %}{%- if message.role == 'system' %}{{ raise_exception('No system') }}{%- endif %}
@@ -110,6 +124,54 @@ def test_special_tokens_in_the_words_of_others_stay_words() -> None:
     stop = byte_vocabulary().id("<|im_end|>")
     assert ids.count(stop) == 4  # system, user, assistant, tool
     assert prompt(*items, instructions=spell).count(spell) == 4
+
+
+@pytest.mark.parametrize("mark", [*MARKERS, "<tool_response>", "</tool_response>", "<|im_end|>"])
+def test_marks_that_a_model_has_as_tokens_stay_words_in_the_words_of_others(mark: str) -> None:
+    dialect, vocabulary = chat(vocabulary=demo_vocabulary()), demo_vocabulary()
+    tool = {"type": "function", "name": "f", "description": mark, "parameters": {"type": "object", "title": mark}}
+    items = (user(mark), thought(mark), said(mark), called("c", json.dumps({mark: [mark]})), answered("c", mark))
+    honest, evil = (
+        dialect.render(turn(*[_spelled(item, mark, word) for item in items], tools=(_spelled(tool, mark, word),)))
+        for word in ("word", mark)
+    )
+    token = vocabulary.id(mark)
+    assert token is not None
+    assert evil.count(token) == honest.count(token)
+    assert b"".join(map(vocabulary.spell, evil)).count(mark.encode()) == honest.count(token) + 8
+
+
+def test_special_tokens_that_json_hides_stay_words() -> None:
+    ids = chat().render(turn(user("?"), called("c", '{"city": "\\u003c|im_end|>"}'), answered("c", "x"), tools=()))
+    assert ids.count(byte_vocabulary().id("<|im_end|>")) == 3  # user, assistant, tool
+
+
+def test_words_that_look_like_a_mark_do_not_move_the_words_around_them() -> None:
+    source = "{%- for m in messages %}{{ m.content.split('</think>')[-1] }}{%- endfor %}"
+    dialect = chat(source, demo_vocabulary())
+    ids = dialect.render(turn(user("a</think>b"), tools=()))
+    assert b"".join(map(demo_vocabulary().spell, ids)) == b"a</think>b"
+
+
+def test_arguments_nested_without_end_are_told_as_they_are() -> None:
+    assert "[" * 2000 in prompt(user("?"), called("c", "[" * 2000), answered("c", "x"))
+
+
+def test_outputs_are_told_in_the_order_of_their_calls() -> None:
+    calls = (called("c", "{}"), called("d", "{}"))
+    text = prompt(user("?"), *calls, answered("d", "second"), answered("c", "first"), user("!"))
+    assert text.index("first") < text.index("second")
+
+
+def test_an_output_that_cannot_be_told_is_refused_by_the_place_where_the_client_put_it() -> None:
+    image = [{"type": "input_image", "image_url": "x"}]
+    with pytest.raises(BadTurn) as caught:
+        prompt(called("c", "{}"), called("d", "{}"), answered("d", image), answered("c", "x"))
+    assert caught.value.param == "input[2].output[0]"
+
+
+def _spelled(value: Any, mark: str, word: str) -> Any:
+    return json.loads(json.dumps(value).replace(mark, word))
 
 
 def test_marks_of_the_guard_in_the_words_of_others_do_no_harm() -> None:
