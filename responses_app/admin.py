@@ -9,15 +9,21 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import Model, QuerySet
+from django.db.models.functions import Left
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from responses_app.grammar.ids import PREFIXES
 from responses_app.models import ApiKey, Event, Item, Response
 
 EXACT_UP_TO = 10_000
+DEEPEST = 200_000
+BRIEF = 120
+# Columns of a response that no page shows in a list: a chain of a thousand turns has thousands of keys.
+WIDE = ("history", "metadata")
 SEARCH_HELP = "An id, exactly as it was sent, or its beginning."
 
 
@@ -30,6 +36,12 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
         exact = rows.order_by()[: EXACT_UP_TO + 1].count()
         return exact if exact <= EXACT_UP_TO or rows.query.where else max(exact, _estimate(rows.model))
+
+    @cached_property
+    def num_pages(self) -> int:
+        """No page lies so deep that Postgres would step over millions of rows to find it; older ones are found by search."""
+        pages: int = super().num_pages
+        return min(pages, DEEPEST // self.per_page)
 
 
 def _estimate(model: type[Model]) -> int:
@@ -91,6 +103,10 @@ class ResponseAdmin(ReadOnly):
     )
     readonly_fields = ("previous", "links", "snapshot")
 
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Response]:
+        """Without what no list shows."""
+        return super().get_queryset(request).defer(*WIDE)
+
     @admin.display(description="previous response")
     def previous(self, row: Response) -> str | SafeString:
         """A link to the response that this one continues."""
@@ -126,10 +142,22 @@ class ItemAdmin(ReadOnly):
 
     list_display = ("uid", "type", "direction", "response_uid", "project")
     list_filter = (("direction", admin.ChoicesFieldListFilter),)
-    list_select_related = ("response",)
-    search_fields = ("uid__startswith", "response__uid__exact")
+    search_fields = ("uid__startswith",)
+    search_help_text = "The id of an item or its beginning, or the id of a response."
     fields = (("uid", "type", "direction"), ("response", "project"), "wire")
     readonly_fields = ("wire",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Item]:
+        """A list shows no bodies, so it reads none."""
+        return super().get_queryset(request).select_related("response").defer("body", *(f"response__{name}" for name in WIDE))
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Item], search_term: str
+    ) -> tuple[QuerySet[Item], bool]:
+        """By one index or the other: an OR across the join would read every item."""
+        if search_term.startswith(PREFIXES["response"]):
+            return queryset.filter(response__uid=search_term.strip()), False
+        return super().get_search_results(request, queryset, search_term)
 
     @admin.display(description="response")
     def response_uid(self, row: Item) -> str:
@@ -152,11 +180,16 @@ class EventAdmin(ReadOnly):
 
     list_display = ("number", "type", "response_uid", "brief")
     list_display_links = ("number", "type")
-    list_select_related = ("response",)
     search_fields = ("response__uid__exact",)
     search_help_text = "The id of a response, exactly as it was sent."
     fields = (("number", "type"), "response", "wire")
     readonly_fields = ("wire",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
+        """A list shows the beginning of the data, so it reads no more: the last event of a log has the whole output in it."""
+        rows: QuerySet[Event] = super().get_queryset(request).select_related("response")
+        told: QuerySet[Event] = rows.annotate(beginning=Left("data", BRIEF))
+        return told.defer("data", *(f"response__{name}" for name in WIDE))
 
     def get_ordering(self, request: HttpRequest) -> tuple[str]:
         """The log of one response from its beginning, all logs from their end."""
@@ -170,7 +203,7 @@ class EventAdmin(ReadOnly):
     @admin.display(description="data")
     def brief(self, row: Event) -> str:
         """The beginning of its data."""
-        return row.data[:120]
+        return str(row.beginning)  # type: ignore[attr-defined]
 
     @admin.display(description="data")
     def wire(self, row: Event) -> SafeString:
