@@ -14,10 +14,10 @@ import logging
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, IntegrityError, connection
 
 from responses_app.store.records import Append
-from responses_app.store.write import write
+from responses_app.store.write import landed, write
 
 log = logging.getLogger("responses.recorder")
 
@@ -80,6 +80,9 @@ class Recorder:
             try:
                 await sync_to_async(write)(appends)
             except DatabaseError as error:
+                # A second try collides with the first one's rows if only the answer to its commit was lost.
+                if attempt and isinstance(error, IntegrityError) and await sync_to_async(landed)(appends):
+                    return None
                 if await sync_to_async(_connected)() or attempt == RETRY_LIMIT - 1:
                     log.error("append refused: %s", error)
                     return error

@@ -10,7 +10,7 @@ import orjson
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from responses_app.models import Direction, Item, Response
+from responses_app.models import Direction, Event, Item, Response
 from responses_app.store.records import Append
 
 COPY = "COPY responses_app_event (response_id, number, type, data) FROM STDIN"
@@ -34,6 +34,17 @@ def write(appends: Sequence[Append]) -> None:
             _open([append for append in appends if append.opens])
             _copy(cursor, appends)
             _end([append for append in appends if append.ending])
+
+
+def landed(appends: Sequence[Append]) -> bool:
+    """Whether a commit whose answer was lost on the way had gone through after all; rows get their keys back."""
+    for append in appends:
+        last = Event.objects.filter(response__uid=append.log.row.uid, number=append.frames[-1].number)
+        pk = last.values_list("response_id", flat=True).first()
+        if pk is None:
+            return False
+        append.log.row.pk = pk
+    return True
 
 
 def _relax(cursor: CursorWrapper) -> None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 from typing import Any
+from unittest import mock
 
 import orjson
-from django.db import DatabaseError
+from django.db import DatabaseError, OperationalError
 from django.test import TestCase
 
 from responses_app.models import Event, Item, Response
 from responses_app.store import replay
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Append, Ending, Frame, Log
+from responses_app.store.write import write
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 USAGE = {
@@ -96,6 +98,22 @@ class RecorderTest(TestCase):
         self.assertIsInstance(done[1], DatabaseError)
         self.assertEqual([row.uid async for row in Response.objects.all()], ["resp_good"])
         self.assertEqual(await Event.objects.acount(), 1)
+        await recorder.close()
+
+    async def test_a_commit_whose_answer_was_lost_is_not_made_twice(self) -> None:
+        recorder, one, tries = Recorder(), log(), []
+
+        def lose_the_answer(appends: list[Append]) -> None:
+            tries.append(appends)
+            write(appends)
+            if len(tries) == 1:
+                raise OperationalError("the connection is lost")
+
+        with mock.patch.multiple("responses_app.store.recorder", write=lose_the_answer, _connected=lambda: False):
+            self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
+        self.assertEqual(len(tries), 2)
+        self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
+        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0, 1])
         await recorder.close()
 
     async def test_it_refuses_after_it_was_closed_and_writes_all_that_came_before(self) -> None:
