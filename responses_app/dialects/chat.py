@@ -87,6 +87,8 @@ class Chat:
             )
         except TemplateRefused as refused:
             raise BadTurn(f"The model's chat template refuses this input: {refused}", "input", "invalid_value") from refused
+        except RecursionError as error:
+            raise BadTurn("The input is nested too deeply.", "input", "invalid_value") from error
 
     def _thinking(self, turn: Turn) -> Thinking:
         """How the answer begins, read from the end of the prompt: some templates open `<think>`, some close it at once."""

@@ -113,9 +113,9 @@ class _Said:
     def call(self, item: Item, path: str) -> None:
         if item.get("namespace"):
             raise BadTurn("Namespaces are not supported with this model.", f"{path}.namespace", "invalid_value")
-        function = {"name": item["name"], "arguments": _parsed(item.get("arguments") or "")}
-        call = {"id": item.get("call_id"), "type": "function", "function": function}
-        self._assistant("tool_calls", [guarded(call, self._guard)])
+        names = guarded({"id": item.get("call_id"), "name": item["name"]}, self._guard)
+        function = {"name": names["name"], "arguments": _arguments(item.get("arguments") or "{}", self._guard)}
+        self._assistant("tool_calls", [{"id": names["id"], "type": "function", "function": function}])
 
     def output(self, item: Item, path: str) -> None:
         text, name = self._guard(output_text(item, path)), callee(item, self._names)
@@ -137,13 +137,13 @@ class _Said:
         return not any(self.messages[-1].get(each) for each in behind)
 
 
-def _parsed(arguments: str) -> object:
+def _arguments(text: str, guard: Callable[[str], str]) -> object:
     """Arguments as an object where they are one, since templates write JSON themselves; else the text."""
     try:
-        value = json.loads(arguments or "{}")
+        value = json.loads(text)
+        return guarded(value, guard) if isinstance(value, dict) else guard(text)
     except (ValueError, RecursionError):
-        return arguments
-    return value if isinstance(value, dict) else arguments
+        return guard(text)
 
 
 _KINDS: dict[str, Callable[[_Said, Item, str], None]] = {

@@ -63,7 +63,7 @@ class ChatTemplate:
                 strftime_now=_clock(today),
                 date_string=today.strftime("%d %b %Y"),
             )
-        except (TemplateError, TypeError, ValueError, KeyError) as error:
+        except (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise TemplateRefused(str(error)) from error
 
 

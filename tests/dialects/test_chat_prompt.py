@@ -153,8 +153,17 @@ def test_words_that_look_like_a_mark_do_not_move_the_words_around_them() -> None
     assert b"".join(map(demo_vocabulary().spell, ids)) == b"a</think>b"
 
 
-def test_arguments_nested_without_end_are_told_as_they_are() -> None:
-    assert "[" * 2000 in prompt(user("?"), called("c", "[" * 2000), answered("c", "x"))
+@pytest.mark.parametrize("arguments", ["[" * 2000, '{"a": ' + "[" * 700 + "]" * 700 + "}"])
+def test_arguments_nested_without_end_are_told_as_they_are(arguments: str) -> None:
+    assert json.dumps(arguments)[1:-1] in prompt(user("?"), called("c", arguments), answered("c", "x"))
+
+
+def test_tools_nested_without_end_are_refused() -> None:
+    parameters: dict[str, Any] = {}
+    for _ in range(450):
+        parameters = {"type": "object", "properties": {"a": parameters}}
+    with pytest.raises(BadTurn, match="nested too deeply"):
+        prompt(tools=({**WEATHER, "parameters": parameters},))
 
 
 def test_outputs_are_told_in_the_order_of_their_calls() -> None:

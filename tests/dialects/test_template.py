@@ -52,6 +52,8 @@ def test_tools_may_have_a_template_of_their_own() -> None:
         "{{ 1 + 'a' }}",
         "{{ messages.__class__.__mro__ }}",
         "{{ messages.append(1) }}",
+        "{% for each in range(10 ** 9) %}{% endfor %}",
+        "{{ 1 // 0 }}",
     ],
 )
 def test_what_it_cannot_render_or_must_not_do_is_refused(source: str) -> None:
