@@ -29,7 +29,7 @@ CHANNELS: dict[str | None, Voice] = {"analysis": REASONING, "commentary": COMMEN
 
 _PLAIN = (CHANNEL, 17196)  # <|channel|>final
 _ROLE = re.compile(r"\s*(?:assistant|user|system|developer|tool|functions\.[\w\-]+)")
-_UNFINISHED = re.compile(r"\s*(?:\bto?=?|assist\w*)$")
+_UNFINISHED = re.compile(r"to?=?|assist\w*")
 
 
 def bytes_of(encoding: HarmonyEncoding, token: int) -> bytes:
@@ -221,12 +221,12 @@ class HarmonyListener:
 
     def _rescue(self, *, cut: bool) -> None:
         """Say what a header without a message holds: its words, or a call without arguments."""
-        text = self._spell(self._header or [])
-        header = salvage(_UNFINISHED.sub("", text) if cut else text)
-        if header.stray or (self._callee(header.recipient) and not cut):
+        header = salvage(self._spell(self._header or []))
+        stray = "" if cut and _UNFINISHED.fullmatch(header.stray) else header.stray
+        if stray or (self._callee(header.recipient) and not cut):
             self._prime(_PLAIN)
             self._address(Header(header.channel, header.recipient))
-            self._say(header.stray)
+            self._say(stray)
             self._parser.process(END)
 
     def _spell(self, header: Sequence[int]) -> str:

@@ -85,10 +85,17 @@ class VllmListener:
     def _finish(self, *, cut: bool) -> None:
         parser, self._parser = self._parser, None
         if parser is not None:
-            deltas = parser.finish()
-            self._tell(delta for delta in deltas if not (cut and delta is ITEM_END))
+            self._tell_rest(parser, cut=cut)
+        if not cut and not self.done:
+            self._say(self._voice or MESSAGE, self._decoder.flush())
         if self._voice is MESSAGE:
             self._speech.say(MESSAGE, self._spacing.rest())
+
+    def _tell_rest(self, parser: Parser, *, cut: bool) -> None:
+        try:
+            self._tell(delta for delta in parser.finish() if not (cut and delta is ITEM_END))
+        except Exception:
+            logger.exception("a parser of vLLM failed at the end; what it held back is lost")
 
     def _tell(self, deltas: Iterable[Delta]) -> None:
         for delta in deltas:

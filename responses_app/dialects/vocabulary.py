@@ -38,7 +38,9 @@ class Vocabulary:
         self._tokenizer = tokenizer
         added = tokenizer.get_added_tokens_decoder()
         self._steering = [
-            each.content for each in added.values() if each.special or each.content in visible or _STEERING.fullmatch(each.content)
+            each.content
+            for each in added.values()
+            if each.special or each.content in visible or _STEERING.fullmatch(each.content)
         ]
         self._unspelled = _unspelled(tokenizer, self._steering)
         self._spelled = _any_of(self._steering)

@@ -205,6 +205,10 @@ def test_a_cut_header_says_nothing(header: str) -> None:
     assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "Hm." + NEXT + header)) == [Reasoning("Hm."), END]
 
 
+def test_a_cut_text_without_a_header_keeps_its_last_word() -> None:
+    assert hear(harmony(), turn(), harmony_tokens("I want to")) == [final("I want to")]
+
+
 def test_a_cut_call_keeps_its_item_open() -> None:
     assert hear(harmony(), turn(), harmony_tokens(CALLING + '{"city": "Par')) == [
         Call("get_weather"),

@@ -70,6 +70,16 @@ def test_a_long_text_of_a_windowed_tokenizer_keeps_its_spaces() -> None:
     assert "".join(decoder.hear(token) for token in vocabulary.encode(text)) == text
 
 
+def test_tokens_that_steer_are_guarded_although_they_are_not_declared_special() -> None:
+    tokenizer = Tokenizer(models.BPE(vocab={char: index for index, char in enumerate("<>|/ehilnkptab")}, merges=[]))
+    tokenizer.add_tokens([AddedToken(text, special=False, normalized=False) for text in ("</think>", "<|plan|>", "<b>")])
+    vocabulary = Vocabulary(tokenizer)
+    guarded = vocabulary.encode(vocabulary.guard("</think><|plan|><b>"))
+    assert not {vocabulary.id("</think>"), vocabulary.id("<|plan|>")} & set(guarded)
+    assert b"".join(map(vocabulary.spell, guarded)).replace(b" ", b"") == b"</think><|plan|><b>"
+    assert guarded[-1] == vocabulary.id("<b>")
+
+
 def test_guarded_text_spells_special_tokens_out() -> None:
     vocabulary = byte_vocabulary()
     special = vocabulary.id("<|im_end|>")
