@@ -65,6 +65,34 @@ def test_what_one_assistant_did_is_one_message() -> None:
     )
 
 
+def test_a_summary_stands_in_for_reasoning_that_is_not_there() -> None:
+    summary = {"type": "reasoning", "summary": [{"type": "summary_text", "text": "short"}], "content": []}
+    assert "<think>\nshort\n</think>\n\nHi" in prompt(user("a"), summary, said("Hi"))
+
+
+def test_reasoning_that_cannot_be_read_says_nothing() -> None:
+    sealed = {"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAA"}
+    assert prompt(user("a"), sealed, said("Hi")) == prompt(user("a"), said("Hi"))
+
+
+def test_a_turn_that_ended_in_reasoning_is_told() -> None:
+    assert "<|im_start|>assistant\n<think>\nHm.\n</think>" in prompt(user("a"), thought("Hm."), user("b"))
+
+
+def test_h4_empty_content_is_tolerated() -> None:
+    assert prompt({"role": "user", "content": []}).startswith("<|im_start|>user\n<|im_end|>")
+    assert prompt(user("a"), {"type": "message", "role": "assistant", "content": None}) == prompt(user("a"))
+
+
+def test_parts_of_others_are_lines_and_parts_of_the_assistant_are_one_text() -> None:
+    two = [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}]
+    both = [{"type": "output_text", "text": "c"}, {"type": "refusal", "refusal": "d"}]
+    text = prompt({"role": "user", "content": two}, {"role": "assistant", "content": both}, called("c", ""), answered("c", two))
+    assert "user\na\nb<|im_end|>" in text
+    assert "assistant\ncd\n<tool_call>" in text
+    assert "tool\na\nb<|im_end|>" in text
+
+
 def test_what_cannot_stand_in_one_message_in_its_order_becomes_two() -> None:
     text = prompt(user("?"), said("One."), thought("Hm."), said("Two."), said("Three."))
     assert text.count("<|im_start|>assistant\n") == 3

@@ -82,6 +82,10 @@ MALFORMED: dict[str, tuple[str, list[Piece]]] = {
     "message_without_a_channel": ("<|message|>plain<|return|>", [final("plain"), END]),
     "unknown_channel": ("<|channel|>musings<|message|>hm<|end|>", [final("hm"), END]),
     "unknown_recipient": ("<|channel|>commentary to=browser.search<|message|>cats<|call|>", [preamble("cats"), END]),
+    "builtin_tool_that_nobody_offered": (
+        "<|channel|>analysis to=python code<|message|>1+1<|call|>",
+        [Reasoning("1+1"), END],
+    ),
     "recipient_without_a_name": ("<|channel|>commentary to=functions.<|message|>x<|end|>", [preamble("x"), END]),
     "call_in_the_header": (
         '<|channel|>commentary to=functions.get_weather {"city":"Rom"}<|call|>',
@@ -241,6 +245,12 @@ def test_parallel_calls_are_not_done_after_the_first() -> None:
     listener = harmony().listen(turn())
     listener.hear(Chunk(harmony_tokens(CALLING + "{}<|end|>")))
     assert not listener.done
+
+
+def test_a_tool_that_is_called_like_a_builtin_one_is_called() -> None:
+    python = {"type": "function", "name": "python", "parameters": {"type": "object"}}
+    tokens = harmony_tokens("<|channel|>analysis to=python code<|message|>{}<|call|>")
+    assert hear(harmony(), turn(tools=(python,)), tokens) == call("{}", "python")
 
 
 def test_a_call_against_tool_choice_none_is_only_text() -> None:
