@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +25,8 @@ LINTERS = {
     "import-linter": ["lint-imports"],
 }
 PYTEST = ["pytest", "--durations=15"]
+BROWSER = "chromium"
+NO_BROWSER = f"there is no {BROWSER}, so the tests with a browser are skipped; on Debian: apt-get install -y chromium"
 # Nothing here has to survive a power cut.
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 # What a test must not depend on, or not do.
@@ -56,6 +59,8 @@ def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progres
     commands = {} if arguments else dict(LINTERS)
     commands["pytest"] = [*PYTEST, *arguments]
     results = {name: _call(name, command, environ, progress) for name, command in commands.items()}
+    if shutil.which(BROWSER) is None:
+        progress.say(f"test: {NO_BROWSER}")
     for name, (code, seconds) in results.items():
         progress.say(f"{'ok' if code == 0 else 'FAILED':>6}  {name} ({seconds:.0f} s)")
     return max(min(abs(code), 1) for code, _ in results.values())

@@ -17,12 +17,7 @@ from websockets.sync.client import connect
 from responses_app.server.data import ROOT
 from responses_app.server.door import BODY_LIMIT
 from tests.server.echo import DRAIN
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.server.serving import free_port
 
 
 class Echo:

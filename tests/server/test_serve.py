@@ -2,112 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import signal
 import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
-from openai_harmony import load_harmony_encoding
 
-from responses_app.server.data import ROOT
 from tests.server.processes import family, left, named
-from tests.server.test_door import free_port
-
-START_LIMIT = 60.0
-END_LIMIT = 15.0
-
-
-class Server:
-    """One `bin/serve`; `said` is what it has printed."""
-
-    def __init__(self, folder: Path, *arguments: str, **environ: str) -> None:
-        self.port = free_port()
-        self.folder = folder
-        self.log = folder.with_suffix(f".{self.port}.log")
-        kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
-        with self.log.open("wb") as out:
-            self.process = subprocess.Popen(
-                [ROOT / "bin" / "serve", "--port", str(self.port), *arguments],
-                env={**kept, "RESPONSES_DATA_DIR": str(folder), **environ},
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=out,
-                start_new_session=True,
-            )
-
-    @property
-    def said(self) -> str:
-        return self.log.read_text()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def key(self) -> str:
-        found = re.search(r"API key +(\S+)", self.said)
-        assert found
-        return found[1]
-
-    def ready(self) -> Server:
-        deadline = time.monotonic() + START_LIMIT
-        while "Ctrl-C stops it." not in self.said:
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < deadline, self.said
-            time.sleep(0.1)
-        return self
-
-    def ask(self, **more: Any) -> httpx2.Response:
-        headers = {"Authorization": f"Bearer {self.key}"}
-        body = {"model": "tape", "input": "Hi", **more}
-        return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=30)
-
-    def stop(self, number: int = signal.SIGINT) -> int:
-        self.process.send_signal(number)
-        return self.process.wait(END_LIMIT)
-
-    def end(self) -> None:
-        """However the test went."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(END_LIMIT)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tape that says hello, slowly enough to be interrupted."""
-    encoding = load_harmony_encoding("HarmonyGptOss")
-    ids = encoding.encode("<|channel|>final<|message|>Hello there!<|return|>", allowed_special="all")
-    steps: list[dict[str, Any]] = [step for token in ids for step in ({"tokens": [token]}, {"delay": 0.1})]
-    tape = tmp_path_factory.mktemp("tapes") / "tape.jsonl"
-    tape.write_text(json.dumps({"chunks": steps}) + "\n")
-    return f"script://{tape}?loop=1"
+from tests.server.serving import END_LIMIT, START_LIMIT, Server
 
 
 @pytest.fixture
-def server(tmp_path: Path, engine: str) -> Iterator[Server]:
-    server = Server(tmp_path / "data", "--engine", engine)
+def server(tmp_path: Path, tape: str) -> Iterator[Server]:
+    server = Server(tmp_path / "data", "--engine", tape)
     yield server
-    server.end()
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, engine: str) -> Iterator[Server]:
-    """For tests that leave it as it was. It has a key that it was given."""
-    server = Server(tmp_path_factory.mktemp("shared") / "data", "--engine", engine, RESPONSES_API_KEY="sk-my-own-key")
-    yield server.ready()
     server.end()
 
 
@@ -130,12 +42,12 @@ def test_it_serves_then_stops_and_leaves_nothing(server: Server) -> None:
     assert not list((server.folder / "run").iterdir())
 
 
-def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, engine: str) -> None:
+def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, tape: str) -> None:
     kept = server.ready().ask().json()["id"]
     assert server.stop(signal.SIGTERM) == 0
     assert server.said.rstrip().endswith("Stopped.")
     began = time.monotonic()
-    second = Server(server.folder, "--engine", engine)
+    second = Server(server.folder, "--engine", tape)
     try:
         second.ready()
         assert time.monotonic() - began < START_LIMIT / 2
@@ -187,10 +99,10 @@ def test_nothing_lives_on_without_its_guard(server: Server) -> None:
     assert left(processes, within=END_LIMIT) == []
 
 
-def test_it_starts_again_after_it_was_killed(server: Server, engine: str) -> None:
+def test_it_starts_again_after_it_was_killed(server: Server, tape: str) -> None:
     pid = server.ready().process.pid
     os.kill(pid, signal.SIGKILL)
-    second = Server(server.folder, "--engine", engine)
+    second = Server(server.folder, "--engine", tape)
     try:
         # It may come before the first one's guard has finished: then it says so, and a moment later it starts.
         while second.process.poll() is None and "Ctrl-C stops it." not in second.said:
@@ -198,7 +110,7 @@ def test_it_starts_again_after_it_was_killed(server: Server, engine: str) -> Non
         if second.process.poll() is not None:
             assert "another server" in second.said
             time.sleep(5)
-            second = Server(server.folder, "--engine", engine)
+            second = Server(server.folder, "--engine", tape)
         assert text(second.ready().ask()) == "Hello there!"
     finally:
         second.end()
@@ -216,18 +128,18 @@ def test_it_brings_postgres_back_when_that_is_killed(server: Server) -> None:
     assert server.stop() == 0
 
 
-def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, engine: str) -> None:
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, tape: str) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
-        server = Server(tmp_path / "data", "--engine", engine, "--port", str(other.getsockname()[1]))
+        server = Server(tmp_path / "data", "--engine", tape, "--port", str(other.getsockname()[1]))
         assert server.process.wait(END_LIMIT) == 1
     assert "another program listens there already" in server.said
     assert not (server.folder / "postgres").exists()
 
 
-def test_a_second_server_in_the_same_folder_is_told_so(shared: Server, engine: str) -> None:
-    second = Server(shared.folder, "--engine", engine)
+def test_a_second_server_in_the_same_folder_is_told_so(shared: Server, tape: str) -> None:
+    second = Server(shared.folder, "--engine", tape)
     assert second.process.wait(END_LIMIT) == 1
     assert "another server" in second.said
     assert httpx2.get(f"{shared.url}/health").status_code == 200
@@ -249,17 +161,14 @@ def test_it_says_what_is_wrong_with_a_model(tmp_path: Path, arguments: tuple[str
     assert left(family(server.process.pid), within=1) == []
 
 
-def test_it_says_that_a_database_does_not_answer(tmp_path: Path, engine: str) -> None:
-    server = Server(tmp_path / "data", "--engine", engine, DATABASE_URL=f"postgresql:///x?host={tmp_path}")
+def test_it_says_that_a_database_does_not_answer(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, DATABASE_URL=f"postgresql:///x?host={tmp_path}")
     assert server.process.wait(START_LIMIT) == 1
     assert "the database does not answer" in server.said
     assert "Traceback" not in server.said
 
 
 def test_manage_py_finds_the_embedded_postgres(shared: Server) -> None:
-    kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    command = [ROOT / ".venv" / "bin" / "python", ROOT / "manage.py", "createkey", "mine"]
-    environ = {**kept, "RESPONSES_DATA_DIR": str(shared.folder)}
-    secret = subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+    secret = shared.manage("createkey", "mine")
     answer = httpx2.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {secret}"})
     assert answer.status_code == 200

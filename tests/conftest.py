@@ -1,0 +1,36 @@
+"""One `bin/serve` with a scripted engine for all tests that leave it as it was: it takes seconds to start."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.server.serving import Server
+
+
+@pytest.fixture(scope="session")
+def tape(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URL of an engine that says hello, slowly enough to be interrupted."""
+    from openai_harmony import load_harmony_encoding
+
+    encoding = load_harmony_encoding("HarmonyGptOss")
+    ids = encoding.encode("<|channel|>final<|message|>Hello there!<|return|>", allowed_special="all")
+    steps: list[dict[str, Any]] = [step for token in ids for step in ({"tokens": [token]}, {"delay": 0.1})]
+    tape = tmp_path_factory.mktemp("tapes") / "tape.jsonl"
+    tape.write_text(json.dumps({"chunks": steps}) + "\n")
+    return f"script://{tape}?loop=1"
+
+
+@pytest.fixture(scope="session")
+def shared(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
+    """The server. It has a key that it was given."""
+    # Here, as most tests need neither this nor what it imports.
+    from tests.server.serving import Server
+
+    server = Server(tmp_path_factory.mktemp("shared") / "data", "--engine", tape, RESPONSES_API_KEY="sk-my-own-key")
+    yield server.ready()
+    server.end()

@@ -1,0 +1,92 @@
+"""A whole `bin/serve` in a folder of its own, started and asked as a user would."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from responses_app.server.data import ROOT
+
+START_LIMIT = 60.0
+END_LIMIT = 15.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Server:
+    """One `bin/serve`; `said` is what it has printed."""
+
+    def __init__(self, folder: Path, *arguments: str, **environ: str) -> None:
+        self.port = free_port()
+        self.folder = folder
+        self.log = folder.with_suffix(f".{self.port}.log")
+        kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
+        with self.log.open("wb") as out:
+            self.process = subprocess.Popen(
+                [ROOT / "bin" / "serve", "--port", str(self.port), *arguments],
+                env={**kept, "RESPONSES_DATA_DIR": str(folder), **environ},
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
+
+    @property
+    def said(self) -> str:
+        return self.log.read_text()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def key(self) -> str:
+        found = re.search(r"API key +(\S+)", self.said)
+        assert found
+        return found[1]
+
+    def ready(self) -> Server:
+        deadline = time.monotonic() + START_LIMIT
+        while "Ctrl-C stops it." not in self.said:
+            assert self.process.poll() is None, self.said
+            assert time.monotonic() < deadline, self.said
+            time.sleep(0.1)
+        return self
+
+    def ask(self, **more: Any) -> httpx2.Response:
+        headers = {"Authorization": f"Bearer {self.key}"}
+        body = {"model": "tape", "input": "Hi", **more}
+        return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=30)
+
+    def manage(self, *arguments: str, **environ: str) -> str:
+        """What `manage.py` prints, as its owner would call it beside the running server."""
+        kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        command = [ROOT / ".venv" / "bin" / "python", ROOT / "manage.py", *arguments]
+        environ = {**kept, "RESPONSES_DATA_DIR": str(self.folder), **environ}
+        return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+    def stop(self, number: int = signal.SIGINT) -> int:
+        self.process.send_signal(number)
+        return self.process.wait(END_LIMIT)
+
+    def end(self) -> None:
+        """However the test went."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(END_LIMIT)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()

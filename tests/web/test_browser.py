@@ -1,0 +1,94 @@
+"""A person with a real browser: the first page, the way into the admin, and from the list to a response and its log."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page, Response, expect, sync_playwright
+
+from tests.run import BROWSER, NO_BROWSER
+from tests.server.serving import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+CHROMIUM = shutil.which(BROWSER)
+NAME, PASSWORD = "ada", "countess of lovelace"
+LIMIT_MS = 30_000
+UNASKED = "/favicon.ico"  # Browsers look for it where a page, as Django's admin, names no icon.
+# Every control that would change something, on a list or on the page of one row.
+CHANGING = (
+    "#content :is(input[name^=_save], .deletelink, .addlink, select[name=action], form[id$=_form] [name]:not([type=hidden]))"
+)
+
+
+class Troubles:
+    """What a browser complains about while a page is used."""
+
+    def __init__(self, page: Page) -> None:
+        self.seen: list[str] = []
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.seen.append(str(error)))
+        page.on("response", self._response)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        place = message.location["url"]
+        if message.type in ("error", "warning") and not place.endswith(UNASKED):
+            self.seen.append(f"{message.text} {place}")
+
+    def _response(self, response: Response) -> None:
+        if response.status >= 400:
+            self.seen.append(f"{response.status} {response.url}")
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A page of a fresh browser, which must have nothing to complain about at the end."""
+    if CHROMIUM is None:
+        pytest.skip(NO_BROWSER)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        page = browser.new_page()
+        page.set_default_timeout(LIMIT_MS)
+        expect.set_options(timeout=LIMIT_MS)
+        troubles = Troubles(page)
+        yield page
+        browser.close()
+    assert troubles.seen == []
+
+
+def test_the_first_page_says_what_is_served(shared: Server, page: Page) -> None:
+    page.goto(shared.url)
+    expect(page).to_have_title("Verbatim")
+    expect(page.locator("main")).to_contain_text("tape ready")
+    expect(page.locator("main")).to_contain_text(f"curl {shared.url}/v1/responses")
+
+
+def test_a_person_finds_a_response_and_reads_its_log(shared: Server, page: Page) -> None:
+    uid = shared.ask().json()["id"]
+    shared.ask()
+    shared.manage("createsuperuser", "--noinput", "--username", NAME, "--email", "", DJANGO_SUPERUSER_PASSWORD=PASSWORD)
+    page.goto(shared.url)
+    page.get_by_role("main").get_by_role("link", name="Responses").click()
+    page.get_by_label("Username").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+
+    page.locator("#searchbar").fill(uid)
+    page.locator("#searchbar").press("Enter")
+    rows = page.locator("#result_list tbody tr")
+    expect(rows).to_have_count(1)
+    rows.get_by_role("link", name=uid).click()
+    expect(page.locator(".fieldBox.field-uid")).to_contain_text(uid)
+    expect(page.locator(".fieldBox.field-status")).to_contain_text("Completed")
+    expect(page.locator(".field-snapshot")).to_contain_text("Hello there!")
+    expect(page.locator(CHANGING)).to_have_count(0)
+
+    page.locator(".field-links").get_by_role("link", name="events").click()
+    types = page.locator("#result_list .field-type")
+    expect(types.first).to_have_text("response.created")
+    expect(types.last).to_have_text("response.completed")
+    expect(page.locator(CHANGING)).to_have_count(0)
+    types.first.get_by_role("link").click()
+    expect(page.locator(".field-wire")).to_contain_text('"sequence_number": 0')
+    expect(page.locator(CHANGING)).to_have_count(0)
