@@ -84,7 +84,10 @@ def _length(model: str) -> dict[str, int]:
 
 
 def _offline(model: str) -> dict[str, str]:
-    """A model on disk needs no hub, and asking for one costs minutes where there is none."""
+    """A model on disk needs no hub, and asking for one costs minutes where there is none.
+
+    It is said for the whole process: who has other models too sets HF_HUB_OFFLINE before, as `bin/serve` does.
+    """
     return {"HF_HUB_OFFLINE": "1"} if Path(model).exists() else {}
 
 

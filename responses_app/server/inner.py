@@ -65,10 +65,12 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _choose(options: Options, folder: Path, progress: Progress) -> None:
-    """Set RESPONSES_MODELS, unless its owner has and asks for nothing else."""
+    """Set RESPONSES_MODELS, unless its owner has and asks for nothing else, and whether the model hub may be asked."""
     if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
         models = lineup.lineup(options.models, options.engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
+    # The hub's library reads this once, and asking a hub that cannot be reached costs minutes.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1" if lineup.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
 
 
 def _reactor() -> asyncio.AbstractEventLoop:

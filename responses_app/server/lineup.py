@@ -43,6 +43,16 @@ def lineup(models: tuple[str, ...], engine: str | None, build: Callable[[str], P
     return " ".join(entries)
 
 
+def on_disk(models: str) -> bool:
+    """Whether all models and tokenizers of a RESPONSES_MODELS setting lie on this machine, so that no hub need be asked."""
+    return all(Path(_source(entry.partition("=")[2])).exists() for entry in models.split())
+
+
+def _source(url: str) -> str:
+    parts = urlsplit(url)
+    return dict(parse_qsl(parts.query)).get("tokenizer") or unquote(parts.netloc + parts.path)
+
+
 def wanted(text: str) -> Wanted:
     """`NAME=SOURCE`, or a source that is its own name: a hub name, the last part of a path, the model of an engine URL."""
     if named := _NAMED.fullmatch(text):

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from responses_app.runs.served import read
-from responses_app.server.lineup import HARMONY, BadModel, lineup
+from responses_app.server.lineup import HARMONY, BadModel, lineup, on_disk
 
 
 def build(name: str) -> Path:
@@ -98,6 +98,14 @@ def test_the_settings_understand_every_lineup(checkpoint: Path, remote: str) -> 
     served = read(lineup((f"mine={checkpoint}", f"far={remote}?model=big&tokenizer=a/b"), None, build))
     assert served["mine"].source == str(checkpoint)
     assert served["far"].source == "a/b"
+
+
+def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:
+    here = lineup((f"mine={checkpoint}",), None, build)
+    assert on_disk(here)
+    assert on_disk(lineup((), "script:///t/hello.jsonl", build))
+    assert not on_disk(lineup((f"mine={checkpoint}", "Qwen/Qwen3-0.6B"), None, build))
+    assert not on_disk(f"{here} far=http://gpu:8000?model=a/b&tokenizer=a/b")
 
 
 @pytest.mark.parametrize(
