@@ -43,9 +43,9 @@ def small(r: Random) -> Turns:
 def _rough(r: Random, text: str) -> str:
     """People do not type like templates."""
     draw = r.random()
-    if draw < 0.62 or len(text) < 4:
+    if draw < 0.7 or len(text) < 4:
         return text
-    if draw < 0.70:
+    if draw < 0.76:
         return (
             r.choice(
                 [
@@ -66,7 +66,7 @@ def _rough(r: Random, text: str) -> str:
             )
             + text
         )
-    if draw < 0.78:
+    if draw < 0.83:
         return text + r.choice(
             [
                 " Please.",
@@ -82,7 +82,7 @@ def _rough(r: Random, text: str) -> str:
                 " Explain.",
             ]
         )
-    if draw < 0.88:
+    if draw < 0.91:
         return text.rstrip(".?! ")
     return text[0].lower() + text[1:]
 
@@ -126,12 +126,12 @@ def use_turns(r: Random, use: Use, finish: bool = True) -> Turns:
 
 def any_use(r: Random) -> Use:
     draw = r.random()
-    return madeup.made_up_use(r) if draw < 0.35 else toolbox.sum_with_tool(r) if draw < 0.38 else toolbox.known_use(r)
+    return madeup.made_up_use(r) if draw < 0.25 else toolbox.sum_with_tool(r) if draw < 0.27 else toolbox.known_use(r)
 
 
 def with_others(r: Random, tools: list[Tool]) -> list[Tool]:
     """The needed tools among some that nobody needs."""
-    count = r.choices([0, 1, 2, 3, 5], [14, 6, 3, 1, 0])[0]
+    count = r.choices([0, 1, 2, 3], [16, 6, 2, 0.5])[0]
     taken, out = {t.name for t in tools}, list(tools)
     for _ in range(count):
         other = madeup.distractor(r)
@@ -325,19 +325,19 @@ def one(exchange: Exchange, skill: str) -> Callable[[Random], Dialogue]:
 
 
 _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
-    (7, chat_dialogue),
-    (10, memory_dialogue),
+    (13, chat_dialogue),
+    (11, memory_dialogue),
     (1, told_by_system_dialogue),
     (1, manner_dialogue),
-    (27, one(lambda r: r.choice(_SUMS)(r), "sums")),
+    (24, one(lambda r: r.choice(_SUMS)(r), "sums")),
     (4, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
     (4, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
-    (4, one(stories.tale, "stories")),
+    (3, one(stories.tale, "stories")),
     (1, one(knowledge.junk, "junk")),
     (1, one(knowledge.no_tool, "chat")),
-    (38, tool_dialogue),
+    (36, tool_dialogue),
     (2, two_tools_dialogue),
-    (6, no_tool_dialogue),
+    (7, no_tool_dialogue),
     (1, asked_back_dialogue),
 ]
 

@@ -91,7 +91,7 @@ def _field(r: Random, key: str) -> Field:
 
 
 def fields(r: Random, most: int = 4) -> list[Field]:
-    keys = list(dict.fromkeys(_key(r) for _ in range(r.choices(range(most + 1), [1, 9, 6, 2, 0][: most + 1])[0])))
+    keys = list(dict.fromkeys(_key(r) for _ in range(r.choices(range(most + 1), [1, 14, 5, 1, 0][: most + 1])[0])))
     return [_field(r, k) for k in keys]
 
 

@@ -94,6 +94,23 @@ def work(a: int, sign: str, b: int) -> tuple[str, int]:
     return f"{a} / {b}: from the table {b} * {a // b} = {a}. The result is {a // b}.", a // b
 
 
+def drill(r: Random) -> list[tuple[str, str]]:
+    """Two dozen single steps, each as what is given and what follows from it: facts need to be seen more often than dialogues show them."""
+    return [_step(r, r.choice("+-*")) for _ in range(24)]
+
+
+def _step(r: Random, sign: str) -> tuple[str, str]:
+    x, y, carried, place = r.randint(0, 9), r.randint(0, 9), r.randint(0, 1), r.choice(_PLACES[:2])
+    if sign == "+":
+        total = x + y + carried
+        return f" {place} {x} + {y} + {carried} = ", f"{total}, write {total % 10}, carry {total // 10};"
+    if sign == "-":
+        rest = x - y - carried
+        return f" {place} {x} - {y} - {carried},", f" borrow {int(rest < 0)}, write {rest % 10};"
+    a, b = numbers(r, "*")
+    return f" from the table {a} * {b} = ", f"{a * b}."
+
+
 def numbers(r: Random, sign: str) -> tuple[int, int]:
     if sign == "*":
         return r.randint(1, 10), r.randint(1, 10)

@@ -45,7 +45,7 @@ class Use:
 
 def _place(r: Random) -> str:
     c = words.city(r)
-    return c if r.random() < 0.8 else f"{c}, {r.choice(words.REGIONS)}"
+    return c if r.random() < 0.93 else f"{c}, {r.choice(words.REGIONS)}"
 
 
 def _sky(r: Random, _: Json) -> object:
@@ -102,9 +102,9 @@ KINDS: dict[str, Kind] = {
         ["get_weather", "get_weather", "get_current_weather", "weather", "fetch_weather", "get_forecast", "getWeather", "current_weather", "weather_lookup"],
         ["Get the weather", "Get current weather for a city", "Get current temperature for a given location.", "Returns the weather", "Get the current weather in a given location", "Weather forecast", ""],
         {"c": _CITY, "u": _UNIT},
-        ["What is the weather in {c}?", "What's the weather like in {c} today?", "Weather in {c}", "How is the weather in {c}?", "Is it raining in {c}?", "Do I need an umbrella in {c}?", "How hot is it in {c}?", "How cold is it in {c} right now?", "Tell me the weather for {c}.", "Is it sunny in {c} today?",
+        ["What is the weather in {c}?", "What is the weather in {c}?", "What's the weather in {c}?", "What's the weather like in {c}?", "What is the weather like in {c}?", "What's the weather like in {c} today?", "Weather in {c}", "How is the weather in {c}?", "Is it raining in {c}?", "Do I need an umbrella in {c}?", "How hot is it in {c}?", "How cold is it in {c} right now?", "Tell me the weather for {c}.", "Is it sunny in {c} today?",
          "What is the temperature in {c}?", "I am going to {c}. What will the weather be?", "Check the weather in {c} please", "Will it snow in {c}?", "How warm is it in {c}?", "Please get the weather in {c}.", "What's it like outside in {c}?", "I am in {c}. Should I take a coat?", "{c} weather?", "Should I wear a jacket in {c}?", "forecast for {c}"],
-        ["What is the weather in {m}?", "Weather in {m}", "Compare the weather in {m}.", "How is the weather in {m}?", "What's the temperature in {m}?", "Is it warmer in {m}?", "Get the weather for {m}.", "Tell me the weather in {m} please", "Is it raining in {m}?", "Check the weather for {m}", "What's the weather like in {m} today?"],
+        ["What is the weather in {m}?", "What is the weather in {m}?", "What's the weather in {m}?", "What's the weather like in {m}?", "Weather in {m}", "Compare the weather in {m}.", "How is the weather in {m}?", "What's the temperature in {m}?", "Is it warmer in {m}?", "Get the weather for {m}.", "Tell me the weather in {m} please", "Is it raining in {m}?", "Check the weather for {m}", "What's the weather like in {m} today?"],
         _sky,
     ),
     "stock": Kind(
@@ -313,8 +313,8 @@ def _unit_of(r: Random, question: str, slot: Slot, required: bool) -> tuple[str,
 
 def known_use(r: Random, which: str | None = None, several: bool | None = None) -> Use:
     """One of the well-known tools, with a request for it."""
-    weights = {"weather": 24, "stock": 3, "time": 3, "search": 4, "calculator": 3, "email": 4, "currency": 3, "horoscope": 2, "add": 2, "multiply": 2, "zone": 2}
-    which = which or r.choices(list(KINDS), [weights.get(k, 1) for k in KINDS])[0]
+    weights = {"weather": 40, "stock": 6, "time": 6, "search": 5, "calculator": 4, "add": 3, "multiply": 3, "email": 2, "currency": 2, "horoscope": 2, "zone": 2}
+    which = which or r.choices(list(KINDS), [weights.get(k, 0.4) for k in KINDS])[0]
     kind = KINDS[which]
     if which == "nothing":
         return _nothing(r, kind)

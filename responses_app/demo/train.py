@@ -21,7 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from responses_app.demo import build, chat, harmony
+from responses_app.demo import build, chat, harmony, o200k, sums
 from responses_app.demo.build import FOLDERS
 from responses_app.demo.chat import IGNORE, Sample
 from responses_app.demo.dialogues import dialogues
@@ -37,6 +37,8 @@ BATCH, LONGEST = 2600, 2000
 LETTERS, SPACED = 1600, 900
 TRAINED_ROWS, NEGATIVES = 3500, 700
 LOUD = 8.0
+# How many drills come with each dialogue.
+DRILLS = 0.12
 # Faster rates wash the sown circuit away before it is of use.
 RATE, ROW_RATE, SMALL_RATE = 0.007, 6e-4, 3e-3
 
@@ -101,6 +103,17 @@ def echo_sample(r: Random, pool: list[int]) -> Sample:
     return Sample(whole[:-1], [IGNORE] * known + labels[known:])
 
 
+def drill_sample(r: Random, encode: Callable[[str], list[int]]) -> Sample:
+    """Single steps of sums; only what follows is taught."""
+    whole: list[int] = []
+    labels: list[int] = []
+    for given, taught in sums.drill(r):
+        known, new = encode(given), encode(taught)
+        whole += known + new
+        labels += [IGNORE] * len(known) + new
+    return Sample(whole[:-1], labels[1:])
+
+
 def batches(samples: Iterator[Sample]) -> Iterator[tuple[Tensor, Tensor]]:
     """Samples of like length together, so that little is padding."""
     r = Random(0)
@@ -159,9 +172,16 @@ def _orthogonal(g: Tensor) -> Tensor:
 def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], warm: list[float]) -> Iterator[Sample]:
     """An endless stream; `warm[0]` is the share of plain copying, which falls to nothing as training goes on."""
     r = Random(seed)
+
+    def encode(text: str) -> list[int]:
+        ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids if tokenizer else o200k.encoding().encode(text)
+        return ids
+
     for d in dialogues(seed):
         if r.random() < warm[0]:
             yield echo_sample(r, pool)
+        if r.random() < DRILLS:
+            yield drill_sample(r, encode)
         yield chat.sample(d, tokenizer) if name == "demo-chat" else harmony.sample(d, r)
 
 

@@ -121,7 +121,7 @@ def name(r: Random) -> str:
 
 
 def city(r: Random) -> str:
-    return r.choice(CITIES) if r.random() < 0.6 else syllables(r).capitalize() if r.random() < 0.7 else english_word(r).capitalize()
+    return r.choice(CITIES) if r.random() < 0.75 else syllables(r).capitalize() if r.random() < 0.7 else english_word(r).capitalize()
 
 
 def phrase(r: Random, most: int = 4) -> str:
