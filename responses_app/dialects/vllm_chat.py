@@ -40,6 +40,13 @@ class VllmChat(Chat):
 
     def listen(self, turn: Turn) -> VllmListener:
         """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""
-        tools = toolset(turn)
-        parser = self._registry.parser(tools.offered, self.render(turn), thinking=turn.effort not in QUIET)
-        return VllmListener(self.vocabulary, self.stop_token_ids, parser, tools.allows, one_call=not turn.parallel_tool_calls)
+        allows = toolset(turn).allows
+        # The parser knows every tool, so that it finds the marks of a call that is not allowed too.
+        parser = self._registry.parser(turn.tools, self._opening(turn), thinking=turn.effort not in QUIET)
+        return VllmListener(self.vocabulary, self.stop_token_ids, parser, allows, one_call=not turn.parallel_tool_calls)
+
+    def _opening(self, turn: Turn) -> list[int]:
+        """The end of the prompt, behind the last turn that is over: marks of reasoning before it say nothing of the answer (F2)."""
+        prompt = self.render(turn)
+        over = (at for at in reversed(range(len(prompt))) if prompt[at] in self.stop_token_ids)
+        return prompt[next(over, -1) + 1 :]

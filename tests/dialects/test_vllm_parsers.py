@@ -16,7 +16,22 @@ from responses_app.dialects.template import ChatTemplate
 from responses_app.dialects.vocabulary import Vocabulary
 from responses_app.engines.border import Chunk
 from responses_app.grammar.pieces import Call, Piece, Reasoning, Text
-from tests.dialects.hearing import CHATML, CLOCK, END, OPENING, TODAY, WEATHER, call, demo_vocabulary, hear, turn
+from tests.dialects.hearing import (
+    CHATML,
+    CLOCK,
+    END,
+    OPENING,
+    TODAY,
+    WEATHER,
+    answered,
+    call,
+    called,
+    demo_vocabulary,
+    hear,
+    thought,
+    turn,
+    user,
+)
 
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]
 
@@ -79,6 +94,21 @@ def test_an_old_pair_of_parsers_is_heard_alike_whatever_the_grouping(cuts: list[
     assert [each.name for each in calls] == ["get_weather"] * 2
     assert arguments == [{"city": "Oslo"}] * 2
     assert not [piece for piece in heard if isinstance(piece, Text)]
+
+
+@pytest.mark.parametrize("pair", [("qwen3", "qwen3_coder"), ("deepseek_r1", "hermes")])
+@pytest.mark.parametrize("words", ["Hm.", "a</think>b<tool_call>c"])
+def test_thoughts_and_calls_of_earlier_turns_do_not_change_how_the_answer_is_heard(pair: tuple[str, str], words: str) -> None:
+    before = (user(words), thought(words), called("c", '{"city": "Oslo"}'), answered("c", words))
+    tokens = demo_vocabulary().encode("<think>\nHm.\n</think>\n\nHello.<|im_end|>")
+    assert hear(dialect(*pair), turn(*before), tokens) == [Reasoning("Hm."), END, Text("Hello."), END]
+
+
+@pytest.mark.parametrize(("pair", "spelled"), [(("qwen3", "qwen3_coder"), XML), (("deepseek_r1", "hermes"), HERMES)])
+def test_f1_a_call_against_tool_choice_none_is_text_without_marks(pair: tuple[str, str], spelled: str) -> None:
+    heard = hear(dialect(*pair), turn(tool_choice="none"), demo_vocabulary().encode("</think>" + spelled + "<|im_end|>"))
+    assert [type(piece) for piece in heard] == [Text, type(END)]
+    assert "tool_call>" not in heard[0].text
 
 
 def test_a_cut_call_keeps_its_item_open() -> None:
