@@ -125,6 +125,21 @@ def test_s0_data_must_be_an_object() -> None:
     assert rules(b"data: [1]\n\n" + CLEAN) == ["S0"]
 
 
+def test_s0_json_has_no_nan() -> None:
+    for constant in (b"NaN", b"Infinity", b"-Infinity"):
+        captured = CLEAN.replace(b'"temperature": 1.0', b'"temperature": ' + constant, 1)
+        assert captured != CLEAN
+        assert "S0" in rules(captured)
+
+
+def test_half_a_character_can_be_told(tmp_path: Path) -> None:
+    file = tmp_path / "half.sse"
+    file.write_bytes(CLEAN.replace(b'"type": "message"', b'"type": "\\ud800"', 1))
+    result = run(str(file))
+    assert (result.returncode, result.stderr) == (1, b"")
+    assert b"\\ud800" in result.stdout
+
+
 def test_l4_nothing_comes_after_the_end_mark() -> None:
     assert rules(CLEAN + b"data: [DONE]\n\n") == ["L4"]
     first, last = CLEAN.split(b"event: response.completed")

@@ -34,10 +34,10 @@ def _read(source: BinaryIO) -> Iterator[bytes]:
 
 
 def _line(broken: Violation) -> str:
-    if broken.event is None:
-        return f"{broken}\n"
-    text = json.dumps(broken.event, ensure_ascii=False, separators=(",", ":"))
-    return f"{broken}  {text if len(text) <= SHOWN else text[:SHOWN] + '…'}\n"
+    text = "" if broken.event is None else json.dumps(broken.event, ensure_ascii=False, separators=(",", ":"))
+    line = f"{broken}  {text if len(text) <= SHOWN else text[:SHOWN] + '…'}".rstrip()
+    # Half a character, which JSON can carry, is none that could be printed.
+    return line.encode(errors="backslashreplace").decode() + "\n"
 
 
 def _judge(source: BinaryIO, check: Check) -> int:

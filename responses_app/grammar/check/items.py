@@ -8,7 +8,7 @@ from typing import Any, Final
 from responses_app.grammar.check.channels import CHANNELS, STAGES, Channel, Progress, is_json
 from responses_app.grammar.check.parts import CONTENT, KEYS, SPOKEN, SUMMARY, Part, Shelf, opening
 from responses_app.grammar.check.violation import Breaches, integer
-from responses_app.grammar.check.vocabulary import EMPTY, FINAL_STATUSES, MISSING, foreign
+from responses_app.grammar.check.vocabulary import EMPTY, FINAL_STATUSES, MISSING, NAMED, foreign
 
 # First word of an event name (without `response.`) -> types of the items that it may speak of.
 OWNERS: Final = {
@@ -52,6 +52,9 @@ class Item:
             yield "I1", f"the item opens {self.opened['status']}"
         for key, blanks in EMPTY.get(str(self.type), {}).items():
             if self.opened.get(key, MISSING) not in blanks:
+                yield "I1", f"the item opens with {key} {self.opened.get(key, MISSING)!r}"
+        for key in NAMED.get(str(self.type), ()):
+            if not isinstance(self.opened.get(key), str) or not self.opened[key]:
                 yield "I1", f"the item opens with {key} {self.opened.get(key, MISSING)!r}"
         if self.type == "web_search_call" and not _blank(self.opened.get("action")):
             yield "I1", "the search opens with an action"

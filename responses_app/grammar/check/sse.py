@@ -31,7 +31,7 @@ class Frame:
     def event(self) -> object:
         """The decoded data; None if it is not JSON."""
         try:
-            return json.loads("\n".join(self.data))
+            return json.loads("\n".join(self.data), parse_constant=_refuse)
         except (ValueError, RecursionError):
             return None
 
@@ -53,6 +53,11 @@ class Frame:
             self.data.append(value)
         elif name:  # A line that begins with a colon is a comment.
             self.strange.append(name)
+
+
+def _refuse(constant: str) -> object:
+    """Python reads NaN and Infinity; JSON has no such words."""
+    raise ValueError(constant)
 
 
 def frames(chunks: Iterable[bytes]) -> Iterator[Frame]:

@@ -75,6 +75,16 @@ EMPTY: Final[dict[str, dict[str, tuple[object, ...]]]] = {
     "image_generation_call": {"result": (None, MISSING)},
 }
 
+# Item type -> keys that name what it is about, from its opening on (E1: a call without a name).
+NAMED: Final[dict[str, tuple[str, ...]]] = {
+    "message": ("role",),
+    "function_call": ("name", "call_id"),
+    "custom_tool_call": ("name", "call_id"),
+    "mcp_call": ("name", "server_label"),
+    "mcp_list_tools": ("server_label",),
+    "mcp_approval_request": ("name", "server_label"),
+}
+
 # The keys that every embedded Response has (§1.3, column R).
 RESPONSE_KEYS: Final = frozenset(
     [
