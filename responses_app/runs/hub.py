@@ -133,7 +133,8 @@ class Hub:
         assert served.dialect is not None  # noqa: S101 - started
         assert self._recorder is not None  # noqa: S101 - started
         # Where the request's own items begin among those of the turn.
-        first = next((place for place, item in enumerate(turn.items) if any(item is one for one in own)), len(turn.items))
+        mine = {id(one) for one in own}
+        first = next((place for place, item in enumerate(turn.items) if id(item) in mine), len(turn.items))
         request = await asyncio.to_thread(_request, order, served, served.dialect, turn, first)
         now = int(time.time())
         uid = request.id

@@ -164,6 +164,33 @@ class CreateTest(ApiCase):
             row = await Response.objects.aget()
             self.assertEqual((row.status, self.engine.aborted), ("cancelled", [row.uid]))
 
+    async def test_deleting_it_while_it_runs_ends_every_listener_properly_and_leaves_nothing(self) -> None:
+        slow = Line([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))])
+        async with self.serving(slow) as client:
+            response = await self.post(client, stream=True)
+            while not self.engine.running:
+                await asyncio.sleep(0.01)
+            (uid,) = self.hub.runs
+            listeners = [self.read(response), self.read(await client.get(f"/v1/responses/{uid}?stream=true"))]
+            reading = asyncio.gather(*listeners)
+            gone = await asyncio.wait_for(asyncio.gather(*[client.delete(f"/v1/responses/{uid}") for _ in range(2)]), 5)
+            self.assertEqual(sorted(answer.status_code for answer in gone), [200, 404])
+            first, second = await asyncio.wait_for(reading, 5)
+            self.assertEqual(self.judge(first), second)
+            self.assertEqual((first[-1]["type"], first[-1]["response"]["status"]), ("response.failed", "cancelled"))
+            self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
+
+    async def test_a_post_whose_response_is_deleted_meanwhile_is_answered(self) -> None:
+        slow = Line([Delay(30), Tokens(tokens(HELLO))])
+        async with self.serving(slow) as client:
+            asking = asyncio.create_task(self.post(client))
+            while not self.engine.running:
+                await asyncio.sleep(0.01)
+            (uid,) = self.hub.runs
+            self.assertEqual((await client.delete(f"/v1/responses/{uid}")).status_code, 200)
+            answer = orjson.loads((await asyncio.wait_for(asking, 5)).content)
+            self.assertEqual((answer["id"], answer["status"], answer["error"]), (uid, "cancelled", None))
+
     async def test_a_listener_in_another_process_follows_the_log(self) -> None:
         slow = Line([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(0.5), Tokens(tokens("there!<|return|>"))])
         async with self.serving(slow) as client:
