@@ -7,9 +7,11 @@ import pwd
 import shutil
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 ACCOUNT = "pgserver"
+MAKE_LIMIT = 10.0  # useradd waits for whoever else changes the accounts.
 # Bits of CapPrm (capabilities(7)), the smaller right first: the second one is what a container's root usually has.
 WALK = {"dac_read_search": 1 << 2, "dac_override": 1 << 1}
 
@@ -55,7 +57,8 @@ def _right() -> str | None:
 def _made() -> pwd.struct_passwd | None:
     command = ["useradd", "--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT]
     if shutil.which("useradd"):
-        subprocess.run(command, check=False, capture_output=True)
+        with suppress(subprocess.TimeoutExpired):
+            subprocess.run(command, check=False, capture_output=True, timeout=MAKE_LIMIT)
     return _entry(ACCOUNT)
 
 

@@ -17,7 +17,7 @@ from responses_app.server.data import ROOT
 from responses_app.server.progress import Progress
 
 TAIL_LINES = 25
-
+GPU_LIMIT = 30.0  # For a driver that hangs, as broken ones do.
 
 # Compiling every module of torch, vLLM and transformers would take longer than installing them; what is imported is compiled
 # then, and few of them ever are.
@@ -72,7 +72,12 @@ def ensure(log: Path, progress: Progress, *, dev: bool = False, root: Path = ROO
 def has_gpu() -> bool:
     """Whether nvidia-smi is there and finds a card."""
     program = shutil.which("nvidia-smi")
-    return bool(program) and subprocess.run([program or "", "-L"], check=False, capture_output=True).returncode == 0
+    if program is None:
+        return False
+    try:
+        return subprocess.run([program, "-L"], check=False, capture_output=True, timeout=GPU_LIMIT).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def files(name: str, root: Path = ROOT) -> list[Path]:

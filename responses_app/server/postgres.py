@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from responses_app.server.account import account, give, prefix
 
+INIT_LIMIT = 300.0
 START_LIMIT = 60.0
 POLL = 0.02
 # Shutdown modes of the postmaster, from polite to final, each with the seconds it is given: "fast" ends the sessions and
@@ -130,7 +131,10 @@ class Postgres:
         give(fresh)
         careless = ["--no-sync"] if self.settings.get("fsync") == "off" else []
         command = self._command("initdb", "-D", str(fresh), *INIT, *careless)
-        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/")
+        try:
+            done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/", timeout=INIT_LIMIT)
+        except subprocess.TimeoutExpired:
+            raise PostgresError(f"initdb did not end within {INIT_LIMIT:.0f} s") from None
         if done.returncode:
             raise PostgresError(f"initdb failed: {(done.stderr or done.stdout).strip()}")
         fresh.replace(self.cluster)

@@ -12,6 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
+from responses_app.server.lineup import HARMONY
 from tests.server.processes import family, left, named
 from tests.server.serving import END_LIMIT, START_LIMIT, Server
 
@@ -158,6 +159,14 @@ def test_it_says_what_is_wrong_with_a_model(tmp_path: Path, arguments: tuple[str
     assert server.process.wait(START_LIMIT) == 1
     assert reason in server.said
     assert "Traceback" not in server.said
+    assert left(family(server.process.pid), within=1) == []
+
+
+def test_it_names_the_model_whose_engine_does_not_start(tmp_path: Path, tape: str) -> None:
+    models = (f"near={tape}&tokenizer={HARMONY}", f"far=http://127.0.0.1:9?model=m&tokenizer={HARMONY}")
+    server = Server(tmp_path / "data", *(word for model in models for word in ("--model", model)))
+    assert server.process.wait(START_LIMIT) == 1
+    assert "the engine did not start: far: http://127.0.0.1:9: ConnectError" in server.said
     assert left(family(server.process.pid), within=1) == []
 
 
