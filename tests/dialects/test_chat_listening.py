@@ -28,6 +28,7 @@ from tests.dialects.hearing import (
 OSLO = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
 ROM = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Rom"}}\n</tool_call>'
 IN_OSLO, IN_ROM = call('{"city": "Oslo"}'), call('{"city": "Rom"}')
+TO = turn()  # rendered once
 THINK = "<think>\nHm.\n</think>\n\n"
 HM: list[Piece] = [Reasoning("Hm."), END]
 
@@ -173,7 +174,7 @@ def test_no_part_of_a_mark_leaks_wherever_the_cut_is(mark: str, opened: str) -> 
 @settings(max_examples=80)
 def test_e3_what_is_heard_does_not_depend_on_the_grouping_of_tokens(tape: str, cuts: list[int]) -> None:
     text, expected = TAPES[tape]
-    assert hear(chat(), turn(), byte_vocabulary().encode(text), cuts) == expected
+    assert hear(chat(), TO, byte_vocabulary().encode(text), cuts) == expected
 
 
 MARKS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<", "</", "<tool", "<|im_end|>", "<|pad|>"]
@@ -187,8 +188,8 @@ def test_it_never_raises_and_grouping_never_matters_whatever_is_said(
     text: str, cuts: list[int], vocabulary: type[Vocabulary]
 ) -> None:
     dialect, tokens = chat(vocabulary=vocabulary()), vocabulary().encode(text)
-    one_by_one = hear(dialect, turn(), tokens, [1] * len(tokens))
-    assert hear(dialect, turn(), tokens) == hear(dialect, turn(), tokens, cuts) == one_by_one
+    one_by_one = hear(dialect, TO, tokens, [1] * len(tokens))
+    assert hear(dialect, TO, tokens) == hear(dialect, TO, tokens, cuts) == one_by_one
     assert not any(isinstance(piece, Text) and ("<tool_call>" in piece.text or "<think>" in piece.text) for piece in one_by_one)
 
 
