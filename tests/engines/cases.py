@@ -1,4 +1,4 @@
-"""What both real engines must do alike, whichever way the tokens travel."""
+"""Constraints that a real engine keeps to, and requests that it refuses."""
 
 from __future__ import annotations
 

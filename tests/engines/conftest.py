@@ -10,6 +10,9 @@ import pytest
 
 from tests.engines import checkpoint
 
+# Its assertions are to be explained as those of a test module are.
+pytest.register_assert_rewrite("tests.engines.demands")
+
 
 @pytest.fixture(scope="module")
 def runner() -> Iterator[asyncio.Runner]:

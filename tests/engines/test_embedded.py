@@ -1,4 +1,4 @@
-"""vLLM in this process: what goes in, what comes out, and that it ends when it should."""
+"""vLLM in this process: what it does as all engines do, and that its processes come and go as they should."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import asyncio
 import gc
 import multiprocessing
 import os
-import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -18,15 +16,13 @@ from responses_app.engines import guard, open_engine
 from responses_app.engines.arguments import BadOption
 from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown
 from responses_app.engines.embedded import Embedded
-from tests.engines import cases, checkpoint
-from tests.engines.listening import ask, cached, hear, tokens
+from tests.engines import cases
+from tests.engines.demands import START_LIMIT_S, WAYS, Demands, Running
+from tests.engines.listening import ask, hear, tokens
+from tests.server.processes import born, left
 
 # vLLM and torch warn of what is theirs.
-pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(240)]
-
-TOKENIZER = checkpoint.tokenizer()
-EOS = TOKENIZER.eos_token_id
-STOP = TOKENIZER.convert_tokens_to_ids("<|stop|>")
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +38,11 @@ def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[Embedded]:
     gc.collect()
 
 
+@pytest.fixture
+def running(engine: Embedded) -> Running:
+    return engine.running
+
+
 def processes() -> dict[str, int]:
     """vLLM's processes that we own, title -> pid."""
     titles = {Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip(): pid for pid in guard.survivors(os.getpid())}
@@ -53,63 +54,8 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def test_it_generates_as_many_tokens_as_asked_for(runner: asyncio.Runner, engine: Embedded) -> None:
-    chunks = runner.run(hear(engine, ask(max_tokens=12, sampling={"ignore_eos": True})))
-    assert len(tokens(chunks)) == 12
-    assert [chunk.finish for chunk in chunks] == [None] * (len(chunks) - 1) + ["length"]
-
-
-def test_it_knows_the_context_of_the_model(engine: Embedded) -> None:
-    assert engine.max_model_len == checkpoint.MAX_MODEL_LEN
-
-
-def test_it_ends_with_length_where_the_context_is_full(runner: asyncio.Runner, engine: Embedded) -> None:
-    prompt = [1] * (checkpoint.MAX_MODEL_LEN - 6)
-    chunks = runner.run(hear(engine, ask(prompt, 1000, sampling={"ignore_eos": True})))
-    assert (len(tokens(chunks)), chunks[-1].finish) == (6, "length")
-
-
-def test_it_repeats_itself_at_temperature_zero_and_under_a_seed(runner: asyncio.Runner, engine: Embedded) -> None:
-    async def twice(**sampling: Any) -> bool:
-        first, second = [tokens(await hear(engine, ask(max_tokens=8, sampling=sampling))) for _ in range(2)]
-        return first == second
-
-    assert runner.run(twice(temperature=0.0))
-    assert runner.run(twice(temperature=1.0, seed=5))
-
-
-def test_it_includes_the_stop_token_that_ended_it(runner: asyncio.Runner, engine: Embedded) -> None:
-    greedy = tokens(runner.run(hear(engine, ask(sampling={"temperature": 0.0}))))
-    stopped = runner.run(hear(engine, ask(sampling={"temperature": 0.0, "stop_token_ids": [greedy[0]]})))
-    assert (tokens(stopped), stopped[-1].finish) == ([greedy[0]], "stop")
-
-
-def test_it_includes_the_end_of_sequence_token(runner: asyncio.Runner, engine: Embedded) -> None:
-    chunks = runner.run(hear(engine, ask(constraint=Constraint("regex", "ab"))))
-    assert tokens(chunks) == [*TOKENIZER.encode("ab"), EOS]
-    assert chunks[-1].finish == "stop"
-
-
-def test_it_lets_a_constraint_end_with_the_stop_token_of_the_request(runner: asyncio.Runner, engine: Embedded) -> None:
-    request = ask(constraint=Constraint("regex", "ab"), sampling={"stop_token_ids": [STOP]})
-    *said, last = tokens(runner.run(hear(engine, request)))
-    assert said == TOKENIZER.encode("ab")
-    assert last in (STOP, EOS)
-
-
-@pytest.mark.parametrize("name", cases.CONSTRAINTS)
-def test_it_keeps_to_the_constraint_from_the_first_token(runner: asyncio.Runner, engine: Embedded, name: str) -> None:
-    constraint, pattern = cases.CONSTRAINTS[name]
-    *said, last = tokens(runner.run(hear(engine, ask(max_tokens=200, constraint=constraint))))
-    assert last == EOS
-    assert re.fullmatch(pattern, TOKENIZER.decode(said))
-
-
-@pytest.mark.parametrize("name", cases.BAD)
-def test_it_refuses_what_cannot_be_done(runner: asyncio.Runner, engine: Embedded, name: str) -> None:
-    with pytest.raises(BadPrompt):
-        runner.run(hear(engine, ask(**cases.BAD[name])))
-    assert engine.running() == 0
+class TestAlike(Demands):
+    """What is demanded of every engine."""
 
 
 def test_it_refuses_a_schema_that_would_be_enforced_in_part_only(runner: asyncio.Runner, engine: Embedded) -> None:
@@ -128,53 +74,12 @@ def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: Embedd
     runner.run(main())
 
 
-def test_it_tells_log_probabilities_best_first(runner: asyncio.Runner, engine: Embedded) -> None:
-    chunks = runner.run(hear(engine, ask(max_tokens=3, sampling={"logprobs": 3, "ignore_eos": True})))
-    entries = [entry for chunk in chunks for entry in chunk.logprobs]
-    assert [entry.token for entry in entries] == tokens(chunks)
-    for entry in entries:
-        values = [value for _, value in entry.top]
-        assert len(values) == 3
-        assert values == sorted(values, reverse=True)
-        assert entry.logprob <= values[0] <= 0.0
-
-
-def test_it_tells_how_much_of_the_prompt_was_cached(runner: asyncio.Runner, engine: Embedded) -> None:
-    async def main() -> list[int | None]:
-        prompt = [9] * 300
-        salts = (None, None, "mine", "mine")
-        return [cached(await hear(engine, ask(prompt, 1, cache_salt=salt))) for salt in salts]
-
-    first, again, salted, salted_again = runner.run(main())
-    assert (first, salted) == (0, 0)
-    assert again is not None
-    assert again >= 128
-    assert salted_again == again
-
-
-def test_it_takes_priorities(runner: asyncio.Runner, engine: Embedded) -> None:
-    chunks = runner.run(hear(engine, ask(priority=-5, max_tokens=1)))
-    assert len(tokens(chunks)) == 1
-
-
-@pytest.mark.parametrize("way", ["close", "cancel"])
-def test_it_stops_the_engine_within_two_seconds(runner: asyncio.Runner, engine: Embedded, way: str) -> None:
-    async def by_closing() -> None:
-        chunks = engine.generate(ask(max_tokens=500, sampling={"ignore_eos": True}))
-        await anext(chunks)
-        assert engine.running() == 1
-        await chunks.aclose()
-
-    async def by_cancelling() -> None:
-        task = asyncio.create_task(hear(engine, ask(max_tokens=500, sampling={"ignore_eos": True})))
-        await asyncio.sleep(0.1)
-        assert engine.running() == 1
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    runner.run({"close": by_closing, "cancel": by_cancelling}[way]())
-    assert engine.running() == 0
+@pytest.mark.parametrize("way", WAYS)
+def test_it_lets_its_worker_rest_when_a_request_is_stopped(
+    runner: asyncio.Runner, engine: Embedded, running: Running, way: str
+) -> None:
+    runner.run(asyncio.wait_for(WAYS[way](engine, running), 30))
+    assert running() == 0, "at once"
     # The worker looks out for more work for a second, then it must be idle; 500 tokens would have kept it busy for longer.
     time.sleep(1.2)
     worker = processes()["VLLM::Worker"]
@@ -209,24 +114,30 @@ def test_it_refuses_a_picture_that_is_none(runner: asyncio.Runner, engine: Embed
         runner.run(hear(engine, ask(images=[cases.PIXEL, b"junk"])))
 
 
-def test_it_gives_up_a_start_that_is_cancelled(runner: asyncio.Runner, engine: Embedded, tiny: Path) -> None:
+def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runner, engine: Embedded, tiny: Path) -> None:
+    others = [open_engine(f"vllm://{tiny}") for _ in range(2)]
+    ours = set(guard.survivors(os.getpid()))
+
+    def started() -> set[int]:
+        return set(guard.survivors(os.getpid())) - ours
+
     async def main() -> None:
-        other = open_engine(f"vllm://{tiny}")
         before = set(multiprocessing.active_children())
-        starting = asyncio.create_task(other.start())
-        for _ in range(300):
+        starting = [asyncio.create_task(other.start()) for other in others]
+        while len(set(multiprocessing.active_children()) - before) < 2:
             await asyncio.sleep(0.1)
-            if set(multiprocessing.active_children()) - before:
-                break
-        starting.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await starting
+            assert not any(task.done() for task in starting), "one came up before the other one's core was there"
+        for task in starting:
+            task.cancel()
+        await asyncio.wait(starting)
+        assert all(task.cancelled() for task in starting)
         began = time.monotonic()
-        await other.close()
+        await asyncio.gather(*(other.close() for other in others))
         assert time.monotonic() - began < 10
         assert set(multiprocessing.active_children()) == before
 
     runner.run(main())
+    assert left({born(pid) for pid in started()}, within=3) == []
     assert runner.run(engine.alive())
 
 

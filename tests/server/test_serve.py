@@ -16,6 +16,8 @@ from responses_app.server.lineup import HARMONY
 from tests.server.processes import family, left, named
 from tests.server.serving import END_LIMIT, START_LIMIT, Server
 
+QUICK = 30.0  # For a second start, on a busy machine too.
+
 
 @pytest.fixture
 def server(tmp_path: Path, tape: str) -> Iterator[Server]:
@@ -51,7 +53,7 @@ def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, tape:
     second = Server(server.folder, "--engine", tape)
     try:
         second.ready()
-        assert time.monotonic() - began < START_LIMIT / 2
+        assert time.monotonic() - began < QUICK
         assert second.key == server.key
         answer = httpx2.get(f"{second.url}/v1/responses/{kept}", headers={"Authorization": f"Bearer {second.key}"})
         assert answer.json()["id"] == kept
