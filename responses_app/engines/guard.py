@@ -84,13 +84,14 @@ def survivors(owner_pid: int) -> list[int]:
 
 
 def _end(condemned: Callable[[Owner], bool], limit_s: float) -> list[int]:
-    """Signal politely, then kill, until nothing condemned is left; looks again each time, as the dying may still start others."""
-    began = time.monotonic()
+    """Signal politely, then kill, until nothing condemned is left; looks again each time, as the dying may still start others.
+
+    When the time is over the last round has killed, however long a round takes on a busy machine.
+    """
+    began, age = time.monotonic(), 0.0
     asked: dict[int, None] = {}
-    while (age := time.monotonic() - began) < limit_s:
-        victims = [pid for pid, owner in _marked() if condemned(owner) and pid != os.getpid()]
-        if not victims:
-            break
+    while age < limit_s and (victims := [pid for pid, owner in _marked() if condemned(owner) and pid != os.getpid()]):
+        age = time.monotonic() - began
         for pid in victims:
             if age >= GRACE_S:
                 _signal(pid, signal.SIGKILL, condemned)

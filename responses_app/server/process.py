@@ -43,13 +43,14 @@ def descendants(root: int) -> list[int]:
 
 
 def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
-    """Ask everything below `root` to end, then kill it, within the limit; returns the process ids that were asked."""
+    """Ask everything below `root` to end, then kill it, within the limit; returns the process ids that were asked.
+
+    When the time is over the last round has killed, however long a round takes on a busy machine.
+    """
     asked: list[int] = []
-    began = time.monotonic()
-    while (age := time.monotonic() - began) < LIMIT:
-        alive = [pid for pid in descendants(root) if pid not in spare]
-        if not alive:
-            break
+    began, age = time.monotonic(), 0.0
+    while age < LIMIT and (alive := [pid for pid in descendants(root) if pid not in spare]):
+        age = time.monotonic() - began
         for pid in alive:
             if age >= GRACE:
                 _send(pid, signal.SIGKILL)

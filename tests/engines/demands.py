@@ -19,7 +19,7 @@ EOS = TOKENIZER.eos_token_id
 STOP = TOKENIZER.convert_tokens_to_ids("<|stop|>")
 LONG = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
 STOP_LIMIT_S = 2.0
-# For the first test of a module, whose engine starts meanwhile: 20 s on an idle machine, 260 s were seen on a busy one.
+# For the first test of a module, whose engine starts meanwhile: 20 s on an idle machine, 300 s were seen on a busy one.
 START_LIMIT_S = 480.0
 
 Running = Callable[[], float]
