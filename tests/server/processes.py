@@ -33,7 +33,12 @@ def left(family: Iterable[tuple[int, str]], within: float) -> list[str]:
 
 def named(root: int, word: str) -> int:
     """The first descendant with that word in its command line."""
-    return next(pid for pid in descendants(root) if word in _command(pid))
+    return next(iter(all_named(root, word)))
+
+
+def all_named(root: int, *words: str) -> list[int]:
+    """All descendants with one of these words in their command lines."""
+    return [pid for pid in descendants(root) if any(word in _command(pid) for word in words)]
 
 
 def _command(pid: int) -> str:

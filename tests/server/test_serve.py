@@ -13,10 +13,11 @@ import httpx2
 import pytest
 
 from responses_app.server.lineup import HARMONY
-from tests.server.processes import family, left, named
+from tests.server.processes import all_named, family, left, named
 from tests.server.serving import END_LIMIT, START_LIMIT, Server
 
 QUICK = 30.0  # For a second start, on a busy machine too.
+CORE = ("VLLM::EngineCore", "multiprocessing.spawn")  # A core of vLLM's, with its title and before it has one.
 
 
 @pytest.fixture
@@ -68,6 +69,25 @@ def test_it_takes_a_key_that_it_is_given(shared: Server) -> None:
     assert shared.key == "sk-my-own-key"
     assert text(shared.ask()) == "Hello there!"
     assert not (shared.folder / "api_key").exists()
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(480)  # On a busy machine; an idle one needs 20 s.
+def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data", "--model", "a=demo-chat", "--model", "b=demo-chat")
+    try:
+        while len(cores := all_named(server.process.pid, *CORE)) < 2:
+            assert server.process.poll() is None, server.said
+            time.sleep(0.1)
+        processes = family(server.process.pid)
+        assert {pid for pid, _ in processes} >= set(cores)
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(4 * END_LIMIT) == 130
+        assert left(processes, within=3) == []
+    finally:
+        server.end()
+    assert "Ready" not in server.said
+    assert "Traceback" not in server.said
 
 
 def test_it_lets_a_stream_end_before_it_stops(server: Server) -> None:
