@@ -69,6 +69,8 @@ class Response(models.Model):
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL)
     model = models.CharField(max_length=200)
     status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
+    background = models.BooleanField(default=False, help_text="It runs whether anybody listens or not, and can be cancelled.")
+    stored = models.BooleanField(default=True, help_text="False: kept for a while only, so that it can be polled.")
     thread = models.CharField(max_length=64, db_index=True)
     previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value
     history = ArrayField(models.BigIntegerField(), default=list)
@@ -87,6 +89,7 @@ class Response(models.Model):
             models.Index(fields=("project", "-id"), name="response_project"),
             models.Index(fields=("model", "-id"), name="response_model"),
             models.Index(fields=("status", "-id"), name="response_status"),
+            models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
         )
 
     def __str__(self) -> str:
@@ -112,6 +115,38 @@ class Item(models.Model):
 
     class Meta:
         ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.uid
+
+
+class Conversation(models.Model):
+    """A thread of items that any client may add to. Which run writes to it at the moment is no column: see `store.claims`."""
+
+    uid = models.CharField("id", max_length=64, unique=True)
+    project = models.CharField(max_length=100)
+    metadata = models.TextField(default="{}", help_text="JSON, as text for the same reason as the body of an item.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.uid
+
+
+class Entry(models.Model):
+    """The place of an item in a conversation, by primary key. An item may have a place in several, and one at most in each."""
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="entries", db_index=False)
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="entries")
+    uid = models.CharField("item id", max_length=128)
+
+    class Meta:
+        ordering = ("-id",)
+        verbose_name_plural = "entries"
+        indexes = (models.Index(fields=("conversation", "id"), name="entry_place"),)
+        constraints = (models.UniqueConstraint(fields=("conversation", "uid"), name="entry_item"),)
 
     def __str__(self) -> str:
         return self.uid

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django.db import transaction
 
 from responses_app.models import Item, Response
@@ -20,3 +22,9 @@ def erase(project: str, uid: str) -> bool:
         Item.objects.filter(pk__in=own - kept).delete()
         row.delete()
     return True
+
+
+def temporary(before: datetime, limit: int) -> list[tuple[str, str]]:
+    """Project and id of up to `limit` responses of `store:false` that ended before then, those that have waited longest first."""
+    rows = Response.objects.filter(stored=False, ended_at__lt=before).order_by("ended_at")
+    return list(rows.values_list("project", "uid")[:limit])

@@ -31,7 +31,8 @@ class Context:
 
 async def context(project: str, uid: str) -> Context | None:
     """The context that a continuation of `uid` starts from, in two queries however long the chain is. None if there is none."""
-    row = await Response.objects.filter(project=project, uid=uid).values("id", "history", "thread", "status").afirst()
+    # What is kept for polling alone cannot be continued: the continuation would keep it for ever.
+    row = await Response.objects.filter(project=project, uid=uid, stored=True).values("id", "history", "thread", "status").afirst()
     if row is None:
         return None
     items = Item.objects.filter(Q(pk__in=row["history"]) | Q(response_id=row["id"])).order_by("pk")
@@ -41,5 +42,5 @@ async def context(project: str, uid: str) -> Context | None:
 
 async def find(project: str, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Stored items by id, for `item_reference`; the oldest wins where an id was stored twice."""
-    rows = Item.objects.filter(project=project, uid__in=uids).order_by("-pk").values_list("uid", "body")
+    rows = Item.objects.filter(project=project, uid__in=uids).exclude(response__stored=False).order_by("-pk").values_list("uid", "body")
     return {uid: orjson.loads(body) async for uid, body in rows}

@@ -40,10 +40,11 @@ class Ending:
 
 @dataclass(slots=True)
 class Append:
-    """One thing to make durable: the log it belongs to, whether it opens that log, frames, and perhaps the ending."""
+    """One thing to make durable: the log, frames, whether they open the log or start what was queued, and perhaps the ending."""
 
     log: Log
     frames: Sequence[Frame]
     opens: bool = False
+    starts: bool = False
     ending: Ending | None = None
     errors: list[Exception] = field(default_factory=list)

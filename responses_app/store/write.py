@@ -1,4 +1,4 @@
-"""The SQL of one group commit: rows that open, events by COPY, and endings."""
+"""The SQL of one group commit: rows that open and start, events by COPY, and endings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from responses_app.models import Direction, Event, Item, Response
+from responses_app.models import Direction, Event, Item, Response, Status
 from responses_app.store.records import Append
 
 COPY = "COPY responses_app_event (response_id, number, type, data) FROM STDIN"
@@ -24,7 +24,7 @@ def write(appends: Sequence[Append]) -> None:
     """Make all of `appends` durable, at once or not at all. Raises DatabaseError."""
     with connection.cursor() as cursor:
         _relax(cursor)
-        if not any(append.opens or append.ending for append in appends):
+        if not any(append.opens or append.starts or append.ending for append in appends):
             # One statement is a transaction of its own: the usual flush, of deltas only, is one exchange with the server.
             _copy(cursor, appends)
             return
@@ -32,6 +32,7 @@ def write(appends: Sequence[Append]) -> None:
             if any(append.ending for append in appends):
                 cursor.execute(STRICT)
             _open([append for append in appends if append.opens])
+            _start([append.log.row.pk for append in appends if append.starts])
             _copy(cursor, appends)
             _end([append for append in appends if append.ending])
 
@@ -62,6 +63,11 @@ def _open(appends: Sequence[Append]) -> None:
         append.log.row.pk = None
     Response.objects.bulk_create([append.log.row for append in appends])
     Item.objects.bulk_create([item for append in appends for item in _items(append.log.row, append.log.input, Direction.INPUT)])
+
+
+def _start(keys: Sequence[int]) -> None:
+    if keys:
+        Response.objects.filter(pk__in=keys).update(status=Status.IN_PROGRESS)
 
 
 def _copy(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
