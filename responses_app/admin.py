@@ -17,7 +17,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from responses_app.grammar.ids import PREFIXES
-from responses_app.models import ApiKey, Event, Item, Response
+from responses_app.models import ApiKey, Conversation, Entry, Event, Item, Response
 
 EXACT_UP_TO = 10_000
 DEEPEST = 200_000
@@ -213,6 +213,37 @@ class EventAdmin(ReadOnly):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """The link from a response filters by it."""
         return lookup == "response__id__exact" or super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
+
+
+@admin.register(Conversation)
+class ConversationAdmin(ReadOnly):
+    """Conversations, newest first, with a way to their items."""
+
+    list_display = ("uid", "project", "created_at")
+    search_fields = ("uid__startswith",)
+    fields = (("uid", "project", "created_at"), "metadata", "links")
+    readonly_fields = ("links",)
+
+    @admin.display(description="more")
+    def links(self, row: Conversation) -> SafeString:
+        """A link to its items."""
+        url = reverse("admin:responses_app_entry_changelist")
+        return format_html('<a href="{}?q={}">items</a>', url, row.uid)
+
+
+@admin.register(Entry)
+class EntryAdmin(ReadOnly):
+    """Items by their place in a conversation."""
+
+    list_display = ("uid", "conversation", "item")
+    list_select_related = ("conversation", "item")
+    search_fields = ("conversation__uid__exact",)
+    search_help_text = "The id of a conversation, exactly as it was sent."
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
+        """Without the bodies of the items, which no page here shows."""
+        rows: QuerySet[Entry] = super().get_queryset(request).select_related("conversation", "item")
+        return rows.defer("item__body")
 
 
 @admin.register(ApiKey)

@@ -121,7 +121,7 @@ class Item(models.Model):
 
 
 class Conversation(models.Model):
-    """A thread of items that any client may add to. Which run writes to it at the moment is no column: see `store.claims`."""
+    """A thread of items that clients add to by hand."""
 
     uid = models.CharField("id", max_length=64, unique=True)
     project = models.CharField(max_length=100)

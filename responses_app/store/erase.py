@@ -19,7 +19,7 @@ def erase(project: str, uid: str) -> bool:
         others = Response.objects.filter(thread=row.thread).exclude(pk=row.pk)
         kept = {pk for history in others.values_list("history", flat=True) for pk in history}
         kept.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
-        Item.objects.filter(pk__in=own - kept).delete()
+        Item.objects.filter(pk__in=own - kept, entries=None).delete()
         row.delete()
     return True
 
