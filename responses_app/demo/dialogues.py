@@ -155,8 +155,12 @@ def _same_purpose(tool: Tool, others: list[Tool]) -> bool:
     return any(m in theirs or any(m in group and theirs & group for group in close) for m in mine)
 
 
-def tool_dialogue(r: Random) -> Dialogue:
-    use = any_use(r)
+def several_use(r: Random) -> Use:
+    return toolbox.known_use(r, r.choice(["weather", "weather", "weather", "weather", "stock", "time"]), several=True)
+
+
+def tool_dialogue(r: Random, draw: Callable[[Random], Use] = any_use) -> Dialogue:
+    use = draw(r)
     turns = roughened(r, small(r)) if r.random() < 0.1 else []
     finish = r.random() < 0.5
     turns = turns + use_turns(r, use, finish)
@@ -342,8 +346,27 @@ _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
 ]
 
 
-def dialogue(r: Random) -> Dialogue:
-    made = r.choices([m for _, m in _MIX], [w for w, _ in _MIX])[0](r)
+# For the end of training, when the rate is low: what is asked of a demo model most, and what it finds hardest.
+_FOCUS: list[tuple[float, Callable[[Random], Dialogue]]] = [
+    (11, chat_dialogue),
+    (11, memory_dialogue),
+    (1, told_by_system_dialogue),
+    (13, one(lambda r: r.choice(_SUMS)(r), "sums")),
+    (3, one(lambda r: r.choice(_KNOWING)(r), "knowledge")),
+    (4, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
+    (3, one(stories.tale, "stories")),
+    (1, one(knowledge.no_tool, "chat")),
+    (16, tool_dialogue),
+    (16, lambda r: tool_dialogue(r, several_use)),
+    (16, lambda r: tool_dialogue(r, madeup.plain_use)),
+    (2, two_tools_dialogue),
+    (6, no_tool_dialogue),
+]
+
+
+def dialogue(r: Random, focus: bool = False) -> Dialogue:
+    mix = _FOCUS if focus else _MIX
+    made = r.choices([m for _, m in mix], [w for w, _ in mix])[0](r)
     if not made.system and r.random() < (0.35 if made.tools else 0.45):
         made = replace(made, system=manners.plain(r))
     if r.random() < 0.87:
@@ -356,10 +379,10 @@ def _aloud(turn: Turn) -> Turn:
     return replace(turn, text=f"{turn.think} {turn.text}") if isinstance(turn, Say) and ":" in turn.think else turn
 
 
-def dialogues(seed: int) -> Iterator[Dialogue]:
+def dialogues(seed: int, focus: bool = False) -> Iterator[Dialogue]:
     r = Random(seed)
     while True:
-        yield dialogue(r)
+        yield dialogue(r, focus)
 
 
 __all__ = ["ask", "dialogue", "dialogues"]

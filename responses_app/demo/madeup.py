@@ -178,6 +178,16 @@ def made_up_use(r: Random) -> Use:
     return Use(tool, question, (Call(tool.name, {f.key: f.value for f in given}),), (_result(r),))
 
 
+def plain_use(r: Random) -> Use:
+    """The commonest wish of all: one tool, one text to use it on."""
+    it, field = invent(r), Field(_key(r), "string", _string(r))
+    tool = declare(r, it, [field], [field.key])
+    if r.random() < 0.2:
+        return _twice(r, it, tool, field)
+    question = _bare(r, it, _quoted(r, field.value)) if r.random() < 0.6 else _with_keys(r, it, _listed(r, [field]))
+    return Use(tool, question, (Call(tool.name, {field.key: field.value}),), (_result(r),))
+
+
 def _twice(r: Random, it: Invention, tool: Tool, f: Field) -> Use:
     """One tool, two or three things to use it on."""
     values: list[object] = [f.value]

@@ -169,7 +169,9 @@ def _orthogonal(g: Tensor) -> Tensor:
     return out
 
 
-def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], warm: list[float]) -> Iterator[Sample]:
+def samples_of(
+    name: str, seed: int, tokenizer: Any, pool: list[int], warm: list[float], focus: bool = False
+) -> Iterator[Sample]:
     """An endless stream; `warm[0]` is the share of plain copying, which falls to nothing as training goes on."""
     r = Random(seed)
 
@@ -177,10 +179,10 @@ def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], warm: list
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids if tokenizer else o200k.encoding().encode(text)
         return ids
 
-    for d in dialogues(seed):
+    for d in dialogues(seed, focus):
         if r.random() < warm[0]:
             yield echo_sample(r, pool)
-        if r.random() < DRILLS:
+        if r.random() < DRILLS / (3 if focus else 1):
             yield drill_sample(r, encode)
         yield chat.sample(d, tokenizer) if name == "demo-chat" else harmony.sample(d, r)
 
@@ -301,7 +303,7 @@ class Progress:
         print(f"{said} {self.seen / spent:.0f} tokens/s {spent / 60:.1f} min", flush=True)
 
 
-def train(name: str, steps: int, seed: int, scratch: Path, minutes: float, cooldown: float) -> None:
+def train(name: str, steps: int, seed: int, scratch: Path, minutes: float, cooldown: float, focus: bool) -> None:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     training = Training(name, scratch)
@@ -313,7 +315,7 @@ def train(name: str, steps: int, seed: int, scratch: Path, minutes: float, coold
     print(name, sum(p.numel() for p in training.model.parameters()), "parameters", flush=True)
     progress, saved, seed = Progress(training), time.time(), seed + training.step
     r, warm = np.random.default_rng(seed), [1.0]
-    stream = batches(samples_of(name, seed, training.tokenizer, training.pool, warm))
+    stream = batches(samples_of(name, seed, training.tokenizer, training.pool, warm, focus))
     gone = 0.0
     while training.step < steps and gone < 1:
         warm[0] = max(0.05, 0.5 - training.step / 600)
@@ -338,9 +340,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, default=0.0, help="end the schedule after this time, whatever the steps")
     parser.add_argument("--scratch", type=Path, default=Path("."), help="where checkpoints go; an existing one is continued")
-    parser.add_argument("--cooldown", type=float, default=0.45, help="the share of the schedule in which the rate falls")
+    parser.add_argument(
+        "--cooldown", type=float, default=0.45, help="the share in which the rate falls; above 1 it begins lower"
+    )
+    parser.add_argument("--focus", action="store_true", help="the mix for the end of training")
     chosen = parser.parse_args()
-    train(chosen.name, chosen.steps, chosen.seed, chosen.scratch, chosen.minutes, chosen.cooldown)
+    train(chosen.name, chosen.steps, chosen.seed, chosen.scratch, chosen.minutes, chosen.cooldown, chosen.focus)
 
 
 if __name__ == "__main__":
