@@ -7,8 +7,9 @@ import contextvars
 import logging
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from django.conf import settings
 
@@ -44,20 +45,25 @@ class Hub:
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
-        """Start all engines, side by side, and the recorder. A second call does nothing.
+        """Open all dialects, start all engines side by side, and the recorder. A second call does nothing.
 
         Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
         """
         async with self._starting:
             if self._recorder is not None:
                 return
-            starts = [asyncio.create_task(_start(served), name=f"start {served.name}") for served in self.served.values()]
+            starts: list[asyncio.Task[None]] = []
             try:
+                for served in self.served.values():
+                    logger.info("starting %s", served.name)
+                    await _named(served, served.open())
+                starts += [asyncio.create_task(_named(served, served.engine.start())) for served in self.served.values()]
                 await asyncio.gather(*starts)
             except BaseException:
                 for start in starts:
                     start.cancel()
-                await asyncio.wait(starts, timeout=STOP_LIMIT)
+                if starts:
+                    await asyncio.wait(starts, timeout=STOP_LIMIT)
                 for served in self.served.values():
                     await served.engine.close()
                 raise
@@ -162,10 +168,10 @@ class Hub:
         self._tasks.discard(task)
 
 
-async def _start(served: Served) -> None:
-    logger.info("starting %s", served.name)
+async def _named(served: Served, step: Coroutine[Any, Any, None]) -> None:
+    """A step of the start of one model, whose failure says of which."""
     try:
-        await served.start()
+        await step
     except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
         raise EngineDown(f"{served.name}: {error}") from error
 

@@ -41,10 +41,9 @@ class Served:
     created: int = field(default_factory=lambda: int(time.time()))
     dialect: Dialect | None = None
 
-    async def start(self) -> None:
-        """Load the tokenizer and the engine, side by side. Raises EngineDown, ValueError."""
-
-        self.dialect, _ = await asyncio.gather(asyncio.to_thread(self._open), self.engine.start())
+    async def open(self) -> None:
+        """Load the tokenizer. Not beside anything else: transformers cannot be imported by two threads. Raises ValueError, OSError."""
+        self.dialect = await asyncio.to_thread(self._open)
 
     def _open(self) -> Dialect:
         parsers = self.parsers
