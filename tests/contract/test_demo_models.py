@@ -61,7 +61,7 @@ def test_it_greets(talk: Talk) -> None:
 
 @pytest.mark.parametrize("name", ["Ada", "Marco"])
 def test_it_remembers_a_name_over_turns(talk: Talk, name: str) -> None:
-    assert name in talk.say(f"Hi! My name is {name}.").output_text
+    talk.say(f"Hi! My name is {name}.")
     talk.say("How are you?")
     assert name in talk.say("What is my name?").output_text
 
