@@ -76,6 +76,7 @@ class CreateResponse(Strict):
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     store: bool | None = None
+    background: bool | None = None
     previous_response_id: str | None = None
     include: list[str] | None = None
     max_output_tokens: Annotated[int, Field(ge=16)] | None = None
@@ -103,7 +104,6 @@ class CreateResponse(Strict):
 
 # Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
 REFUSED: Mapping[str, str] = {
-    "background": "background responses are not supported by this server yet",
     "conversation": "conversations are not supported by this server yet; use 'previous_response_id'",
     "context_management": "automatic compaction is not supported by this server yet",
     "prompt": "prompt templates are not supported by this server",
@@ -182,6 +182,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         max_output_tokens=body.max_output_tokens,
         store=settings.RESPONSES_STORE_DEFAULT if body.store is None else body.store,
         stream=bool(body.stream),
+        background=bool(body.background),
         obfuscate=bool(body.stream_options and body.stream_options.include_obfuscation),
         previous_response_id=body.previous_response_id or None,
         metadata=body.metadata or {},

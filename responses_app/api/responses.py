@@ -1,4 +1,4 @@
-"""Create, retrieve, replay and delete responses; list their input."""
+"""Create, retrieve, replay, cancel and delete responses; list their input."""
 
 from __future__ import annotations
 
@@ -14,17 +14,23 @@ from django.http.response import HttpResponseBase
 
 from responses_app.api import query, requests, sse
 from responses_app.api.door import answer
-from responses_app.errors import Invalid, NotFound
+from responses_app.errors import Invalid, NotFound, Unavailable
 from responses_app.grammar.fold import fold
-from responses_app.models import ApiKey, Response
+from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import hub
 from responses_app.runs.ids import could_be
+from responses_app.runs.order import Order
 from responses_app.runs.run import Run
 from responses_app.store import inputs, replay
 from responses_app.store.erase import erase
 from responses_app.store.records import Frame
 
 LAST = 2**31 - 1
+FINAL = {
+    Status.COMPLETED: "Cannot cancel a completed response.",
+    Status.FAILED: "Cannot cancel a failed response.",
+    Status.INCOMPLETE: "Cannot cancel a response in terminal state.",
+}
 
 
 class EventStream(StreamingHttpResponse):
@@ -54,6 +60,8 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     order = requests.read(requests.parse(request.body), key)
     run = await hub.current().begin(order)
+    if order.background:
+        return _detached(run, order)
     if order.stream:
         return AttendedStream(run, order.obfuscate)
     try:
@@ -78,6 +86,26 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     if streamed:
         return EventStream(_replay(row, after), obfuscate)
     return answer(await replay.snapshot(row.pk) or await _unfinished(row))
+
+
+async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """POST /v1/responses/{id}/cancel: a background response that has not ended does so now, or has been cancelled before."""
+    del request
+    row = await _find(key, uid)
+    if not row.background:
+        raise Invalid("Cannot cancel a synchronous response.")
+    run = hub.current().runs.get(uid)
+    if run is not None:
+        run.leave()
+        await run.done()
+    # Read again: what the log says at last is the answer, and a completion may have been in it already.
+    row = await _find(key, uid)
+    if row.status in FINAL:
+        raise Invalid(FINAL[Status(row.status)])
+    snapshot = await replay.snapshot(row.pk)
+    if snapshot is None:
+        raise Unavailable("This response is run by another process of this server. Try again in a moment.")
+    return answer(snapshot)
 
 
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -107,6 +135,13 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     data = b",".join(body.encode() for _, body in page.rows)
     ends = {"first_id": page.first, "last_id": page.last, "has_more": page.more}
     return answer(b'{"object":"list","data":[' + data + b"]," + orjson.dumps(ends)[1:])
+
+
+def _detached(run: Run, order: Order) -> HttpResponseBase:
+    """What a background run is answered with: it goes on, whoever listens."""
+    if order.stream:
+        return EventStream(run.listen(pause=settings.RESPONSES_HEARTBEAT), order.obfuscate)
+    return answer(replay.cut(run.frames[0].data))
 
 
 async def _attend(run: Run) -> AsyncGenerator[Frame | None, None]:

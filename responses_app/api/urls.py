@@ -12,6 +12,7 @@ RESPONSE = r"^v1/responses/(?P<uid>[^/]+)"
 urlpatterns = [
     re_path(r"^v1/responses/?$", door(POST=responses.create)),
     re_path(RESPONSE + r"/?$", door(GET=responses.retrieve, DELETE=responses.delete)),
+    re_path(RESPONSE + r"/cancel/?$", door(POST=responses.cancel)),
     re_path(RESPONSE + r"/input_items/?$", door(GET=responses.input_items)),
     re_path(r"^v1/models/?$", door(GET=models.index)),
     re_path(r"^v1/models/(?P<name>.+?)/?$", door(GET=models.show)),

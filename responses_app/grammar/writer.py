@@ -78,6 +78,11 @@ class Writer:
         return self._stage == "ended"
 
     @property
+    def waiting(self) -> bool:
+        """Whether the response is queued and has not started."""
+        return self._stage == "queued"
+
+    @property
     def items(self) -> list[Item]:
         """The closed items, in order."""
         return list(self._output.items)

@@ -17,12 +17,13 @@ from responses_app.dialects.base import BadTurn, Dialect, Turn
 from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.grammar.writer import Writer
-from responses_app.models import Response
+from responses_app.models import Response, Status
 from responses_app.runs import context, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.run import Run
 from responses_app.runs.served import Served, read
+from responses_app.runs.sweep import sweep
 from responses_app.store.history import Context
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Log
@@ -40,8 +41,11 @@ class Hub:
         self.served = served
         self.runs: dict[str, Run] = {}
         self.draining = False
+        # First come, first served: a semaphore lets in who has waited longest.
+        self._gate = asyncio.Semaphore(settings.RESPONSES_MAX_BACKGROUND)
         self._recorder: Recorder | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._sweep: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
@@ -68,6 +72,8 @@ class Hub:
                     await served.engine.close()
                 raise
             self._recorder = Recorder()
+            # An empty context, as for a run.
+            self._sweep = asyncio.get_running_loop().create_task(sweep(), name="sweep", context=contextvars.Context())
 
     def model(self, name: str) -> Served:
         """The served model of that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
@@ -83,7 +89,7 @@ class Hub:
         """
         await self.start()
         served = self.model(order.model)
-        self._admit()
+        self._admit(order)
         before = await context.before(order)
         own = await context.resolve(order)
         context.distinct(before.items, own)
@@ -112,8 +118,11 @@ class Hub:
         return run
 
     async def drain(self, seconds: float) -> None:
-        """Accept nothing new and give what runs up to `seconds` to end."""
+        """Accept nothing new, end what is queued, and give what runs up to `seconds` to end."""
         self.draining = True
+        for run in list(self.runs.values()):
+            if run.queued:
+                run.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
 
@@ -121,19 +130,26 @@ class Hub:
         """End what still runs, write what is queued, stop the engines."""
         self.draining = True
         for run in list(self.runs.values()):
-            run.leave()
+            run.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
+        if self._sweep is not None:
+            self._sweep.cancel()
+            await asyncio.wait({self._sweep}, timeout=STOP_LIMIT)
         if self._recorder is not None:
             await self._recorder.close()
         for served in self.served.values():
             await served.engine.close()
 
-    def _admit(self) -> None:
+    def _admit(self, order: Order) -> None:
         if self.draining:
             raise Unavailable("The server is stopping. Try again in a moment.")
-        if len(self.runs) >= settings.RESPONSES_MAX_CONCURRENT:
-            raise Busy(f"{len(self.runs)} responses are being generated, which is the limit. Try again in a moment.")
+        # Counted apart: a long queue in the background keeps nobody from being answered.
+        count = sum(run.background == order.background for run in self.runs.values())
+        limit = settings.RESPONSES_MAX_QUEUED if order.background else settings.RESPONSES_MAX_CONCURRENT
+        if count >= limit:
+            what = "queued or generated in the background" if order.background else "being generated"
+            raise Busy(f"{count} responses are {what}, which is the limit. Try again in a moment.")
 
     async def _plan(self, order: Order, served: Served, before: Context, own: list[dict[str, object]], turn: Turn) -> Run:
         assert served.dialect is not None  # noqa: S101 - started
@@ -144,7 +160,7 @@ class Hub:
         request = await asyncio.to_thread(_request, order, served, served.dialect, turn, first)
         now = int(time.time())
         uid = request.id
-        log = Log(_row(order, uid, now, before), own) if order.store else None
+        log = Log(_row(order, uid, now, before), own) if order.store or order.background else None
         return Run(
             Writer(shape.birth(order, served, uid, now), mint),
             served.engine,
@@ -153,6 +169,7 @@ class Hub:
             recorder=self._recorder,
             log=log,
             patient=settings.RESPONSES_DURABILITY == "visible",
+            gate=self._gate if order.background else None,
         )
 
     def _let_go(self, run: Run) -> None:
@@ -234,6 +251,9 @@ def _row(order: Order, uid: str, now: int, before: Context) -> Response:
         project=order.project,
         key_id=order.key,
         model=order.model,
+        status=Status.QUEUED if order.background else Status.IN_PROGRESS,
+        background=order.background,
+        stored=order.store,
         thread=before.thread or uid,
         previous_uid=order.previous_response_id,
         history=list(before.keys),

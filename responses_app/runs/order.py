@@ -29,6 +29,7 @@ class Order:
     max_output_tokens: int | None = None
     store: bool = True
     stream: bool = False
+    background: bool = False
     obfuscate: bool = False
     previous_response_id: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)

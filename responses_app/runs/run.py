@@ -6,8 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass
+from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,42 +14,26 @@ import orjson
 from django.db import DatabaseError
 
 from responses_app.dialects.base import Listener
-from responses_app.engines.border import BadPrompt, Chunk, Engine, EngineError, Finish, Request
+from responses_app.engines.border import BadPrompt, Engine, EngineError, Finish, Request
 from responses_app.errors import ApiError, Failed, Invalid, Unavailable
 from responses_app.grammar.events import Event
 from responses_app.grammar.pieces import Piece
 from responses_app.grammar.writer import Writer
 from responses_app.runs.shape import usage
+from responses_app.runs.tally import Tally
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Append, Ending, Frame, Log
 
 logger = logging.getLogger("responses.run")
 
-
-@dataclass(slots=True)
-class Tally:
-    """Tokens and moments of one run; times are monotonic seconds."""
-
-    prompt: int
-    cached: int = 0
-    output: int = 0
-    began: float = 0.0
-    first: float | None = None
-
-    def count(self, chunk: Chunk) -> None:
-        """Add what a chunk brought."""
-        if self.first is None and chunk.tokens:
-            self.first = time.monotonic()
-        self.output += len(chunk.tokens)
-        if chunk.cached is not None:
-            self.cached = chunk.cached
+STOPPED = "The server was stopped before this response was complete."
 
 
 class Run:
     """One response while it is made. A task of the hub drives `go`; any number of listeners follow `frames`.
 
     `log` is None for `store:false`: then nothing is written and an event is visible at once. With `patient` false
-    (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database.
+    (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database. A queued one starts when `gate` lets it in.
     """
 
     def __init__(
@@ -63,8 +46,10 @@ class Run:
         recorder: Recorder,
         log: Log | None,
         patient: bool = True,
+        gate: asyncio.Semaphore | nullcontext[None] | None = None,
     ) -> None:
         self.uid: str = writer.response["id"]
+        self.background: bool = writer.response["background"]
         self.frames: list[Frame] = []
         self.ended = False
         self.problem: ApiError | None = None
@@ -73,13 +58,19 @@ class Run:
         self._recorder, self._log, self._patient = recorder, log, patient
         self._listeners: set[asyncio.Future[bool]] = set()
         self._task: asyncio.Task[None] | None = None
-        self._left = False
+        self._gate = gate or nullcontext()
+        self._left = self._stopped = False
         self._pending: asyncio.Future[Exception | None] | None = None
 
     @property
     def stored(self) -> bool:
         """Whether the response is kept."""
         return self._log is not None
+
+    @property
+    def queued(self) -> bool:
+        """Whether it waits for its turn, so that no engine has heard of it yet."""
+        return self._writer.waiting
 
     def own(self, task: asyncio.Task[None]) -> None:
         """Called once by the hub with the task that drives `go`."""
@@ -91,17 +82,24 @@ class Run:
             self._left = True
             self._task.cancel()
 
+    def stop(self) -> None:
+        """The server stops. Whoever polls a background response is told that it failed: nobody has cancelled it."""
+        if not self._left:
+            self._stopped = self.background
+        self.leave()
+
     async def opened(self) -> None:
         """The first events are durable. Raises ApiError if they cannot be, and then the run is nothing.
 
-        If the caller goes away while it waits, so does the run: the log that it may have opened is closed.
+        If the caller goes away while it waits, so does the run, unless it is one of the background: the log is closed.
         """
         try:
             async with aclosing(self.listen()) as frames:
                 async for _ in frames:
                     return
         except asyncio.CancelledError:
-            self.leave()
+            if not self.background:
+                self.leave()
             raise
         raise self.problem or Failed("The response ended before it began.")
 
@@ -110,7 +108,9 @@ class Run:
         self.tally.began = time.monotonic()
         try:
             await self._tell(self._writer.open(), opens=True)
-            await self._generate()
+            async with self._gate:
+                await self._start()
+                await self._generate()
         except asyncio.CancelledError:
             await self._finish_cancelled()
         except BadPrompt as error:
@@ -148,6 +148,12 @@ class Run:
             del frame
         return self.frames[-1]
 
+    async def _start(self) -> None:
+        """The turn of a queued response has come; any other runs since it was opened."""
+        if self.queued:
+            self.tally.began = time.monotonic()
+            await self._tell(self._writer.start(), starts=True)
+
     async def _generate(self) -> None:
         finish: Finish | None = None
         events: list[Event] = []
@@ -177,7 +183,10 @@ class Run:
         if self._writer.ended:
             await self._settle()
             return
-        await self._tell(self._writer.cancel(usage=self._usage()), ends=True)
+        if self._stopped:
+            await self._tell(self._failure("server_error", STOPPED), ends=True)
+        else:
+            await self._tell(self._writer.cancel(usage=self._spent()), ends=True)
 
     async def _fail(self, code: str, message: str) -> None:
         if self._writer.ended:
@@ -193,7 +202,7 @@ class Run:
 
     def _failure(self, code: str, message: str) -> list[Event]:
         self.problem = self.problem or Failed(message, code=code)
-        return self._writer.fail(code, message, usage=self._usage())
+        return self._writer.fail(code, message, usage=self._spent())
 
     def _judge(self) -> None:
         """A failure that only the end brought to light, such as arguments that do not parse, is a problem too."""
@@ -220,7 +229,7 @@ class Run:
     def _write(self, pieces: Iterable[Piece]) -> list[Event]:
         return [event for piece in pieces for event in self._writer.write(piece)]
 
-    async def _tell(self, events: list[Event], *, opens: bool = False, ends: bool = False) -> None:
+    async def _tell(self, events: list[Event], *, opens: bool = False, starts: bool = False, ends: bool = False) -> None:
         """Make `events` durable, then visible. A cancellation while this waits loses nothing: the commit goes on."""
         if not events:
             return
@@ -228,7 +237,7 @@ class Run:
         if self._log is None:
             self._show(frames)
             return
-        append = Append(self._log, frames, opens=opens, ending=self._ending() if ends else None)
+        append = Append(self._log, frames, opens=opens, starts=starts, ending=self._ending() if ends else None)
         if not self._patient and not ends and not opens:
             self._recorder.append(append, _ignore)
             self._show(frames)
@@ -262,6 +271,10 @@ class Run:
     def _usage(self) -> dict[str, Any]:
         tally = self.tally
         return usage(tally.prompt, tally.cached, tally.output, self._listener.reasoning_tokens)
+
+    def _spent(self) -> dict[str, Any] | None:
+        """The usage of one that ends early: nothing, if no engine has heard of it."""
+        return None if self.queued else self._usage()
 
     def _show(self, frames: Sequence[Frame]) -> None:
         self.frames.extend(frames)

@@ -21,14 +21,14 @@ TOOL_USAGE = {
 
 
 def birth(order: Order, served: Served, uid: str, now: int) -> dict[str, Any]:
-    """The initial snapshot: in progress, no output, no usage."""
+    """The initial snapshot: in progress, or queued if it runs in the background; no output, no usage."""
     return {
         "id": uid,
         "object": "response",
         "created_at": now,
         "completed_at": None,
-        "status": "in_progress",
-        "background": False,
+        "status": "queued" if order.background else "in_progress",
+        "background": order.background,
         "error": None,
         "incomplete_details": None,
         "instructions": order.instructions,

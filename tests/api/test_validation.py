@@ -95,7 +95,7 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"stream": "yes"}, "invalid_type", "stream", ""),
     ({"strem": True}, "unknown_parameter", "strem", "Did you mean 'stream'?"),
     ({"stream_options": {"x": 1}}, "unknown_parameter", "stream_options.x", ""),
-    ({"background": True}, "unsupported_parameter", "background", ""),
+    ({"background": "yes"}, "invalid_type", "background", ""),
     ({"conversation": "conv_1"}, "unsupported_parameter", "conversation", ""),
     ({"reasoning": {"effort": "huge"}}, "invalid_value", "reasoning.effort", "'low'"),
     ({"tools": [{**TOOL, "name": "a b"}]}, "invalid_value", "tools[0].name", ""),
