@@ -245,10 +245,6 @@ def _output(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 
 def _reasoning(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    if raw.get("encrypted_content"):
-        where = path((*loc, "encrypted_content"))
-        message = f"Encrypted reasoning is not supported by this server yet: '{where}' cannot be read."
-        raise Invalid(message, param=where, code="unsupported_value")
     return _id(_valid(Reasoning, raw, loc), loc)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from django.http import HttpRequest
 
 from responses_app.api.problems import value
-from responses_app.api.requests import INCLUDE, INCLUDE_UNSUPPORTED
+from responses_app.api.requests import INCLUDE
 from responses_app.errors import Invalid
 
 # int() would take other scripts' digits, underscores and white space, and thousands of digits.
@@ -53,10 +53,9 @@ def choice(request: HttpRequest, name: str, default: str, allowed: tuple[str, ..
 
 
 def include(request: HttpRequest) -> list[str]:
-    """The values of `include` and `include[]`. Raises Invalid for one that is unknown or not served."""
+    """The values of `include` and `include[]`. Raises Invalid for one that is unknown."""
     values = [*request.GET.getlist("include"), *request.GET.getlist("include[]")]
     for index, one in enumerate(values):
-        if one not in INCLUDE or one in INCLUDE_UNSUPPORTED:
-            allowed = ", ".join(f"'{name}'" for name in INCLUDE if name not in INCLUDE_UNSUPPORTED)
-            raise value(f"include[{index}]", one, allowed)
+        if one not in INCLUDE:
+            raise value(f"include[{index}]", one, ", ".join(f"'{name}'" for name in INCLUDE))
     return values

@@ -27,8 +27,8 @@ INCLUDE = (
     "web_search_call.action.sources",
     "web_search_call.results",
 )
-# These need something that this server does not do; the others have no effect where there is nothing to include.
-INCLUDE_UNSUPPORTED = frozenset({"message.output_text.logprobs", "reasoning.encrypted_content"})
+# This needs something that this server does not do; the others have no effect where there is nothing to include.
+INCLUDE_UNSUPPORTED = frozenset({"message.output_text.logprobs"})
 EFFORTS = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Short = Annotated[str, Field(max_length=64)]
 
@@ -185,6 +185,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         background=bool(body.background),
         obfuscate=bool(body.stream_options and body.stream_options.include_obfuscation),
         previous_response_id=body.previous_response_id or None,
+        include=frozenset(body.include or ()),
         metadata=body.metadata or {},
         echo={
             "max_tool_calls": body.max_tool_calls,

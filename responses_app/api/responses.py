@@ -17,7 +17,7 @@ from responses_app.api.door import answer
 from responses_app.errors import Invalid, NotFound, Unavailable
 from responses_app.grammar.fold import fold
 from responses_app.models import ApiKey, Response, Status
-from responses_app.runs import hub
+from responses_app.runs import hub, sealed
 from responses_app.runs.ids import could_be
 from responses_app.runs.order import Order
 from responses_app.runs.run import Run
@@ -79,13 +79,14 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     streamed = query.boolean(request, "stream")
     after = query.integer(request, "starting_after", -1, least=0, most=LAST)
     obfuscate = query.boolean(request, "include_obfuscation")
-    query.include(request)
+    wanted = sealed.INCLUDE in query.include(request)
     if after >= 0 and not streamed:
         raise Invalid("'starting_after' needs 'stream=true'.", param="starting_after", code="invalid_value")
     row = await _find(key, uid)
     if streamed:
         return EventStream(_replay(row, after), obfuscate)
-    return answer(await replay.snapshot(row.pk) or await _unfinished(row))
+    snapshot = await replay.snapshot(row.pk) or await _unfinished(row)
+    return answer(sealed.filled(key.project, snapshot) if wanted else snapshot)
 
 
 async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -125,14 +126,14 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     """GET /v1/responses/{id}/input_items: the request's own input and the history before it."""
     limit = query.integer(request, "limit", 20, least=1, most=100)
     order = query.choice(request, "order", "desc", ("asc", "desc"))
-    query.include(request)
+    wanted = sealed.INCLUDE in query.include(request)
     row = await _find(key, uid)
     after = request.GET.get("after") or None
     known = after is None or could_be(after)
     page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    data = b",".join(body.encode() for _, body in page.rows)
+    data = b",".join(sealed.listed(key.project, body, wanted=wanted).encode() for _, body in page.rows)
     ends = {"first_id": page.first, "last_id": page.last, "has_more": page.more}
     return answer(b'{"object":"list","data":[' + data + b"]," + orjson.dumps(ends)[1:])
 

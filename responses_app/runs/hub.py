@@ -18,7 +18,7 @@ from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDo
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response, Status
-from responses_app.runs import context, shape
+from responses_app.runs import context, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.run import Run
@@ -93,7 +93,7 @@ class Hub:
         before = await context.before(order)
         own = await context.resolve(order)
         context.distinct(before.items, own)
-        items = context.pair([*before.items, *own])
+        items = context.pair(sealed.opened(order, before.items, own))
         context.asks_for_json(order, items)
         run = await self._plan(
             order,
@@ -155,14 +155,14 @@ class Hub:
         assert served.dialect is not None  # noqa: S101 - started
         assert self._recorder is not None  # noqa: S101 - started
         # Where the request's own items begin among those of the turn.
-        mine = {id(one) for one in own}
-        first = next((place for place, item in enumerate(turn.items) if id(item) in mine), len(turn.items))
+        mine = {one["id"] for one in own}
+        first = next((place for place, item in enumerate(turn.items) if item["id"] in mine), len(turn.items))
         request = await asyncio.to_thread(_request, order, served, served.dialect, turn, first)
         now = int(time.time())
         uid = request.id
         log = Log(_row(order, uid, now, before), own) if order.store or order.background else None
         return Run(
-            Writer(shape.birth(order, served, uid, now), mint),
+            Writer(shape.birth(order, served, uid, now), mint, sealed.sealing(order)),
             served.engine,
             request,
             served.dialect.listen(turn),

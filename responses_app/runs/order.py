@@ -32,5 +32,6 @@ class Order:
     background: bool = False
     obfuscate: bool = False
     previous_response_id: str | None = None
+    include: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)

@@ -137,7 +137,7 @@ class OddTest(ApiCase):
         cases: tuple[tuple[dict[str, Any], str, str], ...] = (
             ({"text": {"format": {"type": "json_object", "schema": {}}}}, "unknown_parameter", "text.format.schema"),
             ({"text": {"format": {"type": "text", "strict": True}}}, "unknown_parameter", "text.format.strict"),
-            ({"input": [{**THOUGHT, "encrypted_content": "x"}]}, "unsupported_value", "input[0].encrypted_content"),
+            ({"input": [{**THOUGHT, "encrypted_content": "x"}]}, "invalid_encrypted_content", "input[0].encrypted_content"),
             ({"input": [{**THOUGHT, "content": [{"x": 1}]}]}, "missing_required_parameter", "input[0].content[0].type"),
             ({"input": [{**CALL, "name": "a b"}, OUTPUT]}, "invalid_value", "input[0].name"),
             ({"tools": [{**TOOL, "async": True}]}, "invalid_value", "tools[0].async"),

@@ -1,0 +1,101 @@
+"""Reasoning as a token that this server alone can open, and only for the project that it was made for."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping, Sequence
+from functools import cache, partial
+from typing import Any, Final
+
+import orjson
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESSIV
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from django.conf import settings
+
+from responses_app.errors import Invalid
+from responses_app.grammar.opened import Seal
+from responses_app.runs.order import Order
+
+INCLUDE: Final = "reasoning.encrypted_content"
+KEY: Final = "encrypted_content"
+# Begins every token, so that a later form can be told from this one; no base64 has a dot.
+VERSION: Final = "v1."
+
+
+def seal(project: str, item: Mapping[str, Any]) -> str:
+    """The `encrypted_content` of a reasoning item. The same item always has the same (D13): SIV needs no random nonce."""
+    clear = orjson.dumps([part["text"] for part in item["content"]])
+    return VERSION + urlsafe_b64encode(_cipher(settings.SECRET_KEY).encrypt(clear, _bound(project))).decode()
+
+
+def sealing(order: Order) -> Seal | None:
+    """The writer's seal for this order, None where nobody asks for it."""
+    return partial(seal, order.project) if INCLUDE in order.include else None
+
+
+def unseal(project: str, token: str) -> list[str] | None:
+    """The raw reasoning in a token, part by part; None if it was altered, or made for another project or with another key."""
+    try:
+        raw = urlsafe_b64decode(token.removeprefix(VERSION).encode())
+        # base64 has several spellings of the same bytes; only ours counts.
+        if VERSION + urlsafe_b64encode(raw).decode() != token:
+            return None
+        texts: list[str] = orjson.loads(_cipher(settings.SECRET_KEY).decrypt(raw, _bound(project)))
+    except (InvalidTag, ValueError):
+        return None
+    return texts
+
+
+def opened(order: Order, before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The history and the request's own items, with sealed reasoning in the clear. Raises Invalid for a token of the request.
+
+    A token of the history that does not open any more (the server has another SECRET_KEY) is left alone: nobody can mend it.
+    """
+    told = [_open(order.project, item) or item for item in before]
+    for index, (given, item) in enumerate(zip(order.input, own, strict=True)):
+        found = _open(order.project, item)
+        if found is None and given.get(KEY):
+            message = f"The encrypted content for item {item['id']} could not be verified."
+            raise Invalid(message, param=f"input[{index}].{KEY}", code="invalid_encrypted_content")
+        told.append(found or item)
+    return told
+
+
+def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The item as the model is told it; None if its token does not open."""
+    if item["type"] != "reasoning" or not item.get(KEY):
+        return item
+    texts = unseal(project, item[KEY])
+    return None if texts is None else {**item, "content": [{"type": "reasoning_text", "text": text} for text in texts]}
+
+
+def listed(project: str, body: str, *, wanted: bool) -> str:
+    """A stored item as a list shows it: with its sealed content if `include` asks for it, else without (§3.12)."""
+    if '"type":"reasoning"' not in body:
+        return body
+    item = orjson.loads(body)
+    return orjson.dumps(_sealed(project, item) if wanted else {key: item[key] for key in item if key != KEY}).decode()
+
+
+def filled(project: str, snapshot: bytes) -> bytes:
+    """A snapshot whose reasoning items all have their sealed content."""
+    response = orjson.loads(snapshot)
+    return orjson.dumps({**response, "output": [_sealed(project, item) for item in response["output"]]})
+
+
+def _sealed(project: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
+    if item["type"] != "reasoning" or item.get(KEY) or not item.get("content"):
+        return item
+    return {**item, KEY: seal(project, item)}
+
+
+def _bound(project: str) -> list[bytes]:
+    """What a token is bound to without saying it."""
+    return [VERSION.encode(), project.encode()]
+
+
+@cache
+def _cipher(secret: str) -> AESSIV:
+    return AESSIV(HKDF(SHA256(), length=64, salt=None, info=b"verbatim reasoning").derive(secret.encode()))
