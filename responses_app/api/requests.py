@@ -30,6 +30,7 @@ INCLUDE = (
 # This needs something that this server does not do; the others have no effect where there is nothing to include.
 INCLUDE_UNSUPPORTED = frozenset({"message.output_text.logprobs"})
 EFFORTS = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+MOST_METADATA = 16
 Short = Annotated[str, Field(max_length=64)]
 
 
@@ -91,7 +92,7 @@ class CreateResponse(Strict):
     presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
-    metadata: Annotated[dict[str, Any], Field(max_length=16)] | None = None
+    metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
     prompt_cache_key: Short | None = None
     prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
@@ -104,7 +105,7 @@ class CreateResponse(Strict):
 
 # Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
 REFUSED: Mapping[str, str] = {
-    "conversation": "conversations are not supported by this server yet; use 'previous_response_id'",
+    "conversation": "a response cannot use a conversation on this server yet; use 'previous_response_id'",
     "context_management": "automatic compaction is not supported by this server yet",
     "prompt": "prompt templates are not supported by this server",
     "prompt_cache_options": "explicit prompt caching is not supported by this server; prefixes are always cached",
@@ -153,7 +154,7 @@ def read(raw: dict[str, Any], key: ApiKey) -> Order:
     except ValidationError as error:
         raise translate(error, (), CreateResponse.model_fields) from error
     _include(body.include or [])
-    _metadata(body.metadata or {})
+    metadata(body.metadata)
     if body.truncation == "auto":
         raise Invalid("Truncation 'auto' is not supported by this server yet.", param="truncation", code="unsupported_value")
     return _order(body, key)
@@ -213,8 +214,15 @@ def _include(values: list[str]) -> None:
             raise Invalid(f"Including '{one}' is not supported by this server yet.", param=where, code="unsupported_value")
 
 
-def _metadata(metadata: Mapping[str, Any]) -> None:
-    for name, given in metadata.items():
+def metadata(raw: object) -> Mapping[str, str]:
+    """Up to 16 pairs of short texts; null is none. Raises Invalid."""
+    if raw is not None and not isinstance(raw, dict):
+        raise wrong_type("metadata", "an object", raw)
+    pairs: dict[str, Any] = raw or {}
+    if len(pairs) > MOST_METADATA:
+        message = f"Invalid 'metadata': object has too many properties. Expected maximum length {MOST_METADATA}, but got {len(pairs)}."
+        raise Invalid(message, param="metadata", code="object_above_max_properties")
+    for name, given in pairs.items():
         where = f"metadata.{name}"
         if not isinstance(given, str):
             raise wrong_type(where, "a string", given)
@@ -224,6 +232,7 @@ def _metadata(metadata: Mapping[str, Any]) -> None:
         if len(given) > 512:
             message = f"Invalid '{where}': string too long. Expected maximum length 512, but got {len(given)}."
             raise Invalid(message, param=where, code="string_above_max_length")
+    return pairs
 
 
 def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:

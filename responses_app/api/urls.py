@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from django.urls import re_path
 
-from responses_app.api import models, responses
+from responses_app.api import conversations, models, responses
 from responses_app.api.door import door, nowhere
 
 RESPONSE = r"^v1/responses/(?P<uid>[^/]+)"
+CONVERSATION = r"^v1/conversations/(?P<uid>[^/]+)"
 
 urlpatterns = [
     re_path(r"^v1/responses/?$", door(POST=responses.create)),
     re_path(RESPONSE + r"/?$", door(GET=responses.retrieve, DELETE=responses.delete)),
     re_path(RESPONSE + r"/cancel/?$", door(POST=responses.cancel)),
     re_path(RESPONSE + r"/input_items/?$", door(GET=responses.input_items)),
+    re_path(r"^v1/conversations/?$", door(POST=conversations.create)),
+    re_path(CONVERSATION + r"/?$", door(GET=conversations.retrieve, POST=conversations.update, DELETE=conversations.delete)),
+    re_path(CONVERSATION + r"/items/?$", door(GET=conversations.list_items, POST=conversations.add_items)),
+    re_path(
+        CONVERSATION + r"/items/(?P<item>[^/]+)/?$",
+        door(GET=conversations.retrieve_item, DELETE=conversations.remove_item),
+    ),
     re_path(r"^v1/models/?$", door(GET=models.index)),
     re_path(r"^v1/models/(?P<name>.+?)/?$", door(GET=models.show)),
     re_path(r"^health/?$", door(public=True, GET=models.health, HEAD=models.health)),

@@ -42,9 +42,15 @@ async def before(order: Order) -> Context:
 async def resolve(order: Order) -> list[dict[str, Any]]:
     """The request's own input with references replaced by the stored items and every item given an id. Raises NotFound."""
     wanted = [item["id"] for item in order.input if item["type"] == "item_reference" and could_be(item["id"])]
-    found = await history.find(order.project, wanted) if wanted else {}
+    return with_ids(order.input, await history.find(order.project, wanted) if wanted else {})
+
+
+def with_ids(
+    given: Sequence[dict[str, Any]], found: Mapping[str, dict[str, Any]], param: str = "input"
+) -> list[dict[str, Any]]:
+    """Items that all have an id; a reference is replaced by the item that was found. Raises NotFound."""
     items = []
-    for item in order.input:
+    for item in given:
         if item["type"] != "item_reference":
             items.append(item if "id" in item else {"id": mint(ITEM_PREFIXES[item["type"]]), **item})
         elif item["id"] in found:
@@ -53,7 +59,7 @@ async def resolve(order: Order) -> list[dict[str, Any]]:
             raise NotFound(
                 f"Item with id '{item['id']}' not found. Items are not persisted when `store` is set to false. "
                 "Try again with `store` set to true, or remove this item from your input.",
-                param="input",
+                param=param,
             )
     return items
 

@@ -1,0 +1,158 @@
+"""Conversations and their items: made, changed, extended, read and deleted by hand."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from responses_app.api import items, pages, query, requests
+from responses_app.api.door import answer
+from responses_app.api.problems import wrong_type
+from responses_app.errors import Invalid, NotFound
+from responses_app.models import ApiKey, Conversation
+from responses_app.runs import conversation
+from responses_app.runs.conversation import find, gather
+from responses_app.runs.ids import could_be, mint
+from responses_app.store import conversations
+from responses_app.store.inputs import Page
+
+MOST_ITEMS = 20
+
+
+async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/conversations."""
+    raw = _body(request, {"items", "metadata"})
+    given = await gather(key.project, _items(raw.get("items"), least=0))
+    row = Conversation(
+        uid=mint("conv_"),
+        project=key.project,
+        metadata=_metadata(raw.get("metadata")),
+        created_at=datetime.fromtimestamp(int(time.time()), UTC),
+    )
+    await sync_to_async(conversations.create)(row, given)
+    return answer(_shape(row))
+
+
+async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/conversations/{id}."""
+    del request
+    return answer(_shape(await find(key.project, uid)))
+
+
+async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """POST /v1/conversations/{id}: other metadata in place of what was there."""
+    raw = _body(request, {"metadata"})
+    if "metadata" not in raw:
+        raise Invalid("Missing required parameter: 'metadata'.", param="metadata", code="missing_required_parameter")
+    row = await find(key.project, uid)
+    row.metadata = _metadata(raw["metadata"])
+    if not await Conversation.objects.filter(pk=row.pk).aupdate(metadata=row.metadata):
+        raise conversation.missing(uid)
+    return answer(_shape(row))
+
+
+async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """DELETE /v1/conversations/{id}."""
+    del request
+    await _change(conversations.delete, await find(key.project, uid))
+    return answer({"id": uid, "object": "conversation.deleted", "deleted": True})
+
+
+async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """POST /v1/conversations/{id}/items: all of them, or none."""
+    query.include(request)
+    raw = _body(request, {"items"})
+    if raw.get("items") is None:
+        raise Invalid("Missing required parameter: 'items'.", param="items", code="missing_required_parameter")
+    given = _items(raw["items"], least=1)
+    row = await find(key.project, uid)
+    bodies: list[str] = await _change(conversations.add, row, await gather(key.project, given))
+    return pages.shown(Page([(0, body) for body in bodies], more=False))
+
+
+async def list_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/conversations/{id}/items."""
+    limit = query.integer(request, "limit", 20, least=1, most=100)
+    newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
+    query.include(request)
+    after = request.GET.get("after") or None
+    row = await find(key.project, uid)
+    known = after is None or could_be(after)
+    page = await conversations.page(row, limit=limit, newest_first=newest_first, after=after) if known else None
+    if page is None:
+        raise NotFound(f"No item found with id '{after}'", param="after")
+    return pages.shown(page)
+
+
+async def retrieve_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:
+    """GET /v1/conversations/{id}/items/{item_id}."""
+    query.include(request)
+    row = await find(key.project, uid)
+    body = await conversations.item(row, item) if could_be(item) else None
+    if body is None:
+        raise _no_item(uid, item)
+    return answer(body.encode())
+
+
+async def remove_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:
+    """DELETE /v1/conversations/{id}/items/{item_id}; the answer is the conversation."""
+    del request
+    row = await find(key.project, uid)
+    if not (could_be(item) and await _change(conversations.remove, row, item)):
+        raise _no_item(uid, item)
+    return answer(_shape(row))
+
+
+async def _change(function: Any, row: Conversation, *args: object) -> Any:
+    """Change a conversation that may be gone by now. Raises ApiError."""
+    try:
+        return await sync_to_async(function)(row, *args)
+    except conversations.Present as error:
+        raise Invalid("Item already in conversation", param="items", code="item_already_in_conversation") from error
+    except Conversation.DoesNotExist as error:
+        raise conversation.missing(row.uid) from error
+
+
+def _body(request: HttpRequest, known: set[str]) -> dict[str, Any]:
+    raw = requests.parse(request.body or b"{}")
+    for name in raw:
+        if name not in known:
+            raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    return raw
+
+
+def _items(raw: object, *, least: int) -> list[dict[str, Any]]:
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise wrong_type("items", "an array", raw)
+    if len(raw) > MOST_ITEMS:
+        message = f"Invalid 'items': array too long. Expected an array with maximum length {MOST_ITEMS}, but got {len(raw)}."
+        raise Invalid(message, param="items", code="array_above_max_length")
+    if len(raw) < least:
+        message = f"Invalid 'items': array too short. Expected an array with minimum length {least}, but got {len(raw)}."
+        raise Invalid(message, param="items", code="array_below_min_length")
+    return items.read(raw, ("items",))
+
+
+def _metadata(raw: object) -> str:
+    return orjson.dumps(requests.metadata(raw)).decode()
+
+
+def _shape(row: Conversation) -> dict[str, Any]:
+    return {
+        "id": row.uid,
+        "object": "conversation",
+        "created_at": int(row.created_at.timestamp()),
+        "metadata": orjson.loads(row.metadata),
+    }
+
+
+def _no_item(uid: str, item: str) -> NotFound:
+    return NotFound(f"Item with id '{item}' not found in conversation '{uid}'.")

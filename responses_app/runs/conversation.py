@@ -1,0 +1,31 @@
+"""A conversation as a front door asks for it: found by its id, and the items that are to be added to it made whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from responses_app.errors import NotFound
+from responses_app.models import Conversation
+from responses_app.runs.context import with_ids
+from responses_app.runs.ids import could_be
+from responses_app.store import conversations, history
+
+
+async def find(project: str, uid: str) -> Conversation:
+    """The conversation. Raises NotFound."""
+    row = await conversations.find(project, uid) if could_be(uid) else None
+    if row is None:
+        raise missing(uid)
+    return row
+
+
+def missing(uid: str) -> NotFound:
+    """There is no such conversation, or it is another project's."""
+    return NotFound(f"Conversation with id '{uid}' not found.")
+
+
+async def gather(project: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Items to be added by hand: every one has an id, and a reference is the item that it refers to. Raises NotFound."""
+    wanted = [item["id"] for item in items if item["type"] == "item_reference" and could_be(item["id"])]
+    return with_ids(items, await history.find(project, wanted) if wanted else {}, "items")

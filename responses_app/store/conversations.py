@@ -1,0 +1,97 @@
+"""The SQL of conversations: made, changed, extended, read by pages and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+from django.db import transaction
+
+from responses_app.models import Conversation, Direction, Entry, Item
+from responses_app.store.inputs import Page
+
+
+class Present(Exception):
+    """The conversation has that item already."""
+
+
+async def find(project: str, uid: str) -> Conversation | None:
+    """The conversation, or None."""
+    return await Conversation.objects.filter(project=project, uid=uid).afirst()
+
+
+def create(row: Conversation, items: Sequence[Mapping[str, Any]]) -> None:
+    """Keep a new conversation and its first items, at once or not at all."""
+    with transaction.atomic():
+        row.save(force_insert=True)
+        _enter(row, items)
+
+
+def add(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Append items, all or none; their bodies, in the same order. Raises Present, Conversation.DoesNotExist."""
+    with transaction.atomic():
+        _open(row)
+        if row.entries.filter(uid__in=[item["id"] for item in items]).exists():
+            raise Present
+        return _enter(row, items)
+
+
+def remove(row: Conversation, uid: str) -> bool:
+    """Take an item out. False if it is not there. Raises Conversation.DoesNotExist."""
+    with transaction.atomic():
+        _open(row)
+        return row.entries.filter(uid=uid).delete()[0] > 0
+
+
+def delete(row: Conversation) -> None:
+    """Delete a conversation. Its items stay, as those of OpenAI do (responses-api.md §1.8). Raises Conversation.DoesNotExist."""
+    with transaction.atomic():
+        _open(row)
+        row.delete()
+
+
+async def item(row: Conversation, uid: str) -> str | None:
+    """The body of one item, or None."""
+    return await row.entries.filter(uid=uid).values_list("item__body", flat=True).afirst()
+
+
+async def page(row: Conversation, *, limit: int, newest_first: bool, after: str | None) -> Page | None:
+    """Up to `limit` items behind the item `after`. None if there is no such item."""
+    entries = row.entries.order_by("-pk" if newest_first else "pk")
+    if after is not None:
+        mark = await row.entries.filter(uid=after).values_list("pk", flat=True).afirst()
+        if mark is None:
+            return None
+        entries = entries.filter(pk__lt=mark) if newest_first else entries.filter(pk__gt=mark)
+    rows = [pair async for pair in entries.values_list("item_id", "item__body")[: limit + 1]]
+    return Page(rows[:limit], len(rows) > limit)
+
+
+def _open(row: Conversation) -> None:
+    """Wait for others that add, since the order of entries is that of their keys."""
+    Conversation.objects.select_for_update().get(pk=row.pk)
+
+
+def _enter(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
+    """New items are kept; one whose id is known is linked, and what is stored wins over what was sent (checklist 142)."""
+    wanted: dict[str, Mapping[str, Any]] = {}
+    for item in items:
+        wanted.setdefault(item["id"], item)
+    known = Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False).order_by("-pk")
+    rows = {one.uid: one for one in known}
+    new = [_item(row, body) for uid, body in wanted.items() if uid not in rows]
+    Item.objects.bulk_create(new)
+    rows.update((one.uid, one) for one in new)
+    Entry.objects.bulk_create([Entry(conversation=row, item=rows[uid], uid=uid) for uid in wanted])
+    return [rows[item["id"]].body for item in items]
+
+
+def _item(row: Conversation, body: Mapping[str, Any]) -> Item:
+    return Item(
+        uid=body["id"],
+        project=row.project,
+        direction=Direction.INPUT,
+        type=body["type"],
+        body=orjson.dumps(body).decode(),
+    )
