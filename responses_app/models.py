@@ -13,6 +13,8 @@ from django.db import models
 
 SECRET_BYTES = 32
 PREFIX_LENGTH = 10
+# The name of the constraint that keeps a second response off a conversation.
+LOCK = "conversation_lock"
 
 
 class ApiKey(models.Model):
@@ -57,6 +59,21 @@ class Status(models.TextChoices):
     CANCELLED = "cancelled"
 
 
+class Conversation(models.Model):
+    """A thread of items that responses and clients add to."""
+
+    uid = models.CharField("id", max_length=64, unique=True)
+    project = models.CharField(max_length=100)
+    metadata = models.TextField(default="{}", help_text="JSON, as text for the same reason as the body of an item.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.uid
+
+
 class Response(models.Model):
     """One stored response: what lists and filters need. Its body is in its log, its items in `Item`.
 
@@ -74,6 +91,9 @@ class Response(models.Model):
     thread = models.CharField(max_length=64, db_index=True)
     previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value
     history = ArrayField(models.BigIntegerField(), default=list)
+    conversation = models.ForeignKey(
+        Conversation, null=True, blank=True, on_delete=models.SET_NULL, related_name="responses", db_index=False
+    )
     metadata = models.JSONField(default=dict)
     error_code = models.CharField(max_length=64, blank=True, default="")
     created_at = models.DateTimeField()
@@ -90,6 +110,10 @@ class Response(models.Model):
             models.Index(fields=("model", "-id"), name="response_model"),
             models.Index(fields=("status", "-id"), name="response_status"),
             models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
+        )
+        constraints = (
+            # The lock of a conversation: one response at a time, in all processes (responses-api.md §3.3).
+            models.UniqueConstraint(fields=("conversation",), name=LOCK, condition=models.Q(ended_at=None)),
         )
 
     def __str__(self) -> str:
@@ -112,21 +136,6 @@ class Item(models.Model):
     direction = models.CharField(max_length=6, choices=Direction)
     type = models.CharField(max_length=40)
     body = models.TextField(help_text="JSON; text keeps the order of keys and every character, which jsonb does not.")
-
-    class Meta:
-        ordering = ("-id",)
-
-    def __str__(self) -> str:
-        return self.uid
-
-
-class Conversation(models.Model):
-    """A thread of items that clients add to by hand."""
-
-    uid = models.CharField("id", max_length=64, unique=True)
-    project = models.CharField(max_length=100)
-    metadata = models.TextField(default="{}", help_text="JSON, as text for the same reason as the body of an item.")
-    created_at = models.DateTimeField()
 
     class Meta:
         ordering = ("-id",)

@@ -21,6 +21,7 @@ from responses_app.runs.conversation import find, gather
 from responses_app.runs.ids import could_be, mint
 from responses_app.store import conversations
 from responses_app.store.inputs import Page
+from responses_app.store.records import Locked
 
 MOST_ITEMS = 20
 
@@ -115,6 +116,8 @@ async def _change(function: Any, row: Conversation, *args: object) -> Any:
         return await sync_to_async(function)(row, *args)
     except conversations.Present as error:
         raise Invalid("Item already in conversation", param="items", code="item_already_in_conversation") from error
+    except Locked as error:
+        raise conversation.locked() from error
     except Conversation.DoesNotExist as error:
         raise conversation.missing(row.uid) from error
 

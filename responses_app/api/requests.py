@@ -79,6 +79,7 @@ class CreateResponse(Strict):
     store: bool | None = None
     background: bool | None = None
     previous_response_id: str | None = None
+    conversation: Any = None
     include: list[str] | None = None
     max_output_tokens: Annotated[int, Field(ge=16)] | None = None
     max_tool_calls: Annotated[int, Field(ge=1)] | None = None
@@ -105,7 +106,6 @@ class CreateResponse(Strict):
 
 # Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
 REFUSED: Mapping[str, str] = {
-    "conversation": "a response cannot use a conversation on this server yet; use 'previous_response_id'",
     "context_management": "automatic compaction is not supported by this server yet",
     "prompt": "prompt templates are not supported by this server",
     "prompt_cache_options": "explicit prompt caching is not supported by this server; prefixes are always cached",
@@ -162,7 +162,11 @@ def read(raw: dict[str, Any], key: ApiKey) -> Order:
 
 def _order(body: CreateResponse, key: ApiKey) -> Order:
     offered = tools.read(body.tools)
-    if body.input is None and not body.previous_response_id:
+    conversation = _conversation(body.conversation)
+    if conversation and body.previous_response_id:
+        message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them."
+        raise Invalid(message, code="mutually_exclusive_parameters")
+    if body.input is None and not (body.previous_response_id or conversation):
         raise Invalid("Missing required parameter: 'input'.", param="input", code="missing_required_parameter")
     return Order(
         project=key.project,
@@ -186,6 +190,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         background=bool(body.background),
         obfuscate=bool(body.stream_options and body.stream_options.include_obfuscation),
         previous_response_id=body.previous_response_id or None,
+        conversation=conversation,
         include=frozenset(body.include or ()),
         metadata=body.metadata or {},
         echo={
@@ -197,6 +202,26 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
             "verbosity": body.text.verbosity if body.text else None,
         },
     )
+
+
+def _conversation(raw: object) -> str | None:
+    """The id in `conversation`, given as it is or in an object. Raises Invalid."""
+    where = "conversation"
+    if isinstance(raw, dict):
+        for name in raw:
+            if name != "id":
+                raise Invalid(f"Unknown parameter: '{where}.{name}'.", param=f"{where}.{name}", code="unknown_parameter")
+        where = "conversation.id"
+        if "id" not in raw:
+            raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+        raw = raw["id"]
+    if raw is None and where == "conversation":
+        return None
+    if not isinstance(raw, str):
+        raise wrong_type(where, "a string" if where != "conversation" else "a string or an object", raw)
+    if not raw.startswith("conv"):
+        raise Invalid(f"Invalid '{where}': '{raw[:64]}'. Expected an ID that begins with 'conv'.", param=where, code="invalid_value")
+    return raw
 
 
 def _refuse(raw: Mapping[str, Any]) -> None:

@@ -9,6 +9,7 @@ from contextlib import aclosing
 import orjson
 from asgiref.sync import sync_to_async
 from django.conf import settings
+from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
@@ -174,7 +175,9 @@ async def _unfinished(row: Response) -> bytes:
 
 
 async def _find(key: ApiKey, uid: str) -> Response:
-    row = await Response.objects.filter(project=key.project, uid=uid).afirst() if could_be(uid) else None
+    # One of `store: false` that is kept for the sake of its conversation alone is nobody's to see.
+    seen = Response.objects.filter(Q(stored=True) | Q(background=True), project=key.project, uid=uid)
+    row = await seen.afirst() if could_be(uid) else None
     if row is None:
         raise _missing(uid)
     return row

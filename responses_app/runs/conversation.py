@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from responses_app.errors import NotFound
+from responses_app.errors import Invalid, NotFound
 from responses_app.models import Conversation
 from responses_app.runs.context import with_ids
 from responses_app.runs.ids import could_be
 from responses_app.store import conversations, history
+from responses_app.store.history import Context
+from responses_app.store.records import Locked
 
 
 async def find(project: str, uid: str) -> Conversation:
@@ -18,6 +20,20 @@ async def find(project: str, uid: str) -> Conversation:
     if row is None:
         raise missing(uid)
     return row
+
+
+async def context(project: str, uid: str) -> Context:
+    """All of it, for a response that continues it. Raises NotFound, and Invalid `conversation_locked`."""
+    try:
+        return await conversations.context(await find(project, uid))
+    except Locked as error:
+        raise locked() from error
+
+
+def locked() -> Invalid:
+    """Another response is being made for the conversation (checklist 147)."""
+    message = "Another process is currently operating on this conversation. Please retry in a few seconds."
+    return Invalid(message, param="conversation", code="conversation_locked")
 
 
 def missing(uid: str) -> NotFound:

@@ -18,7 +18,7 @@ from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDo
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response, Status
-from responses_app.runs import context, sealed, shape
+from responses_app.runs import context, conversation, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.run import Run
@@ -90,7 +90,7 @@ class Hub:
         await self.start()
         served = self.model(order.model)
         self._admit(order)
-        before = await context.before(order)
+        before = await _before(order)
         own = await context.resolve(order)
         context.distinct(before.items, own)
         items = context.pair(sealed.opened(order, before.items, own))
@@ -160,7 +160,7 @@ class Hub:
         request = await asyncio.to_thread(_request, order, served, served.dialect, turn, first)
         now = int(time.time())
         uid = request.id
-        log = Log(_row(order, uid, now, before), own) if order.store or order.background else None
+        log = Log(_row(order, uid, now, before), own) if order.store or order.background or before.conversation else None
         return Run(
             Writer(shape.birth(order, served, uid, now), mint, sealed.sealing(order)),
             served.engine,
@@ -183,6 +183,13 @@ class Hub:
     def _forget(self, run: Run, task: asyncio.Task[None]) -> None:
         self.runs.pop(run.uid, None)
         self._tasks.discard(task)
+
+
+async def _before(order: Order) -> Context:
+    """What the response continues: a conversation, another response, or nothing. Raises ApiError."""
+    if order.conversation is not None:
+        return await conversation.context(order.project, order.conversation)
+    return await context.before(order)
 
 
 async def _named(served: Served, step: Coroutine[Any, Any, None]) -> None:
@@ -256,6 +263,7 @@ def _row(order: Order, uid: str, now: int, before: Context) -> Response:
         stored=order.store,
         thread=before.thread or uid,
         previous_uid=order.previous_response_id,
+        conversation_id=before.conversation,
         history=list(before.keys),
         # jsonb cannot hold NUL; the log keeps the exact value.
         metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in order.metadata.items()},

@@ -32,6 +32,7 @@ class Order:
     background: bool = False
     obfuscate: bool = False
     previous_response_id: str | None = None
+    conversation: str | None = None
     include: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)

@@ -19,10 +19,11 @@ from responses_app.errors import ApiError, Failed, Invalid, Unavailable
 from responses_app.grammar.events import Event
 from responses_app.grammar.pieces import Piece
 from responses_app.grammar.writer import Writer
+from responses_app.runs.conversation import locked
 from responses_app.runs.shape import usage
 from responses_app.runs.tally import Tally
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Ending, Frame, Log
+from responses_app.store.records import Append, Ending, Frame, Locked, Log
 
 logger = logging.getLogger("responses.run")
 
@@ -119,6 +120,8 @@ class Run:
         except EngineError as error:
             logger.error("%s: engine: %s", self.uid, error)
             await self._fail("server_error", f"The engine failed: {error}")
+        except Locked:
+            self.problem = locked()
         except DatabaseError:
             await self._fail_unstored()
         except Exception:

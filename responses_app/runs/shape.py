@@ -59,6 +59,8 @@ def birth(order: Order, served: Served, uid: str, now: int) -> dict[str, Any]:
         "metadata": dict(order.metadata),
         "moderation": None,
         "access_programs": None,
+        # There only where it was used (checklist 69).
+        **({"conversation": {"id": order.conversation}} if order.conversation else {}),
     }
 
 

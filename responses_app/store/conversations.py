@@ -7,9 +7,12 @@ from typing import Any
 
 import orjson
 from django.db import transaction
+from django.db.models import QuerySet
 
-from responses_app.models import Conversation, Direction, Entry, Item
+from responses_app.models import Conversation, Direction, Entry, Item, Response
+from responses_app.store.history import Context
 from responses_app.store.inputs import Page
+from responses_app.store.records import Locked
 
 
 class Present(Exception):
@@ -29,7 +32,7 @@ def create(row: Conversation, items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def add(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Append items, all or none; their bodies, in the same order. Raises Present, Conversation.DoesNotExist."""
+    """Append items, all or none; their bodies, in the same order. Raises Locked, Present, Conversation.DoesNotExist."""
     with transaction.atomic():
         _open(row)
         if row.entries.filter(uid__in=[item["id"] for item in items]).exists():
@@ -38,17 +41,32 @@ def add(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def remove(row: Conversation, uid: str) -> bool:
-    """Take an item out. False if it is not there. Raises Conversation.DoesNotExist."""
+    """Take an item out. False if it is not there. Raises Locked, Conversation.DoesNotExist."""
     with transaction.atomic():
         _open(row)
         return row.entries.filter(uid=uid).delete()[0] > 0
 
 
 def delete(row: Conversation) -> None:
-    """Delete a conversation. Its items stay, as those of OpenAI do (responses-api.md §1.8). Raises Conversation.DoesNotExist."""
+    """Delete a conversation. Its items stay, as those of OpenAI do (responses-api.md §1.8). Raises Locked, Conversation.DoesNotExist."""
     with transaction.atomic():
         _open(row)
         row.delete()
+
+
+async def context(row: Conversation) -> Context:
+    """All items, oldest first, in one query however long the conversation is. Raises Locked while a response adds to it."""
+    if await taken(row).aexists():
+        raise Locked
+    entries = row.entries.order_by("pk").values_list("item_id", "item__body")
+    pairs = [pair async for pair in entries]
+    items = [orjson.loads(body) for _, body in pairs]
+    return Context([pk for pk, _ in pairs], items, row.uid, "completed", conversation=row.pk)
+
+
+def taken(row: Conversation) -> QuerySet[Response]:
+    """The response that is under way in the conversation, if there is one."""
+    return Response.objects.filter(conversation=row, ended_at=None)
 
 
 async def item(row: Conversation, uid: str) -> str | None:
@@ -69,8 +87,10 @@ async def page(row: Conversation, *, limit: int, newest_first: bool, after: str 
 
 
 def _open(row: Conversation) -> None:
-    """Wait for others that add, since the order of entries is that of their keys."""
+    """Wait for others that add, since the order of entries is that of their keys; do not wait for a response."""
     Conversation.objects.select_for_update().get(pk=row.pk)
+    if taken(row).exists():
+        raise Locked
 
 
 def _enter(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -78,7 +98,7 @@ def _enter(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
     wanted: dict[str, Mapping[str, Any]] = {}
     for item in items:
         wanted.setdefault(item["id"], item)
-    known = Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False).order_by("-pk")
+    known = Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, entries=None).order_by("-pk")
     rows = {one.uid: one for one in known}
     new = [_item(row, body) for uid, body in wanted.items() if uid not in rows]
     Item.objects.bulk_create(new)

@@ -22,6 +22,8 @@ class Context:
     items: Sequence[dict[str, Any]]
     thread: str
     status: str
+    # The primary key of the conversation that the response is to go into.
+    conversation: int | None = None
 
     @property
     def ready(self) -> bool:
@@ -36,11 +38,14 @@ async def context(project: str, uid: str) -> Context | None:
     if row is None:
         return None
     items = Item.objects.filter(Q(pk__in=row["history"]) | Q(response_id=row["id"])).order_by("pk")
-    pairs = [pair async for pair in items.values_list("pk", "body")]
-    return Context([pk for pk, _ in pairs], [orjson.loads(body) for _, body in pairs], row["thread"], row["status"])
+    bodies = dict([pair async for pair in items.values_list("pk", "body")])
+    # Its own items follow its history, which may have come out of a conversation and so in another order than that of the keys.
+    keys = list(dict.fromkeys([pk for pk in row["history"] if pk in bodies] + list(bodies)))
+    return Context(keys, [orjson.loads(bodies[pk]) for pk in keys], row["thread"], row["status"])
 
 
 async def find(project: str, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Stored items by id, for `item_reference`; the oldest wins where an id was stored twice."""
-    rows = Item.objects.filter(project=project, uid__in=uids).exclude(response__stored=False).order_by("-pk").values_list("uid", "body")
+    items = Item.objects.filter(project=project, uid__in=uids).exclude(response__stored=False, entries=None)
+    rows = items.order_by("-pk").values_list("uid", "body")
     return {uid: orjson.loads(body) async for uid, body in rows}

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import orjson
-from django.db.models import Q, QuerySet
 
 from responses_app.models import Direction, Item, Response
 
@@ -31,18 +30,18 @@ class Page:
 
 async def page(row: Response, *, limit: int, newest_first: bool, after: str | None) -> Page | None:
     """Up to `limit` items behind the item `after`. None if there is no such item."""
-    items = Item.objects.filter(Q(pk__in=row.history) | Q(response_id=row.pk, direction=Direction.INPUT))
+    own = Item.objects.filter(response_id=row.pk, direction=Direction.INPUT).order_by("pk")
+    # The history of a conversation is in the order of the conversation, which may hold items that are older than their neighbours.
+    keys = [*row.history, *[pk async for pk in own.values_list("pk", flat=True)]]
+    if newest_first:
+        keys.reverse()
     if after is not None:
-        mark = await items.filter(uid=after).order_by("-pk").values_list("pk", flat=True).afirst()
+        mark = await Item.objects.filter(pk__in=keys, uid=after).order_by("-pk").values_list("pk", flat=True).afirst()
         if mark is None:
             return None
-        items = _behind(items, mark, newest_first)
-    rows = [pair async for pair in items.order_by("-pk" if newest_first else "pk").values_list("pk", "body")[: limit + 1]]
-    return Page(rows[:limit], len(rows) > limit)
-
-
-def _behind(items: QuerySet[Item], mark: int, newest_first: bool) -> QuerySet[Item]:
-    return items.filter(pk__lt=mark) if newest_first else items.filter(pk__gt=mark)
+        keys = keys[keys.index(mark) + 1 :]
+    bodies = dict([pair async for pair in Item.objects.filter(pk__in=keys[: limit + 1]).values_list("pk", "body")])
+    return Page([(pk, bodies[pk]) for pk in keys[:limit] if pk in bodies], len(keys) > limit)
 
 
 def _id(row: tuple[int, str]) -> str:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, connection
 
-from responses_app.store.records import Append
+from responses_app.store.records import Append, Locked
 from responses_app.store.write import landed, write
 
 log = logging.getLogger("responses.recorder")
@@ -83,7 +83,7 @@ class Recorder:
                 # A second try collides with the first one's rows if only the answer to its commit was lost.
                 if attempt and isinstance(error, IntegrityError) and await sync_to_async(landed)(appends):
                     return None
-                if await sync_to_async(_connected)() or attempt == RETRY_LIMIT - 1:
+                if isinstance(error, Locked) or await sync_to_async(_connected)() or attempt == RETRY_LIMIT - 1:
                     log.error("append refused: %s", error)
                     return error
                 log.warning("database lost, retrying: %s", error)

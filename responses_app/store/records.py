@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.db import DatabaseError
+
 from responses_app.models import Response
+
+
+class Locked(DatabaseError):
+    """Another response of the conversation is under way."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,11 @@ from typing import Any
 from weakref import WeakSet
 
 import orjson
-from django.db import connection, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from responses_app.models import Direction, Event, Item, Response, Status
-from responses_app.store.records import Append
+from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Response, Status
+from responses_app.store.records import Append, Locked
 
 COPY = "COPY responses_app_event (response_id, number, type, data) FROM STDIN"
 # What a connection does from its first flush on, and what the commit of a terminal event does instead.
@@ -21,7 +21,7 @@ _lazy: WeakSet[object] = WeakSet()
 
 
 def write(appends: Sequence[Append]) -> None:
-    """Make all of `appends` durable, at once or not at all. Raises DatabaseError."""
+    """Make all of `appends` durable, at once or not at all. Raises DatabaseError, and Locked for one whose conversation is taken."""
     with connection.cursor() as cursor:
         _relax(cursor)
         if not any(append.opens or append.starts or append.ending for append in appends):
@@ -61,7 +61,12 @@ def _open(appends: Sequence[Append]) -> None:
     for append in appends:
         # A retry after a lost connection must not keep the key of a row that was rolled back.
         append.log.row.pk = None
-    Response.objects.bulk_create([append.log.row for append in appends])
+    try:
+        Response.objects.bulk_create([append.log.row for append in appends])
+    except IntegrityError as error:
+        if LOCK in str(error):
+            raise Locked(str(error)) from error
+        raise
     Item.objects.bulk_create([item for append in appends for item in _items(append.log.row, append.log.input, Direction.INPUT)])
 
 
@@ -91,8 +96,24 @@ def _end(appends: Sequence[Append]) -> None:
         items.extend(_items(row, ending.items, Direction.OUTPUT))
     Item.objects.bulk_create(items)
     Response.objects.bulk_update([append.log.row for append in appends], ENDING_FIELDS)
+    _enter([append.log.row for append in appends])
 
 
+def _enter(rows: Sequence[Response]) -> None:
+    """What was asked and what was answered goes into the conversation, in one piece; a response that failed leaves none (checklist 146)."""
+    rows = [row for row in rows if row.conversation_id is not None and row.status in ENTERING]
+    if not rows:
+        return
+    # One that was deleted meanwhile takes nothing more.
+    wanted = Conversation.objects.select_for_update().filter(pk__in=[row.conversation_id for row in rows])
+    places = {row.pk: row.conversation_id for row in rows if row.conversation_id in set(wanted.values_list("pk", flat=True))}
+    items = Item.objects.filter(response_id__in=places).order_by("pk").values_list("pk", "uid", "response_id")
+    entries = [Entry(conversation_id=places[of], item_id=pk, uid=uid) for pk, uid, of in items if of is not None]
+    # An item that the client sent with the id of one that is there already stays where it is.
+    Entry.objects.bulk_create(entries, ignore_conflicts=True)
+
+
+ENTERING = (Status.COMPLETED, Status.INCOMPLETE)
 ENDING_FIELDS = (
     "status",
     "ended_at",

@@ -96,7 +96,7 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"strem": True}, "unknown_parameter", "strem", "Did you mean 'stream'?"),
     ({"stream_options": {"x": 1}}, "unknown_parameter", "stream_options.x", ""),
     ({"background": "yes"}, "invalid_type", "background", ""),
-    ({"conversation": "conv_1"}, "unsupported_parameter", "conversation", ""),
+    ({"conversation": "x"}, "invalid_value", "conversation", "begins with 'conv'"),
     ({"reasoning": {"effort": "huge"}}, "invalid_value", "reasoning.effort", "'low'"),
     ({"tools": [{**TOOL, "name": "a b"}]}, "invalid_value", "tools[0].name", ""),
     ({"tools": [{**TOOL, "name": "a" * 65}]}, "string_above_max_length", "tools[0].name", ""),
