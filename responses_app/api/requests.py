@@ -27,8 +27,7 @@ INCLUDE = (
     "web_search_call.action.sources",
     "web_search_call.results",
 )
-# This needs something that this server does not do; the others have no effect where there is nothing to include.
-INCLUDE_UNSUPPORTED = frozenset({"message.output_text.logprobs"})
+LOGPROBS = "message.output_text.logprobs"
 EFFORTS = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 MOST_METADATA = 16
 Short = Annotated[str, Field(max_length=64)]
@@ -93,6 +92,7 @@ class CreateResponse(Strict):
     presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
     prompt_cache_key: Short | None = None
     prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
@@ -114,7 +114,6 @@ REFUSED: Mapping[str, str] = {
     "image": "image options are not supported by this server",
     "multi_agent": "multi-agent responses are not supported by this server",
     "stop": "stop sequences are not supported by this server",
-    "top_logprobs": "log-probabilities are not supported by this server yet",
 }
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
 # No request of sense comes near; what is written again (an event around a tool's schema) must stay below orjson's limit of 254.
@@ -155,8 +154,6 @@ def read(raw: dict[str, Any], key: ApiKey) -> Order:
         raise translate(error, (), CreateResponse.model_fields) from error
     _include(body.include or [])
     metadata(body.metadata)
-    if body.truncation == "auto":
-        raise Invalid("Truncation 'auto' is not supported by this server yet.", param="truncation", code="unsupported_value")
     return _order(body, key)
 
 
@@ -189,6 +186,8 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         stream=bool(body.stream),
         background=bool(body.background),
         obfuscate=bool(body.stream_options and body.stream_options.include_obfuscation),
+        truncation=body.truncation or "disabled",
+        logprobs=_logprobs(body),
         previous_response_id=body.previous_response_id or None,
         conversation=conversation,
         include=frozenset(body.include or ()),
@@ -202,6 +201,12 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
             "verbosity": body.text.verbosity if body.text else None,
         },
     )
+
+
+def _logprobs(body: CreateResponse) -> int | None:
+    """Asking for alternatives is asking for log-probabilities, with and without the `include` of §3.13."""
+    wanted = LOGPROBS in (body.include or ()) or body.top_logprobs
+    return (body.top_logprobs or 0) if wanted else None
 
 
 def _conversation(raw: object) -> str | None:
@@ -235,8 +240,6 @@ def _include(values: list[str]) -> None:
         where = path(("include", index))
         if one not in INCLUDE:
             raise value(where, one, ", ".join(f"'{name}'" for name in INCLUDE))
-        if one in INCLUDE_UNSUPPORTED:
-            raise Invalid(f"Including '{one}' is not supported by this server yet.", param=where, code="unsupported_value")
 
 
 def metadata(raw: object) -> Mapping[str, str]:

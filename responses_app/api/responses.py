@@ -75,6 +75,12 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     return answer(replay.cut(frame.data))
 
 
+async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
+    order = requests.read(requests.parse(request.body), key)
+    return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
+
+
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """GET /v1/responses/{id}, as JSON or as the stream of its log (decision F3)."""
     streamed = query.boolean(request, "stream")

@@ -12,6 +12,7 @@ CONVERSATION = r"^v1/conversations/(?P<uid>[^/]+)"
 
 urlpatterns = [
     re_path(r"^v1/responses/?$", door(POST=responses.create)),
+    re_path(r"^v1/responses/input_tokens/?$", door(POST=responses.input_tokens)),
     re_path(RESPONSE + r"/?$", door(GET=responses.retrieve, DELETE=responses.delete)),
     re_path(RESPONSE + r"/cancel/?$", door(POST=responses.cancel)),
     re_path(RESPONSE + r"/input_items/?$", door(GET=responses.input_items)),

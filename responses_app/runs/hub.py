@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import re
 import time
 from collections.abc import Coroutine, Mapping
 from datetime import UTC, datetime
@@ -13,14 +12,14 @@ from typing import Any
 
 from django.conf import settings
 
-from responses_app.dialects.base import BadTurn, Dialect, Turn
-from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
+from responses_app.engines.border import EngineDown
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response, Status
-from responses_app.runs import context, conversation, sealed, shape
+from responses_app.runs import sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
+from responses_app.runs.plan import Plan, plan
 from responses_app.runs.run import Run
 from responses_app.runs.served import Served, read
 from responses_app.runs.sweep import sweep
@@ -31,7 +30,6 @@ from responses_app.store.records import Log
 logger = logging.getLogger("responses.hub")
 
 STOP_LIMIT = 5.0
-LEAST_TOP_P = 1e-6
 
 
 class Hub:
@@ -87,35 +85,20 @@ class Hub:
 
         Raises ApiError, and then nothing was kept.
         """
-        await self.start()
+        await self._up()
         served = self.model(order.model)
         self._admit(order)
-        before = await _before(order)
-        own = await context.resolve(order)
-        context.distinct(before.items, own)
-        items = context.pair(sealed.opened(order, before.items, own))
-        context.asks_for_json(order, items)
-        run = await self._plan(
-            order,
-            served,
-            before,
-            own,
-            Turn(
-                items=items,
-                today=datetime.now(UTC).date(),
-                instructions=order.instructions,
-                tools=order.tools,
-                tool_choice=order.tool_choice,
-                parallel_tool_calls=order.parallel_tool_calls,
-                effort=(order.reasoning or {}).get("effort"),
-                format=order.format,
-            ),
-        )
+        run = self._run(order, served, await plan(order, served))
         if not await served.engine.alive():
             raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         self._let_go(run)
         await run.opened()
         return run
+
+    async def count(self, order: Order) -> int:
+        """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
+        await self._up()
+        return len((await plan(order, self.model(order.model))).request.prompt)
 
     async def drain(self, seconds: float) -> None:
         """Accept nothing new, end what is queued, and give what runs up to `seconds` to end."""
@@ -141,6 +124,14 @@ class Hub:
         for served in self.served.values():
             await served.engine.close()
 
+    async def _up(self) -> None:
+        """All has started, or does now. Raises Unavailable."""
+        try:
+            await self.start()
+        except EngineDown as error:
+            logger.error("no start: %s", error)
+            raise Unavailable("The engine of this server did not start. Try again in a moment.") from error
+
     def _admit(self, order: Order) -> None:
         if self.draining:
             raise Unavailable("The server is stopping. Try again in a moment.")
@@ -151,23 +142,18 @@ class Hub:
             what = "queued or generated in the background" if order.background else "being generated"
             raise Busy(f"{count} responses are {what}, which is the limit. Try again in a moment.")
 
-    async def _plan(self, order: Order, served: Served, before: Context, own: list[dict[str, object]], turn: Turn) -> Run:
+    def _run(self, order: Order, served: Served, plan: Plan) -> Run:
         assert served.dialect is not None  # noqa: S101 - started
         assert self._recorder is not None  # noqa: S101 - started
-        # Where the request's own items begin among those of the turn.
-        mine = {one["id"] for one in own}
-        first = next((place for place, item in enumerate(turn.items) if item["id"] in mine), len(turn.items))
-        request = await asyncio.to_thread(_request, order, served, served.dialect, turn, first)
-        now = int(time.time())
-        uid = request.id
-        log = Log(_row(order, uid, now, before), own) if order.store or order.background or before.conversation else None
+        now, uid = int(time.time()), plan.request.id
+        kept = order.store or order.background or plan.before.conversation is not None
         return Run(
             Writer(shape.birth(order, served, uid, now), mint, sealed.sealing(order)),
             served.engine,
-            request,
-            served.dialect.listen(turn),
+            plan.request,
+            served.dialect.listen(plan.turn),
             recorder=self._recorder,
-            log=log,
+            log=Log(_row(order, uid, now, plan.before), plan.own) if kept else None,
             patient=settings.RESPONSES_DURABILITY == "visible",
             gate=self._gate if order.background else None,
         )
@@ -185,71 +171,12 @@ class Hub:
         self._tasks.discard(task)
 
 
-async def _before(order: Order) -> Context:
-    """What the response continues: a conversation, another response, or nothing. Raises ApiError."""
-    if order.conversation is not None:
-        return await conversation.context(order.project, order.conversation)
-    return await context.before(order)
-
-
 async def _named(served: Served, step: Coroutine[Any, Any, None]) -> None:
     """A step of the start of one model, whose failure says of which."""
     try:
         await step
     except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
         raise EngineDown(f"{served.name}: {error}") from error
-
-
-def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, first: int) -> Request:
-    """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
-    try:
-        prompt, constraint = dialect.render(turn), dialect.constrain(turn)
-    except BadTurn as error:
-        raise Invalid(str(error), param=_blame(error.param, first), code=error.code) from error
-    _check(served.engine, order, constraint)
-    room = served.engine.max_model_len - len(prompt)
-    if room < 1:
-        raise Invalid(
-            "Your input exceeds the context window of this model. Please adjust your input and try again. "
-            f"({len(prompt)} tokens of {served.engine.max_model_len})",
-            param="input",
-            code="context_length_exceeded",
-        )
-    sampling = Sampling(
-        max_tokens=min(room, order.max_output_tokens or room),
-        temperature=shape.temperature(order, served),
-        # Zero leaves the most likely token alone, and so does any number as small; vLLM takes no zero.
-        top_p=shape.top_p(order, served) or LEAST_TOP_P,
-        presence_penalty=order.presence_penalty,
-        frequency_penalty=order.frequency_penalty,
-        ignore_eos=order.ignore_eos,
-        stop_token_ids=dialect.stop_token_ids,
-    )
-    return Request(mint("resp_"), prompt, sampling, constraint)
-
-
-def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
-    """Have what is to be obeyed compiled before anything runs; a strict schema must be obeyed in full. Raises Invalid."""
-    schema = order.format.get("schema")
-    try:
-        if schema is not None and order.format.get("strict"):
-            engine.check(Constraint("json", schema))
-        if constraint is not None:
-            engine.check(constraint)
-    except BadPrompt as error:
-        where, code = (
-            ("text.format.schema", "invalid_json_schema") if schema is not None else ("tools", "invalid_function_parameters")
-        )
-        raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
-
-
-def _blame(param: str | None, first: int) -> str | None:
-    """A dialect counts all items of a turn; the client knows those of its request."""
-    place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
-    if place is None:
-        return param
-    own = int(place[1]) - first
-    return f"input[{own}]{place[2]}" if own >= 0 else "previous_response_id"
 
 
 def _row(order: Order, uid: str, now: int, before: Context) -> Response:

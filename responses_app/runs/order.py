@@ -31,6 +31,9 @@ class Order:
     stream: bool = False
     background: bool = False
     obfuscate: bool = False
+    truncation: str = "disabled"
+    # Alternatives wanted for every token of a message; None: no log-probabilities at all.
+    logprobs: int | None = None
     previous_response_id: str | None = None
     conversation: str | None = None
     include: frozenset[str] = frozenset()

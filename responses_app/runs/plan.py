@@ -1,0 +1,141 @@
+"""From an order to what the engine is asked: the history gathered, the turn rendered and made to fit, the sampling set."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from responses_app.dialects.base import BadTurn, Dialect, Turn
+from responses_app.engines.border import BadPrompt, Constraint, Engine, Request, Sampling
+from responses_app.errors import Invalid
+from responses_app.runs import context, conversation, fit, sealed, shape
+from responses_app.runs.ids import mint
+from responses_app.runs.order import Order
+from responses_app.runs.served import Served
+from responses_app.store.history import Context
+
+LEAST_TOP_P = 1e-6
+# What is left free for the answer when older items are dropped, in tokens, unless the request names its own limit.
+ROOM = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What came before, the request's own items, all that the model is told, and the engine's request."""
+
+    before: Context
+    own: Sequence[dict[str, object]]
+    turn: Turn
+    request: Request
+
+
+async def plan(order: Order, served: Served) -> Plan:
+    """Everything that a run needs to begin; nothing is kept. Raises ApiError."""
+    assert served.dialect is not None  # noqa: S101 - started
+    before = await _before(order)
+    own = await context.resolve(order)
+    context.distinct(before.items, own)
+    items = context.pair(sealed.opened(order, before.items, own))
+    context.asks_for_json(order, items)
+    turn = Turn(
+        items=items,
+        today=datetime.now(UTC).date(),
+        instructions=order.instructions,
+        tools=order.tools,
+        tool_choice=order.tool_choice,
+        parallel_tool_calls=order.parallel_tool_calls,
+        effort=(order.reasoning or {}).get("effort"),
+        format=order.format,
+    )
+    turn, request = await asyncio.to_thread(_request, order, served, served.dialect, turn, {one["id"] for one in own})
+    return Plan(before, own, turn, request)
+
+
+async def _before(order: Order) -> Context:
+    """What the response continues: a conversation, another response, or nothing. Raises ApiError."""
+    if order.conversation is not None:
+        return await conversation.context(order.project, order.conversation)
+    return await context.before(order)
+
+
+def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: set[object]) -> tuple[Turn, Request]:
+    """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
+    limit = served.engine.max_model_len
+    try:
+        prompt, constraint = dialect.render(turn), dialect.constrain(turn)
+        if len(prompt) >= limit and order.truncation == "auto":
+            wanted = min(order.max_output_tokens or ROOM, limit // 4)
+            turn, prompt = _fitted(dialect, turn, prompt, limit - wanted)
+    except BadTurn as error:
+        raise Invalid(str(error), param=_blame(error.param, order, turn, own), code=error.code) from error
+    _check(served.engine, order, constraint)
+    room = limit - len(prompt)
+    if room < 1:
+        raise Invalid(
+            "Your input exceeds the context window of this model. Please adjust your input and try again. "
+            f"({len(prompt)} tokens of {limit})",
+            param="input",
+            code="context_length_exceeded",
+        )
+    sampling = Sampling(
+        max_tokens=min(room, order.max_output_tokens or room),
+        temperature=shape.temperature(order, served),
+        # Zero leaves the most likely token alone, and so does any number as small; vLLM takes no zero.
+        top_p=shape.top_p(order, served) or LEAST_TOP_P,
+        presence_penalty=order.presence_penalty,
+        frequency_penalty=order.frequency_penalty,
+        logprobs=order.logprobs,
+        ignore_eos=order.ignore_eos,
+        stop_token_ids=dialect.stop_token_ids,
+    )
+    return turn, Request(mint("resp_"), prompt, sampling, constraint)
+
+
+def _fitted(dialect: Dialect, turn: Turn, prompt: list[int], most: int) -> tuple[Turn, list[int]]:
+    """The turn without as few of its oldest items as it takes to come down to `most` tokens; without all of them, if need be."""
+    droppable = fit.droppable(turn.items)
+    fewest, enough = 1, len(droppable)
+    best = turn, prompt
+    while fewest <= enough:
+        count = (fewest + enough) // 2
+        gone = {place for unit in droppable[:count] for place in unit}
+        shorter = replace(turn, items=[item for place, item in enumerate(turn.items) if place not in gone])
+        rendered = dialect.render(shorter)
+        if len(rendered) <= most:
+            best, enough = (shorter, rendered), count - 1
+        else:
+            fewest = count + 1
+            if count == len(droppable):
+                best = shorter, rendered
+    return best
+
+
+def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
+    """Have what is to be obeyed compiled before anything runs; a strict schema must be obeyed in full. Raises Invalid."""
+    schema = order.format.get("schema")
+    try:
+        if schema is not None and order.format.get("strict"):
+            engine.check(Constraint("json", schema))
+        if constraint is not None:
+            engine.check(constraint)
+    except BadPrompt as error:
+        where, code = (
+            ("text.format.schema", "invalid_json_schema") if schema is not None else ("tools", "invalid_function_parameters")
+        )
+        raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
+
+
+def _blame(param: str | None, order: Order, turn: Turn, own: set[object]) -> str | None:
+    """A dialect counts all items of a turn; the client knows those of its request."""
+    place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
+    if place is None:
+        return param
+    # Where the request's own items begin among those of the turn.
+    first = next((at for at, item in enumerate(turn.items) if item["id"] in own), len(turn.items))
+    mine = int(place[1]) - first
+    if mine >= 0:
+        return f"input[{mine}]{place[2]}"
+    return "conversation" if order.conversation else "previous_response_id"

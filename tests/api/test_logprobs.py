@@ -1,0 +1,57 @@
+"""Log-probabilities: asked of the engine, the same in deltas, done and item, and empty lists unless asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from responses_app.engines.border import Logprob
+from responses_app.engines.scripted import Line, Tokens
+from tests.api.case import HELLO, ApiCase, said, tokens
+
+INCLUDE = "message.output_text.logprobs"
+
+
+def likely() -> Line:
+    """Hello, each token with its log-probability and two alternatives."""
+    ids = tokens(HELLO)
+    return Line([Tokens([one], logprobs=[Logprob(one, -0.5, ((one, -0.5), (13, -1.5)))]) for one in ids])
+
+
+class LogprobsTest(ApiCase):
+    """With a scripted engine."""
+
+    async def test_they_are_in_deltas_done_and_item(self) -> None:
+        async with self.serving(likely()) as client:
+            events = await self.stream(client, include=[INCLUDE], top_logprobs=2)
+            self.assertEqual(self.engine.requests[-1].sampling.logprobs, 2)
+            deltas = [e for e in events if e["type"] == "response.output_text.delta"]
+            told = [entry for e in deltas for entry in e["logprobs"]]
+            self.assertEqual("".join(entry["token"] for entry in told), "Hello there!")
+            self.assertEqual({len(entry["top_logprobs"]) for entry in told}, {2})
+            self.assertEqual(told[0], {"token": "Hello", "logprob": -0.5, "bytes": list(b"Hello"), "top_logprobs": told[0]["top_logprobs"]})
+            done = next(e for e in events if e["type"] == "response.output_text.done")
+            end = events[-1]["response"]
+            self.assertEqual(end["output"][0]["content"][0]["logprobs"], told)
+            self.assertEqual(done["logprobs"], told)
+            self.assertEqual(end["top_logprobs"], 2)
+            self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{end['id']}")).content), end)
+
+    async def test_how_many_are_asked_of_the_engine(self) -> None:
+        bodies: list[tuple[dict[str, Any], int | None]] = [
+            ({}, None),
+            ({"top_logprobs": 0}, None),
+            ({"include": [INCLUDE]}, 0),
+            ({"top_logprobs": 20}, 20),
+        ]
+        async with self.serving(*[said(HELLO)] * len(bodies)) as client:
+            for body, asked in bodies:
+                made = orjson.loads((await self.post(client, **body)).content)
+                self.assertEqual(self.engine.requests[-1].sampling.logprobs, asked)
+                self.assertEqual(made["output"][0]["content"][0]["logprobs"], [])
+
+    async def test_more_than_twenty_are_refused(self) -> None:
+        async with self.serving() as client:
+            self.refused(await self.post(client, top_logprobs=21), 400, "integer_above_max_value", "top_logprobs")
+            self.refused(await self.post(client, top_logprobs=-1), 400, "integer_below_min_value", "top_logprobs")
