@@ -11,7 +11,7 @@ from responses_app.api.door import answer
 from responses_app.errors import NotFound, Unavailable
 from responses_app.models import ApiKey
 from responses_app.runs import hub
-from responses_app.runs.served import Served
+from responses_app.runs.served import Served, named
 
 ALIVE_LIMIT = 5.0
 
@@ -19,16 +19,21 @@ ALIVE_LIMIT = 5.0
 async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """GET /v1/models."""
     del request, key
-    return answer({"object": "list", "data": [_shape(served) for served in hub.current().served.values()]})
+    now = hub.current()
+    names = dict(now.served)
+    # A pattern is no name that a client could choose from a list.
+    names |= {alias: now.served[model] for alias, model in now.aliases.items() if "*" not in alias}
+    return answer({"object": "list", "data": [_shape(name, one) for name, one in names.items()]})
 
 
 async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     """GET /v1/models/{name}."""
     del request, key
-    served = hub.current().served.get(name)
+    now = hub.current()
+    served = named(name, now.served, now.aliases)
     if served is None:
         raise NotFound(f"The model '{name}' does not exist", param="model", code="model_not_found")
-    return answer(_shape(served))
+    return answer(_shape(name, served))
 
 
 async def health(request: HttpRequest) -> HttpResponseBase:
@@ -44,5 +49,5 @@ async def health(request: HttpRequest) -> HttpResponseBase:
     return HttpResponse()
 
 
-def _shape(served: Served) -> dict[str, object]:
-    return {"id": served.name, "object": "model", "created": served.created, "owned_by": "verbatim"}
+def _shape(name: str, served: Served) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}

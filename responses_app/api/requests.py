@@ -27,6 +27,7 @@ INCLUDE = (
     "web_search_call.action.sources",
     "web_search_call.results",
 )
+PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": 1}
 LOGPROBS = "message.output_text.logprobs"
 EFFORTS = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 MOST_METADATA = 16
@@ -186,6 +187,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         stream=bool(body.stream),
         background=bool(body.background),
         obfuscate=bool(body.stream_options and body.stream_options.include_obfuscation),
+        priority=PRIORITIES.get(body.service_tier or "auto", 0),
         truncation=body.truncation or "disabled",
         logprobs=_logprobs(body),
         previous_response_id=body.previous_response_id or None,

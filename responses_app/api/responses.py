@@ -92,7 +92,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     row = await _find(key, uid)
     if streamed:
         return EventStream(_replay(row, after), obfuscate)
-    snapshot = await replay.snapshot(row.pk) or await _unfinished(row)
+    snapshot = await replay.snapshot(row.pk) or await unfinished(row)
     return answer(sealed.filled(key.project, snapshot) if wanted else snapshot)
 
 
@@ -175,7 +175,7 @@ def _replay(row: Response, after: int) -> AsyncGenerator[Frame | None, None]:
     return replay.follow(row.pk, after, settings.RESPONSES_HEARTBEAT)
 
 
-async def _unfinished(row: Response) -> bytes:
+async def unfinished(row: Response) -> bytes:
     """The snapshot of a run that is under way: the items that are done so far."""
     return orjson.dumps(fold([orjson.loads(frame.data) async for frame in replay.stored(row.pk)]))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from django.urls import re_path
 
-from responses_app.api import conversations, models, responses
+from responses_app.api import conversations, listing, models, responses
 from responses_app.api.door import door, nowhere
 
 RESPONSE = r"^v1/responses/(?P<uid>[^/]+)"
 CONVERSATION = r"^v1/conversations/(?P<uid>[^/]+)"
 
 urlpatterns = [
-    re_path(r"^v1/responses/?$", door(POST=responses.create)),
+    re_path(r"^v1/responses/?$", door(GET=listing.index, POST=responses.create)),
     re_path(r"^v1/responses/input_tokens/?$", door(POST=responses.input_tokens)),
     re_path(RESPONSE + r"/?$", door(GET=responses.retrieve, DELETE=responses.delete)),
     re_path(RESPONSE + r"/cancel/?$", door(POST=responses.cancel)),

@@ -21,7 +21,7 @@ from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, plan
 from responses_app.runs.run import Run
-from responses_app.runs.served import Served, read
+from responses_app.runs.served import Served, aliases, named, read
 from responses_app.runs.sweep import sweep
 from responses_app.store.history import Context
 from responses_app.store.recorder import Recorder
@@ -35,8 +35,8 @@ STOP_LIMIT = 5.0
 class Hub:
     """One per process and event loop. `start` before use; `drain`, then `close`, at the end."""
 
-    def __init__(self, served: Mapping[str, Served]) -> None:
-        self.served = served
+    def __init__(self, served: Mapping[str, Served], aliases: Mapping[str, str] | None = None) -> None:
+        self.served, self.aliases = served, aliases or {}
         self.runs: dict[str, Run] = {}
         self.draining = False
         # First come, first served: a semaphore lets in who has waited longest.
@@ -74,8 +74,8 @@ class Hub:
             self._sweep = asyncio.get_running_loop().create_task(sweep(), name="sweep", context=contextvars.Context())
 
     def model(self, name: str) -> Served:
-        """The served model of that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
-        served = self.served.get(name)
+        """The served model that answers to that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
+        served = named(name, self.served, self.aliases)
         if served is None:
             raise Invalid(f"The requested model '{name}' does not exist.", param="model", code="model_not_found")
         return served
@@ -205,7 +205,8 @@ def current() -> Hub:
     """The hub of this process, made from the settings at first use. Its engines start with `start`, or with the first request."""
     global _current
     if _current is None:
-        _current = Hub(read(settings.RESPONSES_MODELS))
+        served = read(settings.RESPONSES_MODELS)
+        _current = Hub(served, aliases(settings.RESPONSES_ALIASES, served))
     return _current
 
 

@@ -31,6 +31,8 @@ class Order:
     stream: bool = False
     background: bool = False
     obfuscate: bool = False
+    # Smaller is served sooner.
+    priority: int = 0
     truncation: str = "disabled"
     # Alternatives wanted for every token of a message; None: no log-probabilities at all.
     logprobs: int | None = None

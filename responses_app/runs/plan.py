@@ -91,7 +91,7 @@ def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: se
         ignore_eos=order.ignore_eos,
         stop_token_ids=dialect.stop_token_ids,
     )
-    return turn, Request(mint("resp_"), prompt, sampling, constraint)
+    return turn, Request(mint("resp_"), prompt, sampling, constraint, priority=order.priority)
 
 
 def _fitted(dialect: Dialect, turn: Turn, prompt: list[int], most: int) -> tuple[Turn, list[int]]:

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
@@ -61,6 +62,25 @@ def read(models: str) -> dict[str, Served]:
             raise ImproperlyConfigured(f"RESPONSES_MODELS: {entry!r} must be name=engine-url, as in demo=vllm:///models/demo")
         served[name] = _served(name, url)
     return served
+
+
+def aliases(text: str, served: Mapping[str, Served]) -> dict[str, str]:
+    """Other names of models, from a RESPONSES_ALIASES setting: `name=model`; `*` stands for anything. Raises ImproperlyConfigured."""
+    found = {}
+    for entry in text.split():
+        name, sep, model = entry.rpartition("=")
+        if not sep or not name or model not in served:
+            known = ", ".join(served) or "none"
+            raise ImproperlyConfigured(f"RESPONSES_ALIASES: {entry!r} must be name=model, with a model that is served ({known})")
+        found[name] = model
+    return found
+
+
+def named(name: str, served: Mapping[str, Served], aliases: Mapping[str, str]) -> Served | None:
+    """The model that answers to `name`: its own name, then an alias, then the first pattern that matches."""
+    known = served.get(name) or served.get(aliases.get(name, ""))
+    patterns = (model for alias, model in aliases.items() if "*" in alias and fnmatchcase(name, alias))
+    return known or served.get(next(patterns, ""))
 
 
 def _served(name: str, url: str) -> Served:
