@@ -103,6 +103,32 @@ class FunctionCallOutput(Strict):
     created_by: str | None = None
 
 
+class CustomCall(Strict):
+    """A call of a custom tool."""
+
+    type: Literal["custom_tool_call"]
+    id: str | None = None
+    call_id: CallId
+    name: Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
+    input: LongText
+    status: Status | None = None
+    async_: bool | None = Field(default=None, alias="async")
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+class CustomCallOutput(Strict):
+    """What a custom tool gave back."""
+
+    type: Literal["custom_tool_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: Any = None
+    status: Status | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
 class Reasoning(Strict):
     """Reasoning of an earlier turn, raw or summarised."""
 
@@ -125,6 +151,8 @@ MODELS: Mapping[str, type[Strict]] = {
     "message": Message,
     "function_call": FunctionCall,
     "function_call_output": FunctionCallOutput,
+    "custom_tool_call": CustomCall,
+    "custom_tool_call_output": CustomCallOutput,
     "reasoning": Reasoning,
     "item_reference": Reference,
 }
@@ -133,8 +161,9 @@ OUTPUT_PARTS = ("output_text", "refusal")
 # Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
 UNSUPPORTED_PARTS = frozenset({"input_image", "input_file", "input_audio"})
 # The prefix is validated (responses-api.md §1.0); clients make ids of their own, such as `fco_…`, so an output shares its call's.
-ID_PREFIXES = {kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "reasoning")} | {
-    "function_call_output": "fc"
+ID_PREFIXES = {kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning")} | {
+    "function_call_output": "fc",
+    "custom_tool_call_output": "ctc",
 }
 
 
@@ -233,11 +262,11 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _call(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    return {"status": "completed", **_id(_valid(FunctionCall, raw, loc), loc)}
+    return {"status": "completed", **_id(_valid(MODELS[raw["type"]], raw, loc), loc)}
 
 
 def _output(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    item = _id(_valid(FunctionCallOutput, {"output": None, **raw}, loc), loc)
+    item = _id(_valid(MODELS[raw["type"]], {"output": None, **raw}, loc), loc)
     output = raw.get("output", ...)
     if not isinstance(output, str):
         output = _content(output, (*loc, "output"), INPUT_PARTS)
@@ -256,6 +285,8 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "message": _message,
     "function_call": _call,
     "function_call_output": _output,
+    "custom_tool_call": _call,
+    "custom_tool_call_output": _output,
     "reasoning": _reasoning,
     "item_reference": _reference,
 }

@@ -21,7 +21,6 @@ UNSUPPORTED = frozenset(
         "code_interpreter",
         "computer",
         "computer_use_preview",
-        "custom",
         "file_search",
         "image_generation",
         "local_shell",
@@ -53,11 +52,37 @@ class Function(Strict):
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
 
 
-class Named(Strict):
-    """`tool_choice` that forces one function."""
+class TextFormat(Strict):
+    """The `format` of a custom tool that takes any text."""
 
-    type: Literal["function"]
+    type: Literal["text"] = "text"
+
+
+class Custom(Strict):
+    """A tool that the client runs on a text."""
+
+    type: Literal["custom"]
+    name: Name
+    description: str | None = None
+    format: TextFormat = Field(default_factory=TextFormat)
+    async_: Literal[False] = Field(default=False, alias="async")
+    defer_loading: Literal[False] = False
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class Named(Strict):
+    """`tool_choice` that forces one tool, and an entry of the allowed ones."""
+
+    type: Literal["function", "custom"]
     name: str
+
+
+class Allowed(Strict):
+    """`tool_choice` that leaves some of the tools."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
 
 
 def read(raw: object, loc: Loc = ("tools",)) -> list[dict[str, Any]]:
@@ -84,15 +109,31 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         raise untyped(where, kind)
     if kind in UNSUPPORTED:
         raise Invalid(
-            f"Tools of type '{kind}' are not supported by this server; use 'function'.", param=where, code="invalid_value"
+            f"Tools of type '{kind}' are not supported by this server; use 'function' or 'custom'.",
+            param=where,
+            code="invalid_value",
         )
+    if kind == "custom":
+        return _custom(raw, loc)
     if kind != "function":
-        raise value(where, kind, "'function'")
+        raise value(where, kind, "'function', 'custom'")
     try:
         tool = Function.model_validate(raw)
     except ValidationError as error:
         raise translate(error, loc, Function.model_fields) from error
     return _normal(tool, loc)
+
+
+def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    given_format = raw.get("format")
+    if isinstance(given_format, Mapping) and given_format.get("type") == "grammar":
+        where = path((*loc, "format"))
+        raise Invalid("Grammars of custom tools are not supported by this server yet.", param=where, code="unsupported_value")
+    try:
+        tool = Custom.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, Custom.model_fields) from error
+    return {"type": "custom", "name": tool.name, "description": tool.description, "format": {"type": tool.format.type}}
 
 
 def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
@@ -128,12 +169,28 @@ def choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, A
         return raw
     if not isinstance(raw, dict):
         raise wrong_type("tool_choice", "a string or an object", raw)
-    if raw.get("type") != "function":
-        raise value("tool_choice.type", raw.get("type"), "'function'")
+    if raw.get("type") == "allowed_tools":
+        return _allowed(raw, tools)
+    if raw.get("type") not in ("function", "custom"):
+        raise value("tool_choice.type", raw.get("type"), "'function', 'custom', 'allowed_tools'")
+    return _named(raw, tools, ("tool_choice",))
+
+
+def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Some of the tools, of which the model may or must call. Raises Invalid."""
     try:
-        named = Named.model_validate(raw)
+        allowed = Allowed.model_validate(raw)
     except ValidationError as error:
-        raise translate(error, ("tool_choice",), Named.model_fields) from error
-    if named.name not in {tool["name"] for tool in tools}:
+        raise translate(error, ("tool_choice",), Allowed.model_fields) from error
+    named = [_named(one, tools, ("tool_choice", "tools", index)) for index, one in enumerate(allowed.tools)]
+    return {"type": "allowed_tools", "mode": allowed.mode, "tools": named}
+
+
+def _named(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    try:
+        named = Named.model_validate(given(raw, loc))
+    except ValidationError as error:
+        raise translate(error, loc, Named.model_fields) from error
+    if (named.type, named.name) not in {(tool["type"], tool["name"]) for tool in tools}:
         raise Invalid(f"Tool choice '{named.name}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
-    return {"type": "function", "name": named.name}
+    return {"type": named.type, "name": named.name}

@@ -143,7 +143,6 @@ class Hub:
             raise Busy(f"{count} responses are {what}, which is the limit. Try again in a moment.")
 
     def _run(self, order: Order, served: Served, plan: Plan) -> Run:
-        assert served.dialect is not None  # noqa: S101 - started
         assert self._recorder is not None  # noqa: S101 - started
         now, uid = int(time.time()), plan.request.id
         kept = order.store or order.background or plan.before.conversation is not None
@@ -151,7 +150,7 @@ class Hub:
             Writer(shape.birth(order, served, uid, now), mint, sealed.sealing(order)),
             served.engine,
             plan.request,
-            served.dialect.listen(plan.turn),
+            plan.listener,
             recorder=self._recorder,
             log=Log(_row(order, uid, now, plan.before), plan.own) if kept else None,
             patient=settings.RESPONSES_DURABILITY == "visible",

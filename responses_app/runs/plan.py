@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from responses_app.dialects.base import BadTurn, Dialect, Turn
+from responses_app.dialects import custom
+from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
 from responses_app.engines.border import BadPrompt, Constraint, Engine, Request, Sampling
 from responses_app.errors import Invalid
 from responses_app.runs import context, conversation, fit, sealed, shape
@@ -24,12 +25,12 @@ ROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What came before, the request's own items, all that the model is told, and the engine's request."""
+    """What came before, the request's own items, the engine's request, and who hears the answer."""
 
     before: Context
     own: Sequence[dict[str, object]]
-    turn: Turn
     request: Request
+    listener: Listener
 
 
 async def plan(order: Order, served: Served) -> Plan:
@@ -50,8 +51,9 @@ async def plan(order: Order, served: Served) -> Plan:
         effort=(order.reasoning or {}).get("effort"),
         format=order.format,
     )
-    turn, request = await asyncio.to_thread(_request, order, served, served.dialect, turn, {one["id"] for one in own})
-    return Plan(before, own, turn, request)
+    told, mine = custom.plain(turn), {one["id"] for one in own}
+    told, request = await asyncio.to_thread(_request, order, served, served.dialect, told, mine)
+    return Plan(before, own, request, custom.unwrapped(served.dialect.listen(told), custom.names(turn)))
 
 
 async def _before(order: Order) -> Context:

@@ -1,0 +1,103 @@
+"""Custom tools through the API: declared, called with free text, answered, chosen and forced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from openai.types.responses import Response as WireResponse
+
+from tests.api.case import ENCODING, HELLO, TOOL, ApiCase, said
+
+EXEC = {"type": "custom", "name": "exec", "description": "Runs code"}
+CODE = 'print("a\\tb")\nprint(2)'
+RUN = (
+    "<|channel|>analysis<|message|>Run it.<|end|><|start|>assistant<|channel|>commentary to=functions.exec <|constrain|>json"
+    f"<|message|>{orjson.dumps({'input': CODE}).decode()}<|call|>"
+)
+
+
+class CustomTest(ApiCase):
+    """With a scripted engine."""
+
+    async def test_its_input_is_streamed_as_text_and_its_output_is_told(self) -> None:
+        async with self.serving(said(RUN), said(HELLO)) as client:
+            events = await self.stream(client, tools=[EXEC, TOOL])
+            deltas = [e["delta"] for e in events if e["type"] == "response.custom_tool_call_input.delta"]
+            self.assertEqual("".join(deltas), CODE)
+            self.assertGreater(len(deltas), 3)
+            end = events[-1]["response"]
+            WireResponse.model_validate(end, strict=True)
+            call = end["output"][-1]
+            self.assertEqual((call["type"], call["name"], call["input"]), ("custom_tool_call", "exec", CODE))
+            self.assertTrue(call["id"].startswith("ctc_"))
+            self.assertEqual(end["tools"][0], {**EXEC, "format": {"type": "text"}})
+            self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{end['id']}")).content), end)
+            unanswered = await self.post(client, previous_response_id=end["id"], tools=[EXEC])
+            self.refused(unanswered, 400, None, "input", "No tool output found")
+            output = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "a b"}
+            response = await self.post(client, input=[output], previous_response_id=end["id"], tools=[EXEC])
+            self.assertEqual(response.status_code, 200, response.content)
+            prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
+            self.assertIn(orjson.dumps({"input": CODE}).decode().split(":", 1)[1], prompt)
+            self.assertIn("a b", prompt)
+
+    async def test_a_client_may_replay_what_it_was_given(self) -> None:
+        async with self.serving(said(RUN), said(HELLO)) as client:
+            made = orjson.loads((await self.post(client, tools=[EXEC], store=False)).content)
+            output = {
+                "type": "custom_tool_call_output",
+                "call_id": made["output"][-1]["call_id"],
+                "output": [{"type": "input_text", "text": "a b"}],
+            }
+            items: list[Any] = [{"role": "user", "content": "Hi"}, *made["output"], output]
+            response = await self.post(client, input=items, tools=[EXEC], store=False)
+            self.assertEqual(response.status_code, 200, response.content)
+
+    async def test_it_can_be_forced_and_allowed(self) -> None:
+        named = {"type": "custom", "name": "exec"}
+        allowed = {"type": "allowed_tools", "mode": "required", "tools": [named]}
+        async with self.serving(said(RUN), said(RUN), said(RUN)) as client:
+            for choice in (named, allowed, {**allowed, "mode": "auto"}):
+                made = orjson.loads((await self.post(client, tools=[EXEC, TOOL], tool_choice=choice)).content)
+                self.assertEqual(made["tool_choice"], choice)
+                self.assertEqual(made["output"][-1]["type"], "custom_tool_call")
+                tag = orjson.dumps(self.engine.requests[-1].constraint.value).decode()  # type: ignore[union-attr]
+                self.assertIn("functions.exec", tag)
+                self.assertNotIn("get_weather", tag)
+
+    async def test_what_is_wrong_is_named(self) -> None:
+        allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_weather"}]}
+        async with self.serving() as client:
+            for body, code, param in (
+                ({"tools": [{"type": "custom"}]}, "missing_required_parameter", "tools[0].name"),
+                ({"tools": [{**EXEC, "parameters": {}}]}, "unknown_parameter", "tools[0].parameters"),
+                (
+                    {"tools": [{**EXEC, "format": {"type": "grammar", "syntax": "lark", "definition": "x"}}]},
+                    "unsupported_value",
+                    "tools[0].format",
+                ),
+                ({"tools": [{**EXEC, "format": {"type": "json"}}]}, "invalid_value", "tools[0].format.type"),
+                ({"tools": [EXEC, {**TOOL, "name": "exec"}]}, "invalid_value", "tools[1].name"),
+                ({"tools": [EXEC], "tool_choice": {"type": "function", "name": "exec"}}, "invalid_value", "tool_choice"),
+                ({"tools": [TOOL], "tool_choice": {**allowed, "tools": []}}, "array_below_min_length", "tool_choice.tools"),
+                ({"tools": [TOOL], "tool_choice": {**allowed, "mode": "none"}}, "invalid_value", "tool_choice.mode"),
+                ({"tools": [EXEC], "tool_choice": allowed}, "invalid_value", "tool_choice"),
+                (
+                    {"tools": [TOOL], "tool_choice": {**allowed, "tools": [{"type": "mcp"}]}},
+                    "invalid_value",
+                    "tool_choice.tools[0].type",
+                ),
+                (
+                    {"input": [{"type": "custom_tool_call", "call_id": "c", "name": "x"}]},
+                    "missing_required_parameter",
+                    "input[0].input",
+                ),
+                (
+                    {"input": [{"type": "custom_tool_call", "id": "fc_1", "call_id": "c", "name": "x", "input": ""}]},
+                    "invalid_value",
+                    "input[0].id",
+                ),
+            ):
+                with self.subTest(body=str(body)[:90]):
+                    self.refused(await self.post(client, **body), 400, code, param)

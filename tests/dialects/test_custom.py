@@ -1,0 +1,111 @@
+"""Custom tools: told as functions of one text, heard as that text, whatever the grouping."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from responses_app.dialects.base import Turn
+from responses_app.dialects.custom import names, plain, unwrapped
+from responses_app.engines.border import Chunk
+from responses_app.grammar.pieces import Arguments, Break, Call, Piece, Text
+
+EXEC = {"type": "custom", "name": "exec", "description": "Runs code", "format": {"type": "text"}}
+ADD = {"type": "function", "name": "add", "parameters": {"type": "object"}}
+ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+
+
+class Said:
+    """A listener that hears nothing and says these pieces, one at a time."""
+
+    reasoning_tokens = 0
+    done = False
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        self._pieces: Iterator[Piece] = iter(pieces)
+
+    def hear(self, chunk: Chunk) -> list[Piece]:
+        del chunk
+        return [piece for piece in [next(self._pieces, None)] if piece is not None]
+
+    def close(self) -> list[Piece]:
+        return list(self._pieces)
+
+
+def heard(arguments: str, cuts: list[int] | None = None, *, ended: bool = True) -> str:
+    """The input of a custom tool whose call had these arguments, cut there."""
+    places = sorted({0, len(arguments), *(cut % (len(arguments) + 1) for cut in cuts or [])})
+    parts = [Arguments(arguments[a:b]) for a, b in itertools.pairwise(places)]
+    pieces: list[Piece] = [Call("exec"), *parts, *([Break()] if ended else [])]
+    listener = unwrapped(Said(pieces), frozenset({"exec"}))
+    said = [piece for _ in pieces for piece in listener.hear(Chunk())] + listener.close()
+    assert said[0] == Call("exec", "custom")
+    assert not ended or said[-1] == Break()
+    return "".join(piece.text for piece in said if isinstance(piece, Arguments))
+
+
+@given(ANY_TEXT, st.booleans(), st.lists(st.integers(0, 400), max_size=8))
+def test_the_text_comes_out_whole_whatever_the_cuts(text: str, ascii_only: bool, cuts: list[int]) -> None:
+    assert heard(json.dumps({"input": text}, ensure_ascii=ascii_only), cuts) == text
+    assert heard(json.dumps({"input": text}, ensure_ascii=ascii_only, indent=2), cuts) == text
+
+
+@given(ANY_TEXT, st.integers(0, 400), st.lists(st.integers(0, 400), max_size=4))
+def test_a_call_that_is_cut_off_said_the_beginning_of_its_text(text: str, end: int, cuts: list[int]) -> None:
+    whole = json.dumps({"input": text})
+    assert text.startswith(heard(whole[: end % len(whole)], cuts, ended=False))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ("print(1)", "print(1)"),
+        ('{"code": "x"}', '{"code": "x"}'),
+        ('{"inp', '{"inp'),
+        ("", ""),
+        (r'{"input": "a\x"}', r"a\x"),
+        (r'{"input": "a\ud83d!"}', "a\ufffd!"),
+        (r'{"input": "a\ud83d\n!"}', "a\ufffd\n!"),
+        (r'{"input": "a\udc00"}', "a\ufffd"),
+        ('{"input": "two\nlines"}', "two\nlines"),
+        ('{"input": "x"} and more', "x"),
+    ],
+)
+def test_what_is_wrapped_in_another_way_is_not_lost(arguments: str, text: str) -> None:
+    assert heard(arguments) == text
+    assert heard(arguments, list(range(len(arguments)))) == text
+
+
+def test_other_calls_and_texts_pass_as_they_are() -> None:
+    pieces: list[Piece] = [Text("Well."), Break(), Call("add"), Arguments('{"input": "x"}'), Break()]
+    listener = unwrapped(Said(pieces), frozenset({"exec"}))
+    assert [piece for _ in pieces for piece in listener.hear(Chunk())] == pieces
+    said = Said([])
+    assert unwrapped(said, frozenset()) is said
+
+
+def test_a_turn_is_told_in_functions() -> None:
+    call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "exec", "input": 'say "hi"\n'}
+    output = {"type": "custom_tool_call_output", "id": "ctco_1", "call_id": "c", "output": "hi"}
+    turn = Turn([call, output], date(2026, 1, 1), tools=[EXEC, ADD], tool_choice={"type": "custom", "name": "exec"})
+    told = plain(turn)
+    assert names(turn) == {"exec"}
+    assert [item["type"] for item in told.items] == ["function_call", "function_call_output"]
+    assert json.loads(told.items[0]["arguments"]) == {"input": 'say "hi"\n'}
+    assert [tool["type"] for tool in told.tools] == ["function", "function"]
+    assert told.tool_choice == {"type": "function", "name": "exec"}
+    allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "exec"}]}
+    chosen = plain(Turn([], date(2026, 1, 1), tools=[EXEC], tool_choice=allowed)).tool_choice
+    assert isinstance(chosen, dict)
+    assert chosen["tools"] == [{"type": "function", "name": "exec"}]
+
+
+def test_a_turn_without_any_is_the_same_turn() -> None:
+    turn = Turn([], date(2026, 1, 1), tools=[ADD])
+    assert plain(turn) is turn
