@@ -19,7 +19,7 @@ from django.db import close_old_connections, reset_queries
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
 
-API = ("/v1", "/health")
+API = ("/v1", "/openresponses/v1", "/health")
 
 # Each request gives its connection back when it ends, so at its beginning there is nothing old to look for.
 for receiver in (close_old_connections, reset_queries):

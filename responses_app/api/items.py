@@ -140,6 +140,15 @@ class Reasoning(Strict):
     status: Status | None = None
 
 
+class Compaction(Strict):
+    """What was said before, as a token of this server."""
+
+    type: Literal["compaction"]
+    id: str | None = None
+    encrypted_content: LongText
+    created_by: str | None = None
+
+
 class Reference(Strict):
     """An item of the store, by id."""
 
@@ -154,6 +163,7 @@ MODELS: Mapping[str, type[Strict]] = {
     "custom_tool_call": CustomCall,
     "custom_tool_call_output": CustomCallOutput,
     "reasoning": Reasoning,
+    "compaction": Compaction,
     "item_reference": Reference,
 }
 INPUT_PARTS = ("input_text",)
@@ -161,7 +171,7 @@ OUTPUT_PARTS = ("output_text", "refusal")
 # Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
 UNSUPPORTED_PARTS = frozenset({"input_image", "input_file", "input_audio"})
 # The prefix is validated (responses-api.md §1.0); clients make ids of their own, such as `fco_…`, so an output shares its call's.
-ID_PREFIXES = {kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning")} | {
+ID_PREFIXES = {kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")} | {
     "function_call_output": "fc",
     "custom_tool_call_output": "ctc",
 }
@@ -277,6 +287,10 @@ def _reasoning(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return _id(_valid(Reasoning, raw, loc), loc)
 
 
+def _compaction(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return _id(_valid(Compaction, raw, loc), loc)
+
+
 def _reference(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return {"type": "item_reference", "id": _valid(Reference, raw, loc)["id"]}
 
@@ -288,6 +302,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "custom_tool_call": _call,
     "custom_tool_call_output": _output,
     "reasoning": _reasoning,
+    "compaction": _compaction,
     "item_reference": _reference,
 }
 

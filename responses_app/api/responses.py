@@ -15,6 +15,8 @@ from django.http.response import HttpResponseBase
 
 from responses_app.api import query, requests, sse
 from responses_app.api.door import answer
+from responses_app.api.profile import is_open
+from responses_app.api.sse import Form
 from responses_app.errors import Invalid, NotFound, Unavailable
 from responses_app.grammar.fold import fold
 from responses_app.models import ApiKey, Response, Status
@@ -27,6 +29,19 @@ from responses_app.store.erase import erase
 from responses_app.store.records import Frame
 
 LAST = 2**31 - 1
+# The fields of a create request that have a meaning for /responses/compact.
+COMPACTED = frozenset(
+    {
+        "model",
+        "input",
+        "instructions",
+        "previous_response_id",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "service_tier",
+    }
+)
 FINAL = {
     Status.COMPLETED: "Cannot cancel a completed response.",
     Status.FAILED: "Cannot cancel a failed response.",
@@ -37,8 +52,8 @@ FINAL = {
 class EventStream(StreamingHttpResponse):
     """A stream of server-sent events whose proxies must not buffer."""
 
-    def __init__(self, frames: AsyncGenerator[Frame | None, None], obfuscate: bool = False) -> None:
-        super().__init__(sse.stream(frames, obfuscate), content_type="text/event-stream; charset=utf-8")
+    def __init__(self, frames: AsyncGenerator[Frame | None, None], form: Form) -> None:
+        super().__init__(sse.stream(frames, form), content_type="text/event-stream; charset=utf-8")
         self["Cache-Control"] = "no-cache"
         self["X-Accel-Buffering"] = "no"
 
@@ -46,8 +61,8 @@ class EventStream(StreamingHttpResponse):
 class AttendedStream(EventStream):
     """The stream of a run that stops when its client goes, also one that goes before the first byte is asked for."""
 
-    def __init__(self, run: Run, obfuscate: bool) -> None:
-        super().__init__(_attend(run), obfuscate)
+    def __init__(self, run: Run, form: Form) -> None:
+        super().__init__(_attend(run), form)
         self._run, self._loop = run, asyncio.get_running_loop()
 
     def close(self) -> None:
@@ -61,10 +76,11 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     order = requests.read(requests.parse(request.body), key)
     run = await hub.current().begin(order)
+    form = Form(order.obfuscate, is_open(request))
     if order.background:
-        return _detached(run, order)
+        return _detached(run, order, form)
     if order.stream:
-        return AttendedStream(run, order.obfuscate)
+        return AttendedStream(run, form)
     try:
         frame = await run.done()
     except asyncio.CancelledError:
@@ -81,6 +97,15 @@ async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
 
 
+async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
+    raw = requests.parse(request.body)
+    for name in raw:
+        if name not in COMPACTED:
+            raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    return answer(await hub.current().compact(requests.read({**raw, "store": False}, key)))
+
+
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """GET /v1/responses/{id}, as JSON or as the stream of its log (decision F3)."""
     streamed = query.boolean(request, "stream")
@@ -91,7 +116,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
         raise Invalid("'starting_after' needs 'stream=true'.", param="starting_after", code="invalid_value")
     row = await _find(key, uid)
     if streamed:
-        return EventStream(_replay(row, after), obfuscate)
+        return EventStream(_replay(row, after), Form(obfuscate, is_open(request)))
     snapshot = await replay.snapshot(row.pk) or await unfinished(row)
     return answer(sealed.filled(key.project, snapshot) if wanted else snapshot)
 
@@ -145,10 +170,10 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     return answer(b'{"object":"list","data":[' + data + b"]," + orjson.dumps(ends)[1:])
 
 
-def _detached(run: Run, order: Order) -> HttpResponseBase:
+def _detached(run: Run, order: Order, form: Form) -> HttpResponseBase:
     """What a background run is answered with: it goes on, whoever listens."""
     if order.stream:
-        return EventStream(run.listen(pause=settings.RESPONSES_HEARTBEAT), order.obfuscate)
+        return EventStream(run.listen(pause=settings.RESPONSES_HEARTBEAT), form)
     return answer(replay.cut(run.frames[0].data))
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass
 
+from responses_app.api.profile import renamed
 from responses_app.store.records import Frame
 
 HEARTBEAT = b": keep-alive\n\n"
@@ -22,9 +24,20 @@ def encode(frame: Frame, obfuscate: bool = False) -> bytes:
     return b"event: " + frame.type.encode() + b"\ndata: " + data + b"\n\n"
 
 
-async def stream(frames: AsyncGenerator[Frame | None, None], obfuscate: bool = False) -> AsyncIterator[bytes]:
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How one listener wants its events: padded, and under which names."""
+
+    obfuscate: bool = False
+    named_open: bool = False
+
+
+async def stream(frames: AsyncGenerator[Frame | None, None], form: Form) -> AsyncIterator[bytes]:
     """The body of a stream: every frame, a heartbeat for every None, then the end mark."""
     async with aclosing(frames):
         async for frame in frames:
-            yield HEARTBEAT if frame is None else encode(frame, obfuscate)
+            if frame is None:
+                yield HEARTBEAT
+            else:
+                yield encode(renamed(frame) if form.named_open else frame, form.obfuscate)
     yield DONE

@@ -98,6 +98,29 @@ def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> Non
             raise Invalid(f"No tool output found for function call {call['call_id']}.", param="input")
 
 
+def folded(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items as a model is told them: behind the newest compaction whole, before it what others than the model said (§3.6).
+
+    A call that is answered behind the compaction stays. A compaction that cannot be read says nothing.
+    """
+    last = max((place for place, item in enumerate(items) if item.get("summary") and item["type"] == "compaction"), default=-1)
+    answered = {item["call_id"] for item in items[last + 1 :] if item["type"] in OUTPUTS}
+    told = [item for item in items[: max(last, 0)] if _outlives(item, answered)]
+    told += [_summary(items[last])] if last >= 0 else []
+    return [*told, *(item for item in items[last + 1 :] if item["type"] != "compaction")]
+
+
+def _outlives(item: Mapping[str, Any], answered: set[str]) -> bool:
+    if item["type"] in CALLS:
+        return item["call_id"] in answered
+    return item["type"] == "message" and item["role"] != "assistant"
+
+
+def _summary(item: Mapping[str, Any]) -> dict[str, Any]:
+    text = f"Summary of what was said and done so far:\n{item['summary']}"
+    return {"type": "message", "id": item["id"], "role": "developer", "content": [{"type": "input_text", "text": text}]}
+
+
 def asks_for_json(order: Order, items: Sequence[Mapping[str, Any]]) -> None:
     """`json_object` needs the word JSON in the context, or a model may write white space for ever (§3.14). Raises Invalid."""
     if order.format["type"] != "json_object" or "json" in (order.instructions or "").lower():

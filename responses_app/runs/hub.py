@@ -17,6 +17,7 @@ from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response, Status
 from responses_app.runs import sealed, shape
+from responses_app.runs.compaction import compact
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, plan
@@ -99,6 +100,12 @@ class Hub:
         """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
         await self._up()
         return len((await plan(order, self.model(order.model))).request.prompt)
+
+    async def compact(self, order: Order) -> dict[str, Any]:
+        """The `response.compaction` object. Raises ApiError; nothing is kept."""
+        await self._up()
+        self._admit(order)
+        return await compact(order, self.model(order.model))
 
     async def drain(self, seconds: float) -> None:
         """Accept nothing new, end what is queued, and give what runs up to `seconds` to end."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from responses_app.dialects import custom
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
@@ -25,10 +26,11 @@ ROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What came before, the request's own items, the engine's request, and who hears the answer."""
+    """What came before, the request's own items, all that are told, the engine's request, and who hears the answer."""
 
     before: Context
     own: Sequence[dict[str, object]]
+    items: Sequence[Mapping[str, Any]]
     request: Request
     listener: Listener
 
@@ -39,7 +41,7 @@ async def plan(order: Order, served: Served) -> Plan:
     before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
-    items = context.pair(sealed.opened(order, before.items, own))
+    items = context.pair(context.folded(sealed.opened(order, before.items, own)))
     context.asks_for_json(order, items)
     turn = Turn(
         items=items,
@@ -53,7 +55,7 @@ async def plan(order: Order, served: Served) -> Plan:
     )
     told, mine = custom.plain(turn), {one["id"] for one in own}
     told, request = await asyncio.to_thread(_request, order, served, served.dialect, told, mine)
-    return Plan(before, own, request, custom.unwrapped(served.dialect.listen(told), custom.names(turn)))
+    return Plan(before, own, items, request, custom.unwrapped(served.dialect.listen(told), custom.names(turn)))
 
 
 async def _before(order: Order) -> Context:

@@ -1,4 +1,4 @@
-"""Reasoning as a token that this server alone can open, and only for the project that it was made for."""
+"""Reasoning and summaries as tokens that this server alone can open, and only for the project that they were made for."""
 
 from __future__ import annotations
 
@@ -26,8 +26,12 @@ VERSION: Final = "v1."
 
 def seal(project: str, item: Mapping[str, Any]) -> str:
     """The `encrypted_content` of a reasoning item. The same item always has the same (D13): SIV needs no random nonce."""
-    clear = orjson.dumps([part["text"] for part in item["content"]])
-    return VERSION + urlsafe_b64encode(_cipher(settings.SECRET_KEY).encrypt(clear, _bound(project))).decode()
+    return _token(project, "reasoning", [part["text"] for part in item["content"]])
+
+
+def seal_summary(project: str, summary: str) -> str:
+    """The `encrypted_content` of a compaction item."""
+    return _token(project, "compaction", [summary])
 
 
 def sealing(order: Order) -> Seal | None:
@@ -35,21 +39,26 @@ def sealing(order: Order) -> Seal | None:
     return partial(seal, order.project) if INCLUDE in order.include else None
 
 
-def unseal(project: str, token: str) -> list[str] | None:
-    """The raw reasoning in a token, part by part; None if it was altered, or made for another project or with another key."""
+def _token(project: str, kind: str, texts: list[str]) -> str:
+    clear = orjson.dumps(texts)
+    return VERSION + urlsafe_b64encode(_cipher(settings.SECRET_KEY).encrypt(clear, _bound(project, kind))).decode()
+
+
+def unseal(project: str, token: str, kind: str = "reasoning") -> list[str] | None:
+    """The texts in a token; None if it was altered, or made for another project or kind of item, or with another key."""
     try:
         raw = urlsafe_b64decode(token.removeprefix(VERSION).encode())
         # base64 has several spellings of the same bytes; only ours counts.
         if VERSION + urlsafe_b64encode(raw).decode() != token:
             return None
-        texts: list[str] = orjson.loads(_cipher(settings.SECRET_KEY).decrypt(raw, _bound(project)))
+        texts: list[str] = orjson.loads(_cipher(settings.SECRET_KEY).decrypt(raw, _bound(project, kind)))
     except (InvalidTag, ValueError):
         return None
     return texts
 
 
 def opened(order: Order, before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The history and the request's own items, with sealed reasoning in the clear. Raises Invalid for a token of the request.
+    """The history and the request's own items, with sealed contents in the clear. Raises Invalid for a token of the request.
 
     A token of the history that does not open any more (the server has another SECRET_KEY) is left alone: nobody can mend it.
     """
@@ -65,10 +74,15 @@ def opened(order: Order, before: Sequence[Mapping[str, Any]], own: Sequence[Mapp
 
 def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The item as the model is told it; None if its token does not open."""
-    if item["type"] != "reasoning" or not item.get(KEY):
+    kind = item["type"]
+    if kind not in ("reasoning", "compaction") or not item.get(KEY):
         return item
-    texts = unseal(project, item[KEY])
-    return None if texts is None else {**item, "content": [{"type": "reasoning_text", "text": text} for text in texts]}
+    texts = unseal(project, item[KEY], kind)
+    if texts is None:
+        return None
+    if kind == "reasoning":
+        return {**item, "content": [{"type": "reasoning_text", "text": text} for text in texts]}
+    return {**item, "summary": texts[0]}
 
 
 def listed(project: str, body: str, *, wanted: bool) -> str:
@@ -91,9 +105,9 @@ def _sealed(project: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**item, KEY: seal(project, item)}
 
 
-def _bound(project: str) -> list[bytes]:
+def _bound(project: str, kind: str) -> list[bytes]:
     """What a token is bound to without saying it."""
-    return [VERSION.encode(), project.encode()]
+    return [VERSION.encode(), project.encode(), kind.encode()]
 
 
 @cache

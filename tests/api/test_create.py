@@ -133,7 +133,7 @@ class CreateTest(ApiCase):
             self.judge(await self.read(await client.get(f"/v1/responses/{run.uid}?stream=true")))
 
     async def test_while_it_runs_get_shows_it_in_progress_and_a_second_listener_sees_the_same(self) -> None:
-        slow = Line([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(0.3), Tokens(tokens("there!<|return|>"))])
+        slow = Line([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(1.0), Tokens(tokens("there!<|return|>"))])
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
             first = aiter(response.streaming_content)

@@ -198,7 +198,7 @@ class ValidationTest(ApiCase):
         async with self.serving() as client:
             self.refused(await client.get("/v1/models", headers={"Authorization": ""}), 401, "invalid_api_key", None)
             self.refused(await client.get("/v1/models", headers={"Authorization": "Bearer nope"}), 401, "invalid_api_key", None)
-            self.refused(await client.get("/v1/responses"), 405, None, None)
+            self.refused(await client.put("/v1/responses"), 405, None, None)
             self.refused(await client.get("/v1/nothing"), 404, None, None)
             self.refused(await client.get("/v1/responses/resp_%00"), 404, None, None)
             self.refused(await client.get("/v1/models/x"), 404, "model_not_found", "model")
