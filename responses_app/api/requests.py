@@ -51,6 +51,13 @@ class ReasoningOptions(Strict):
     mode: str | None = None
 
 
+class Management(Strict):
+    """An entry of `context_management`."""
+
+    type: Literal["compaction"]
+    compact_threshold: Annotated[int, Field(ge=1000)]
+
+
 class Format(Strict):
     """`text.format`."""
 
@@ -93,6 +100,7 @@ class CreateResponse(Strict):
     presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
+    context_management: Annotated[list[Management], Field(min_length=1, max_length=1)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
     prompt_cache_key: Short | None = None
@@ -107,7 +115,6 @@ class CreateResponse(Strict):
 
 # Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
 REFUSED: Mapping[str, str] = {
-    "context_management": "automatic compaction is not supported by this server yet",
     "prompt": "prompt templates are not supported by this server",
     "prompt_cache_options": "explicit prompt caching is not supported by this server; prefixes are always cached",
     "moderation": "moderation is not supported by this server",
@@ -190,6 +197,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         priority=PRIORITIES.get(body.service_tier or "auto", 0),
         truncation=body.truncation or "disabled",
         logprobs=_logprobs(body),
+        compact_threshold=body.context_management[0].compact_threshold if body.context_management else None,
         previous_response_id=body.previous_response_id or None,
         conversation=conversation,
         include=frozenset(body.include or ()),

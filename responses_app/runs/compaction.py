@@ -2,66 +2,92 @@
 
 from __future__ import annotations
 
+import logging
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from responses_app.engines.border import BadPrompt, EngineError
-from responses_app.errors import Failed, Invalid
-from responses_app.grammar.pieces import Piece, Text
+from responses_app.errors import ApiError, Failed, Invalid
+from responses_app.grammar.pieces import Compaction, Piece, Text
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
-from responses_app.runs.plan import Plan, plan
+from responses_app.runs.plan import ask, plan
 from responses_app.runs.sealed import seal_summary
 from responses_app.runs.served import Served
 from responses_app.runs.shape import usage
 from responses_app.runs.tally import Tally
 
+logger = logging.getLogger("responses.compaction")
+
+Json: TypeAlias = Mapping[str, Any]
 ASKED = (
     "Summarize our conversation so far, for yourself: you will be given your summary in place of what you have said and of what your "
     "tools have returned. Keep every fact, name, number, decision and open task. Answer with the summary alone."
 )
+QUESTION = {
+    "type": "message",
+    "id": "msg_summary",
+    "role": "user",
+    "status": "completed",
+    "content": [{"type": "input_text", "text": ASKED}],
+}
 # In tokens; a summary has no use if it is as long as what it stands for.
 LONGEST = 4096
 
 
 async def compact(order: Order, served: Served) -> dict[str, Any]:
     """The `response.compaction` object for the order's context. Nothing is kept. Raises ApiError."""
-    asked = await plan(replace(order, input=[*order.input, _question()], max_output_tokens=LONGEST), served)
-    tally = Tally(prompt=len(asked.request.prompt))
+    known = await plan(order, served)
+    summary, figures = await _summarize(order, served, known.items)
+    return {
+        "id": known.request.id,
+        "object": "response.compaction",
+        "created_at": int(time.time()),
+        "output": [
+            *(item for item in known.items if item["type"] == "message" and item["role"] == "user"),
+            {"id": mint("cmp_"), "type": "compaction", "encrypted_content": seal_summary(order.project, summary)},
+        ],
+        "usage": figures,
+    }
+
+
+async def shorten(order: Order, served: Served, items: Sequence[Json], spent: int) -> tuple[Compaction, int] | None:
+    """What `context_management` asks for at the end of a response: a compaction of all items, and the tokens that it took.
+
+    `spent` is the length of the context. None if that is below the threshold, or if there is no summary to be had: the
+    response is complete without it.
+    """
+    if order.compact_threshold is None or spent < order.compact_threshold:
+        return None
     try:
-        summary = await _summary(asked, served, tally)
+        summary, figures = await _summarize(order, served, items)
+    except ApiError as error:
+        logger.warning("no compaction: %s", error.message)
+        return None
+    return Compaction(seal_summary(order.project, summary)), figures["output_tokens"]
+
+
+async def _summarize(order: Order, served: Served, items: Sequence[Json]) -> tuple[str, dict[str, Any]]:
+    """A summary, and the usage that it took. Raises ApiError."""
+    asking = replace(order, tools=(), tool_choice="auto", format={"type": "text"}, max_output_tokens=LONGEST, logprobs=None)
+    request, listener = await ask(asking, served, [*items, QUESTION])
+    tally, said = Tally(prompt=len(request.prompt)), list[Piece]()
+    try:
+        async with aclosing(served.engine.generate(request)) as chunks:
+            async for chunk in chunks:
+                tally.count(chunk)
+                said += listener.hear(chunk)
+                if listener.done or chunk.finish is not None:
+                    break
     except BadPrompt as error:
         raise Invalid(str(error)) from error
     except EngineError as error:
         raise Failed(f"The engine failed: {error}") from error
+    said += listener.close()
+    summary = "".join(piece.text for piece in said if isinstance(piece, Text)).strip()
     if not summary:
         raise Failed("The model has not written a summary.")
-    token = seal_summary(order.project, summary)
-    # The last of them is our question.
-    said = [item for item in asked.items if item["type"] == "message" and item["role"] == "user"][:-1]
-    return {
-        "id": asked.request.id,
-        "object": "response.compaction",
-        "created_at": int(time.time()),
-        "output": [*said, {"id": mint("cmp_"), "type": "compaction", "encrypted_content": token}],
-        "usage": usage(tally.prompt, tally.cached, tally.output, asked.listener.reasoning_tokens),
-    }
-
-
-async def _summary(asked: Plan, served: Served, tally: Tally) -> str:
-    """What the model says, its reasoning left out. Raises EngineError."""
-    said: list[Piece] = []
-    async with aclosing(served.engine.generate(asked.request)) as chunks:
-        async for chunk in chunks:
-            tally.count(chunk)
-            said += asked.listener.hear(chunk)
-            if asked.listener.done or chunk.finish is not None:
-                break
-    said += asked.listener.close()
-    return "".join(piece.text for piece in said if isinstance(piece, Text)).strip()
-
-
-def _question() -> dict[str, Any]:
-    return {"type": "message", "role": "user", "status": "completed", "content": [{"type": "input_text", "text": ASKED}]}
+    return summary, usage(tally.prompt, tally.cached, tally.output, listener.reasoning_tokens)

@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,14 +14,15 @@ from django.conf import settings
 
 from responses_app.engines.border import EngineDown
 from responses_app.errors import Busy, Invalid, Unavailable
+from responses_app.grammar.pieces import Compaction
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response, Status
 from responses_app.runs import sealed, shape
-from responses_app.runs.compaction import compact
+from responses_app.runs.compaction import compact, shorten
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, plan
-from responses_app.runs.run import Run
+from responses_app.runs.run import Run, Shorten
 from responses_app.runs.served import Served, aliases, named, read
 from responses_app.runs.sweep import sweep
 from responses_app.store.history import Context
@@ -162,6 +163,7 @@ class Hub:
             log=Log(_row(order, uid, now, plan.before), plan.own) if kept else None,
             patient=settings.RESPONSES_DURABILITY == "visible",
             gate=self._gate if order.background else None,
+            shorten=_shorten(order, served, plan) if order.compact_threshold is not None else None,
         )
 
     def _let_go(self, run: Run) -> None:
@@ -183,6 +185,15 @@ async def _named(served: Served, step: Coroutine[Any, Any, None]) -> None:
         await step
     except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
         raise EngineDown(f"{served.name}: {error}") from error
+
+
+def _shorten(order: Order, served: Served, plan: Plan) -> Shorten:
+    """Makes the compaction of everything that was told and said."""
+
+    def make(output: Sequence[Mapping[str, Any]], spent: int) -> Awaitable[tuple[Compaction, int] | None]:
+        return shorten(order, served, [*plan.items, *output], spent)
+
+    return make
 
 
 def _row(order: Order, uid: str, now: int, before: Context) -> Response:

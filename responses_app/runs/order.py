@@ -34,6 +34,8 @@ class Order:
     # Smaller is served sooner.
     priority: int = 0
     truncation: str = "disabled"
+    # Length of the context in tokens from which on the response ends with a compaction; None for never.
+    compact_threshold: int | None = None
     # Alternatives wanted for every token of a message; None: no log-probabilities at all.
     logprobs: int | None = None
     previous_response_id: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -37,12 +37,20 @@ class Plan:
 
 async def plan(order: Order, served: Served) -> Plan:
     """Everything that a run needs to begin; nothing is kept. Raises ApiError."""
-    assert served.dialect is not None  # noqa: S101 - started
     before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
     items = context.pair(context.folded(sealed.opened(order, before.items, own)))
     context.asks_for_json(order, items)
+    request, listener = await ask(order, served, items, {one["id"] for one in own})
+    return Plan(before, own, items, request, listener)
+
+
+async def ask(
+    order: Order, served: Served, items: Sequence[Mapping[str, Any]], own: Set[object] = frozenset()
+) -> tuple[Request, Listener]:
+    """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises Invalid."""
+    assert served.dialect is not None  # noqa: S101 - started
     turn = Turn(
         items=items,
         today=datetime.now(UTC).date(),
@@ -53,9 +61,8 @@ async def plan(order: Order, served: Served) -> Plan:
         effort=(order.reasoning or {}).get("effort"),
         format=order.format,
     )
-    told, mine = custom.plain(turn), {one["id"] for one in own}
-    told, request = await asyncio.to_thread(_request, order, served, served.dialect, told, mine)
-    return Plan(before, own, items, request, custom.unwrapped(served.dialect.listen(told), custom.names(turn)))
+    told, request = await asyncio.to_thread(_request, order, served, served.dialect, custom.plain(turn), own)
+    return request, custom.unwrapped(served.dialect.listen(told), custom.names(turn))
 
 
 async def _before(order: Order) -> Context:
@@ -65,7 +72,7 @@ async def _before(order: Order) -> Context:
     return await context.before(order)
 
 
-def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: set[object]) -> tuple[Turn, Request]:
+def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: Set[object]) -> tuple[Turn, Request]:
     """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
     limit = served.engine.max_model_len
     try:
@@ -132,7 +139,7 @@ def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
         raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
 
 
-def _blame(param: str | None, order: Order, turn: Turn, own: set[object]) -> str | None:
+def _blame(param: str | None, order: Order, turn: Turn, own: Set[object]) -> str | None:
     """A dialect counts all items of a turn; the client knows those of its request."""
     place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
     if place is None:

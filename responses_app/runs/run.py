@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, nullcontext
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 from django.db import DatabaseError
@@ -17,7 +17,7 @@ from responses_app.dialects.base import Listener
 from responses_app.engines.border import BadPrompt, Engine, EngineError, Finish, Request
 from responses_app.errors import ApiError, Failed, Invalid, Unavailable
 from responses_app.grammar.events import Event
-from responses_app.grammar.pieces import Piece
+from responses_app.grammar.pieces import Break, Compaction, Piece
 from responses_app.grammar.writer import Writer
 from responses_app.runs.conversation import locked
 from responses_app.runs.shape import usage
@@ -27,6 +27,7 @@ from responses_app.store.records import Append, Ending, Frame, Locked, Log
 
 logger = logging.getLogger("responses.run")
 
+Shorten: TypeAlias = Callable[[Sequence[Mapping[str, Any]], int], Awaitable[tuple[Compaction, int] | None]]
 STOPPED = "The server was stopped before this response was complete."
 
 
@@ -35,6 +36,7 @@ class Run:
 
     `log` is None for `store:false`: then nothing is written and an event is visible at once. With `patient` false
     (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database. A queued one starts when `gate` lets it in.
+    `shorten` is asked at the end for a compaction, with the output and the length of the context in tokens.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Run:
         log: Log | None,
         patient: bool = True,
         gate: asyncio.Semaphore | nullcontext[None] | None = None,
+        shorten: Shorten | None = None,
     ) -> None:
         self.uid: str = writer.response["id"]
         self.background: bool = writer.response["background"]
@@ -60,6 +63,7 @@ class Run:
         self._listeners: set[asyncio.Future[bool]] = set()
         self._task: asyncio.Task[None] | None = None
         self._gate = gate or nullcontext()
+        self._shorten = shorten
         self._left = self._stopped = False
         self._pending: asyncio.Future[Exception | None] | None = None
 
@@ -171,7 +175,19 @@ class Run:
                 await self._tell(events)
                 events = []
         events += self._write(self._listener.close())
+        if self._shorten is not None and finish == "stop":
+            await self._tell(events + self._write([Break()]))
+            events = await self._compacted(self._shorten)
         await self._tell(events + self._finish(finish), ends=True)
+
+    async def _compacted(self, shorten: Shorten) -> list[Event]:
+        """The compaction that ends a long context, if it is wanted; its tokens are of this response (responses-api.md §3.6)."""
+        found = await shorten(self._writer.response["output"], self.tally.prompt + self.tally.output)
+        if found is None:
+            return []
+        piece, tokens = found
+        self.tally.output += tokens
+        return self._write([piece])
 
     def _finish(self, finish: Finish | None) -> list[Event]:
         now, figures = int(time.time()), self._usage()
