@@ -70,6 +70,7 @@ AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.Mi
 # What is served: `name=engine-url`, separated by white space (docs/settings.md).
 RESPONSES_MODELS = envstr("RESPONSES_MODELS")
 RESPONSES_ALIASES = envstr("RESPONSES_ALIASES")
+RESPONSES_INACTIVE_TOOLS = frozenset(envstr("RESPONSES_INACTIVE_TOOLS").split())
 RESPONSES_STORE_DEFAULT = envbool("RESPONSES_STORE_DEFAULT", True)
 RESPONSES_FINISH_ON_DISCONNECT = envbool("RESPONSES_FINISH_ON_DISCONNECT")
 RESPONSES_DURABILITY = envchoice("RESPONSES_DURABILITY", "visible", ("visible", "terminal"))

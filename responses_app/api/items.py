@@ -5,26 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from responses_app.api import tools
+from responses_app.api.base import NAME, Strict, given
 from responses_app.api.problems import Loc, path, shorten, translate, untyped, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.grammar.ids import PREFIXES
 from responses_app.runs.ids import could_be
 
 TEXT_LIMIT = 10_485_760
-NAME = r"^[a-zA-Z0-9_-]+$"
 # What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
 COPIES = frozenset({"parsed", "parsed_arguments"})
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
-
-
-class Strict(BaseModel):
-    """No coercion, no unknown fields."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
 
 
 class Caller(Strict):
@@ -149,6 +144,15 @@ class Compaction(Strict):
     created_by: str | None = None
 
 
+class AdditionalTools(Strict):
+    """Tools that are offered from here on."""
+
+    type: Literal["additional_tools"]
+    id: str | None = None
+    role: Literal["developer"]
+    tools: Annotated[list[Any], Field(min_length=1)]
+
+
 class Reference(Strict):
     """An item of the store, by id."""
 
@@ -164,6 +168,7 @@ MODELS: Mapping[str, type[Strict]] = {
     "custom_tool_call_output": CustomCallOutput,
     "reasoning": Reasoning,
     "compaction": Compaction,
+    "additional_tools": AdditionalTools,
     "item_reference": Reference,
 }
 INPUT_PARTS = ("input_text",)
@@ -174,6 +179,7 @@ UNSUPPORTED_PARTS = frozenset({"input_image", "input_file", "input_audio"})
 ID_PREFIXES = {kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")} | {
     "function_call_output": "fc",
     "custom_tool_call_output": "ctc",
+    "additional_tools": "",  # No prefix is known: clients make these ids themselves.
 }
 
 
@@ -190,13 +196,6 @@ def read(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "a string or an array", raw)
     return [_item(one, (*loc, index)) for index, one in enumerate(raw)]
-
-
-def given(raw: object, loc: Loc) -> dict[str, Any]:
-    """The keys of an object that say something: null stands for absent (responses-api.md §1.1), whatever the key. Raises Invalid."""
-    if not isinstance(raw, dict):
-        raise wrong_type(path(loc), "an object", raw)
-    return {key: value for key, value in raw.items() if value is not None}
 
 
 def _item(raw: object, loc: Loc) -> dict[str, Any]:
@@ -291,6 +290,11 @@ def _compaction(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return _id(_valid(Compaction, raw, loc), loc)
 
 
+def _added_tools(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(_valid(AdditionalTools, raw, loc), loc)
+    return {**item, "tools": tools.read(raw["tools"], (*loc, "tools"))}
+
+
 def _reference(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return {"type": "item_reference", "id": _valid(Reference, raw, loc)["id"]}
 
@@ -303,6 +307,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "custom_tool_call_output": _output,
     "reasoning": _reasoning,
     "compaction": _compaction,
+    "additional_tools": _added_tools,
     "item_reference": _reference,
 }
 

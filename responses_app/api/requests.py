@@ -10,7 +10,7 @@ from django.conf import settings
 from pydantic import Field, ValidationError
 
 from responses_app.api import items, tools
-from responses_app.api.items import Strict
+from responses_app.api.base import Strict
 from responses_app.api.problems import path, translate, value, wrong_type
 from responses_app.api.strict import conforms
 from responses_app.errors import Invalid

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import query, requests, sse
+from responses_app.api import query, requests, sse, tools
 from responses_app.api.door import answer
 from responses_app.api.profile import is_open
 from responses_app.api.sse import Form
@@ -76,7 +76,13 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     order = requests.read(requests.parse(request.body), key)
     run = await hub.current().begin(order)
-    form = Form(order.obfuscate, is_open(request))
+    response = await _answered(run, order, Form(order.obfuscate, is_open(request)))
+    if unused := tools.inactive(order.tools):
+        response["x-inactive-tools"] = ", ".join(unused)
+    return response
+
+
+async def _answered(run: Run, order: Order, form: Form) -> HttpResponseBase:
     if order.background:
         return _detached(run, order, form)
     if order.stream:

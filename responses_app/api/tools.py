@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
+from django.conf import settings
 from pydantic import Field, ValidationError
 
-from responses_app.api.items import NAME, Strict, given
+from responses_app.api.base import NAME, Strict, given
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
 from responses_app.api.strict import conforms, misshapen
 from responses_app.errors import Invalid
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
+ACTIVE = ("function", "custom", "namespace")
 MODES = ("none", "auto", "required")
 # Tool types of the protocol that this server does not run or pass on.
 UNSUPPORTED = frozenset(
@@ -25,7 +27,6 @@ UNSUPPORTED = frozenset(
         "image_generation",
         "local_shell",
         "mcp",
-        "namespace",
         "programmatic_tool_calling",
         "shell",
         "tool_search",
@@ -70,6 +71,15 @@ class Custom(Strict):
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
 
 
+class Namespace(Strict):
+    """Tools with a name in common."""
+
+    type: Literal["namespace"]
+    name: Name
+    description: str | None = None
+    tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
+
+
 class Named(Strict):
     """`tool_choice` that forces one tool, and an entry of the allowed ones."""
 
@@ -94,11 +104,19 @@ def read(raw: object, loc: Loc = ("tools",)) -> list[dict[str, Any]]:
     tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
     seen: set[str] = set()
     for index, tool in enumerate(tools):
-        if tool["name"] in seen:
-            where = path((*loc, index, "name"))
-            raise Invalid(f"Invalid '{where}': the name '{tool['name']}' is used twice.", param=where, code="invalid_value")
-        seen.add(tool["name"])
+        # A model is told a tool of a namespace by both names in one.
+        inside = [f"{tool['name']}__{one['name']}" for one in tool["tools"]] if tool["type"] == "namespace" else []
+        for name in [tool["name"], *inside] if "name" in tool else []:
+            if name in seen:
+                where = path((*loc, index, "name"))
+                raise Invalid(f"Invalid '{where}': the name '{name}' is used twice.", param=where, code="invalid_value")
+            seen.add(name)
     return tools
+
+
+def inactive(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The types of those that are repeated in the response, and that no model is told (D19)."""
+    return sorted({str(tool["type"]) for tool in tools if tool["type"] not in ACTIVE})
 
 
 def _tool(raw: object, loc: Loc) -> dict[str, Any]:
@@ -107,16 +125,18 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     where = path((*loc, "type"))
     if not isinstance(kind, str):
         raise untyped(where, kind)
+    if kind in settings.RESPONSES_INACTIVE_TOOLS or (kind == "web_search" and raw.get("external_web_access") is False):
+        return raw
     if kind in UNSUPPORTED:
         raise Invalid(
-            f"Tools of type '{kind}' are not supported by this server; use 'function' or 'custom'.",
+            f"Tools of type '{kind}' are not supported by this server; use 'function', 'custom' or 'namespace'.",
             param=where,
             code="invalid_value",
         )
-    if kind == "custom":
-        return _custom(raw, loc)
+    if kind not in ACTIVE:
+        raise value(where, kind, ", ".join(f"'{one}'" for one in ACTIVE))
     if kind != "function":
-        raise value(where, kind, "'function', 'custom'")
+        return (_custom if kind == "custom" else _namespace)(raw, loc)
     try:
         tool = Function.model_validate(raw)
     except ValidationError as error:
@@ -134,6 +154,18 @@ def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     except ValidationError as error:
         raise translate(error, loc, Custom.model_fields) from error
     return {"type": "custom", "name": tool.name, "description": tool.description, "format": {"type": tool.format.type}}
+
+
+def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    try:
+        space = Namespace.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, Namespace.model_fields) from error
+    inside = read(space.tools, (*loc, "tools"))
+    for index, tool in enumerate(inside):
+        if tool["type"] not in ("function", "custom"):
+            raise value(path((*loc, "tools", index, "type")), tool["type"], "'function', 'custom'")
+    return {"type": "namespace", "name": space.name, "description": space.description, "tools": inside}
 
 
 def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
@@ -191,6 +223,6 @@ def _named(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[st
         named = Named.model_validate(given(raw, loc))
     except ValidationError as error:
         raise translate(error, loc, Named.model_fields) from error
-    if (named.type, named.name) not in {(tool["type"], tool["name"]) for tool in tools}:
+    if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
         raise Invalid(f"Tool choice '{named.name}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
     return {"type": named.type, "name": named.name}

@@ -13,7 +13,12 @@ from responses_app.store import history
 from responses_app.store.history import Context
 
 OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
-ITEM_PREFIXES = {**PREFIXES, "function_call_output": "fco_", "custom_tool_call_output": "ctco_"}
+ITEM_PREFIXES = {
+    **PREFIXES,
+    "function_call_output": "fco_",
+    "custom_tool_call_output": "ctco_",
+    "additional_tools": "at_",
+}
 CALLS = frozenset(OUTPUTS.values())
 EMPTY = Context((), (), "", "completed")
 
@@ -113,7 +118,7 @@ def folded(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _outlives(item: Mapping[str, Any], answered: set[str]) -> bool:
     if item["type"] in CALLS:
         return item["call_id"] in answered
-    return item["type"] == "message" and item["role"] != "assistant"
+    return bool(item["type"] == "message" and item["role"] != "assistant")
 
 
 def _summary(item: Mapping[str, Any]) -> dict[str, Any]:

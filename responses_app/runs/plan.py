@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from responses_app.dialects import custom
+from responses_app.dialects import functions
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
 from responses_app.engines.border import BadPrompt, Constraint, Engine, Request, Sampling
 from responses_app.errors import Invalid
@@ -61,8 +61,9 @@ async def ask(
         effort=(order.reasoning or {}).get("effort"),
         format=order.format,
     )
-    told, request = await asyncio.to_thread(_request, order, served, served.dialect, custom.plain(turn), own)
-    return request, custom.unwrapped(served.dialect.listen(told), custom.names(turn))
+    turn, origins = functions.plain(turn)
+    turn, request = await asyncio.to_thread(_request, order, served, served.dialect, turn, own)
+    return request, functions.heard(served.dialect.listen(turn), origins)
 
 
 async def _before(order: Order) -> Context:

@@ -1,10 +1,11 @@
-"""Custom tools through the API: declared, called with free text, answered, chosen and forced."""
+"""Custom tools, namespaces and tools that come later: declared, called, answered, chosen and forced."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import orjson
+from django.test import override_settings
 from openai.types.responses import Response as WireResponse
 
 from tests.api.case import ENCODING, HELLO, TOOL, ApiCase, said
@@ -101,3 +102,63 @@ class CustomTest(ApiCase):
             ):
                 with self.subTest(body=str(body)[:90]):
                     self.refused(await self.post(client, **body), 400, code, param)
+
+
+CRM = {"type": "namespace", "name": "crm", "description": "Customers", "tools": [TOOL, EXEC]}
+LOOK = '<|channel|>commentary to=functions.crm__get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>'
+
+
+class NamespaceTest(ApiCase):
+    """With a scripted engine."""
+
+    async def test_a_call_has_its_namespace_and_goes_back_with_it(self) -> None:
+        async with self.serving(said(LOOK), said(HELLO), said(HELLO)) as client:
+            events = await self.stream(client, tools=[CRM])
+            end = events[-1]["response"]
+            WireResponse.model_validate(end, strict=True)
+            call = end["output"][-1]
+            self.assertEqual((call["type"], call["namespace"], call["name"]), ("function_call", "crm", "get_weather"))
+            self.assertIn("crm__get_weather", ENCODING.decode(list(self.engine.requests[-1].prompt)))
+            output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
+            for body in ({"input": [output], "previous_response_id": end["id"]}, {"input": [*end["output"], output]}):
+                response = await self.post(client, tools=[CRM], **body)
+                self.assertEqual(response.status_code, 200, response.content)
+                self.assertIn("functions.crm__get_weather", ENCODING.decode(list(self.engine.requests[-1].prompt)))
+
+    async def test_tools_may_come_as_an_item(self) -> None:
+        added = {"type": "additional_tools", "role": "developer", "tools": [CRM]}
+        async with self.serving(said(LOOK)) as client:
+            made = orjson.loads((await self.post(client, input=[added, {"role": "user", "content": "Hi"}])).content)
+            self.assertEqual((made["tools"], made["output"][-1]["namespace"]), ([], "crm"))
+            listed = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items?order=asc")).content)["data"]
+            self.assertEqual([item["type"] for item in listed], ["additional_tools", "message"])
+
+    async def test_inactive_tools_are_repeated_and_not_offered(self) -> None:
+        search = {"type": "web_search", "external_web_access": False}
+        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+            for streamed in (False, True):
+                response = await self.post(client, tools=[search, TOOL], stream=streamed)
+                self.assertEqual((response.status_code, response["x-inactive-tools"]), (200, "web_search"))
+                end = (await self.read(response))[-1]["response"] if streamed else orjson.loads(response.content)
+                self.assertEqual(end["tools"][0], search)
+                WireResponse.model_validate(end, strict=True)
+            with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"file_search"})):
+                other = {"type": "file_search", "vector_store_ids": ["x"]}
+                self.assertEqual((await self.post(client, tools=[other]))["x-inactive-tools"], "file_search")
+                self.refused(await self.post(client, tools=[{"type": "code_interpreter"}]), 400, "invalid_value", "tools[0].type")
+            self.refused(await self.post(client, tools=[{"type": "web_search"}]), 400, "invalid_value", "tools[0].type")
+
+    async def test_what_is_wrong_is_named(self) -> None:
+        async with self.serving() as client:
+            for tools, code, param in (
+                ([{**CRM, "tools": []}], "array_below_min_length", "tools[0].tools"),
+                ([{**CRM, "tools": [CRM]}], "invalid_value", "tools[0].tools[0].type"),
+                ([{**CRM, "tools": [TOOL, TOOL]}], "invalid_value", "tools[0].tools[1].name"),
+                ([CRM, {**TOOL, "name": "crm__exec"}], "invalid_value", "tools[1].name"),
+                ([{**CRM, "tools": [{**TOOL, "strict": "x"}]}], "invalid_type", "tools[0].tools[0].strict"),
+                ([{"type": "namespace", "tools": [TOOL]}], "missing_required_parameter", "tools[0].name"),
+            ):
+                with self.subTest(tools=str(tools)[:80]):
+                    self.refused(await self.post(client, tools=tools), 400, code, param)
+                    item = {"type": "additional_tools", "role": "developer", "tools": tools}
+                    self.refused(await self.post(client, input=[item]), 400, code, f"input[0].{param}")

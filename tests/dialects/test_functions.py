@@ -1,4 +1,4 @@
-"""Custom tools: told as functions of one text, heard as that text, whatever the grouping."""
+"""Custom tools and namespaces: told as functions, heard as what they are, whatever the grouping."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Turn
-from responses_app.dialects.custom import names, plain, unwrapped
+from responses_app.dialects.functions import Origin, heard, plain
 from responses_app.engines.border import Chunk
 from responses_app.grammar.pieces import Arguments, Break, Call, Piece, Text
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code", "format": {"type": "text"}}
 ADD = {"type": "function", "name": "add", "parameters": {"type": "object"}}
+CUSTOM = {"exec": Origin("exec", "custom")}
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
@@ -38,12 +39,12 @@ class Said:
         return list(self._pieces)
 
 
-def heard(arguments: str, cuts: list[int] | None = None, *, ended: bool = True) -> str:
+def text_of(arguments: str, cuts: list[int] | None = None, *, ended: bool = True) -> str:
     """The input of a custom tool whose call had these arguments, cut there."""
     places = sorted({0, len(arguments), *(cut % (len(arguments) + 1) for cut in cuts or [])})
     parts = [Arguments(arguments[a:b]) for a, b in itertools.pairwise(places)]
     pieces: list[Piece] = [Call("exec"), *parts, *([Break()] if ended else [])]
-    listener = unwrapped(Said(pieces), frozenset({"exec"}))
+    listener = heard(Said(pieces), CUSTOM)
     said = [piece for _ in pieces for piece in listener.hear(Chunk())] + listener.close()
     assert said[0] == Call("exec", "custom")
     assert not ended or said[-1] == Break()
@@ -52,14 +53,14 @@ def heard(arguments: str, cuts: list[int] | None = None, *, ended: bool = True) 
 
 @given(ANY_TEXT, st.booleans(), st.lists(st.integers(0, 400), max_size=8))
 def test_the_text_comes_out_whole_whatever_the_cuts(text: str, ascii_only: bool, cuts: list[int]) -> None:
-    assert heard(json.dumps({"input": text}, ensure_ascii=ascii_only), cuts) == text
-    assert heard(json.dumps({"input": text}, ensure_ascii=ascii_only, indent=2), cuts) == text
+    assert text_of(json.dumps({"input": text}, ensure_ascii=ascii_only), cuts) == text
+    assert text_of(json.dumps({"input": text}, ensure_ascii=ascii_only, indent=2), cuts) == text
 
 
 @given(ANY_TEXT, st.integers(0, 400), st.lists(st.integers(0, 400), max_size=4))
 def test_a_call_that_is_cut_off_said_the_beginning_of_its_text(text: str, end: int, cuts: list[int]) -> None:
     whole = json.dumps({"input": text})
-    assert text.startswith(heard(whole[: end % len(whole)], cuts, ended=False))
+    assert text.startswith(text_of(whole[: end % len(whole)], cuts, ended=False))
 
 
 @pytest.mark.parametrize(
@@ -78,34 +79,68 @@ def test_a_call_that_is_cut_off_said_the_beginning_of_its_text(text: str, end: i
     ],
 )
 def test_what_is_wrapped_in_another_way_is_not_lost(arguments: str, text: str) -> None:
-    assert heard(arguments) == text
-    assert heard(arguments, list(range(len(arguments)))) == text
+    assert text_of(arguments) == text
+    assert text_of(arguments, list(range(len(arguments)))) == text
 
 
 def test_other_calls_and_texts_pass_as_they_are() -> None:
     pieces: list[Piece] = [Text("Well."), Break(), Call("add"), Arguments('{"input": "x"}'), Break()]
-    listener = unwrapped(Said(pieces), frozenset({"exec"}))
+    listener = heard(Said(pieces), CUSTOM)
     assert [piece for _ in pieces for piece in listener.hear(Chunk())] == pieces
     said = Said([])
-    assert unwrapped(said, frozenset()) is said
+    assert heard(said, {}) is said
 
 
 def test_a_turn_is_told_in_functions() -> None:
     call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "exec", "input": 'say "hi"\n'}
     output = {"type": "custom_tool_call_output", "id": "ctco_1", "call_id": "c", "output": "hi"}
     turn = Turn([call, output], date(2026, 1, 1), tools=[EXEC, ADD], tool_choice={"type": "custom", "name": "exec"})
-    told = plain(turn)
-    assert names(turn) == {"exec"}
+    told, origins = plain(turn)
+    assert origins == CUSTOM
     assert [item["type"] for item in told.items] == ["function_call", "function_call_output"]
     assert json.loads(told.items[0]["arguments"]) == {"input": 'say "hi"\n'}
     assert [tool["type"] for tool in told.tools] == ["function", "function"]
     assert told.tool_choice == {"type": "function", "name": "exec"}
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "exec"}]}
-    chosen = plain(Turn([], date(2026, 1, 1), tools=[EXEC], tool_choice=allowed)).tool_choice
+    chosen = plain(Turn([], date(2026, 1, 1), tools=[EXEC], tool_choice=allowed))[0].tool_choice
     assert isinstance(chosen, dict)
     assert chosen["tools"] == [{"type": "function", "name": "exec"}]
 
 
 def test_a_turn_without_any_is_the_same_turn() -> None:
     turn = Turn([], date(2026, 1, 1), tools=[ADD])
-    assert plain(turn) is turn
+    assert plain(turn) == (turn, {})
+    assert plain(turn)[0] is turn
+
+
+def test_tools_of_a_namespace_have_both_names_and_come_back_with_each() -> None:
+    crm = {"type": "namespace", "name": "crm", "description": "Customers", "tools": [ADD, EXEC]}
+    call = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "add", "namespace": "crm", "arguments": "{}"}
+    turn, origins = plain(Turn([call], date(2026, 1, 1), tools=[ADD, crm]))
+    assert [tool["name"] for tool in turn.tools] == ["add", "crm__add", "crm__exec"]
+    assert {tool["type"] for tool in turn.tools} == {"function"}
+    assert turn.items[0]["name"] == "crm__add"
+    assert "namespace" not in turn.items[0]
+    assert origins == {"crm__add": Origin("add", "function", "crm"), "crm__exec": Origin("exec", "custom", "crm")}
+    pieces: list[Piece] = [
+        Call("crm__add"),
+        Arguments("{}"),
+        Break(),
+        Call("crm__exec"),
+        Arguments('{"input": "x"}'),
+        Break(),
+        Call("add"),
+    ]
+    listener = heard(Said(pieces), origins)
+    said = [piece for _ in pieces for piece in listener.hear(Chunk())]
+    calls = [piece for piece in said if isinstance(piece, Call)]
+    assert calls == [Call("add", "function", "crm"), Call("exec", "custom", "crm"), Call("add")]
+    assert [piece.text for piece in said if isinstance(piece, Arguments)] == ["{}", "x"]
+
+
+def test_tools_that_come_with_an_item_are_offered_and_the_item_is_not_told() -> None:
+    added = {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": [EXEC]}
+    turn, origins = plain(Turn([added], date(2026, 1, 1), tools=[ADD]))
+    assert list(turn.items) == []
+    assert [tool["name"] for tool in turn.tools] == ["add", "exec"]
+    assert origins == CUSTOM
