@@ -22,6 +22,14 @@ HI = {"role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
 CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
 OUTPUT = {"type": "function_call_output", "call_id": "c", "output": "1"}
 THOUGHT = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "t"}]}
+CUSTOM_CALL = {"type": "custom_tool_call", "call_id": "c", "name": "f", "input": "x"}
+CUSTOM_OUTPUT = {"type": "custom_tool_call_output", "call_id": "c", "output": "1"}
+SUMMARY = {"type": "compaction", "encrypted_content": "v1.x"}
+ADDED = {"type": "additional_tools", "role": "developer"}
+EXEC = {"type": "custom", "name": "exec"}
+SPACE = {"type": "namespace", "name": "crm", "tools": [EXEC]}
+ALLOWED: dict[str, Any] = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_weather"}]}
+MANAGED = {"type": "compaction", "compact_threshold": 1000}
 FORM = {"type": "json_schema", "name": "x", "schema": {"type": "object"}}
 MORE = ("id", "status", "phase", "async", "caller", "namespace", "encrypted_content", "zzz")
 
@@ -43,6 +51,19 @@ def bodies(wrongs: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
         yield from ({"input": [{**THOUGHT, "content": [one]}]} for one in spoiled(THOUGHT["content"][0], wrong))  # type: ignore[arg-type, index]
         yield from ({"tools": [one]} for one in spoiled(TOOL, wrong, ("strict", "output_schema", "async", "zzz")))
         yield from ({"tools": [{**TOOL, "parameters": one}]} for one in spoiled(TOOL["parameters"], wrong))  # type: ignore[arg-type]
+        yield from ({"input": [one, CUSTOM_OUTPUT]} for one in spoiled(CUSTOM_CALL, wrong, MORE))
+        yield from ({"input": [CUSTOM_CALL, one]} for one in spoiled(CUSTOM_OUTPUT, wrong, MORE))
+        yield from ({"input": [one]} for one in spoiled(SUMMARY, wrong, MORE))
+        yield from ({"input": [one]} for one in spoiled({**ADDED, "tools": [SPACE]}, wrong, MORE))
+        yield from ({"tools": [one]} for one in spoiled(EXEC, wrong, ("format", "description", "zzz")))
+        yield from ({"tools": [{**EXEC, "format": one}]} for one in spoiled({"type": "text"}, wrong))
+        yield from ({"tools": [one]} for one in spoiled(SPACE, wrong))
+        yield from ({"tools": [{**SPACE, "tools": [one]}]} for one in spoiled(EXEC, wrong))
+        yield from ({"tool_choice": one} for one in spoiled(ALLOWED, wrong))
+        yield from ({"tool_choice": {**ALLOWED, "tools": [one]}} for one in spoiled(ALLOWED["tools"][0], wrong))
+        yield from ({"context_management": [one]} for one in spoiled(MANAGED, wrong))
+        yield from ({"conversation": one} for one in spoiled({"id": "conv_1"}, wrong))
+        yield {"conversation": f"conv{wrong}"}
         yield {"tools": [{**TOOL, "parameters": {"type": "object", "properties": {"a": wrong}}}]}
         yield from ({"tool_choice": one} for one in spoiled({"type": "function", "name": "get_weather"}, wrong))
         yield from ({"text": {"format": one}} for one in spoiled(FORM, wrong, ("strict", "description", "zzz")))
