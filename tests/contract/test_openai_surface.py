@@ -1,0 +1,144 @@
+"""The rest of the surface of the openai client, unmodified: conversations, the background, counting, compaction, other tools."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+from openai import OpenAI
+from openai.types.responses import Response
+
+from tests.contract.conftest import Address
+from tests.contract.requests import WEATHER
+
+pytestmark = pytest.mark.engine
+MODELS = ["demo-chat", "demo-harmony"]
+LIMIT_S = 60.0
+EXEC: Any = {"type": "custom", "name": "exec", "description": "Runs a line of code"}
+
+
+@pytest.fixture
+def client(server: Address) -> Iterator[OpenAI]:
+    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
+        yield made
+
+
+def ended(client: OpenAI, uid: str) -> Response:
+    """A response of the background, once it has ended."""
+    deadline = time.monotonic() + LIMIT_S
+    while (response := client.responses.retrieve(uid)).status in ("queued", "in_progress"):
+        assert time.monotonic() < deadline, response.status
+        time.sleep(0.1)
+    return response
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_conversation_grows_turn_by_turn(client: OpenAI, model: str) -> None:
+    items: Any = [{"type": "message", "role": "user", "content": "My name is Ada."}]
+    conversation = client.conversations.create(items=items, metadata={"topic": "names"})
+    first = client.responses.create(model=model, input="Hello!", conversation=conversation.id)
+    assert first.conversation is not None
+    assert first.conversation.id == conversation.id
+    with client.responses.stream(model=model, input="What is 2 + 2?", conversation=conversation.id) as stream:
+        second = stream.get_final_response()
+    kinds = [item.type for item in client.conversations.items.list(conversation.id, order="asc", limit=2)]
+    told = ["message", *(item.type for item in first.output), "message", *(item.type for item in second.output)]
+    assert kinds == ["message", *told]
+    added: Any = [{"type": "message", "role": "user", "content": "Thanks!"}]
+    uid = client.conversations.items.create(conversation.id, items=added).data[0].id or ""
+    assert client.conversations.items.retrieve(uid, conversation_id=conversation.id).type == "message"
+    client.conversations.items.delete(uid, conversation_id=conversation.id)
+    assert client.conversations.update(conversation.id, metadata={"topic": "sums"}).metadata == {"topic": "sums"}
+    assert client.conversations.delete(conversation.id).deleted
+    with pytest.raises(openai.NotFoundError):
+        client.conversations.retrieve(conversation.id)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_background_is_polled_resumed_and_cancelled(client: OpenAI, model: str) -> None:
+    begun = client.responses.create(model=model, input="Tell me a story about a dragon.", background=True)
+    assert begun.status == "queued"
+    live = list(client.responses.retrieve(begun.id, stream=True))
+    whole = ended(client, begun.id)
+    assert whole.status == "completed"
+    assert live[-1].type == "response.completed"
+    assert [event.sequence_number for event in live] == list(range(len(live)))
+    endless = client.responses.create(model=model, input="Hi", background=True, extra_body={"ignore_eos": True})
+    assert client.responses.cancel(endless.id).status == "cancelled"
+    assert client.responses.retrieve(endless.id).status == "cancelled"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_prompt_is_counted_as_it_will_be_billed(client: OpenAI, model: str) -> None:
+    tools: Any = [WEATHER]
+    counted = client.responses.input_tokens.count(model=model, input="Hello!", tools=tools, instructions="Be brief.")
+    made = client.responses.create(model=model, input="Hello!", tools=tools, instructions="Be brief.", max_output_tokens=16)
+    assert made.usage is not None
+    assert counted.input_tokens == made.usage.input_tokens
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_log_probabilities_come_with_every_token_of_the_text(client: OpenAI, model: str) -> None:
+    made = client.responses.create(
+        model=model, input="Hello!", include=["message.output_text.logprobs"], top_logprobs=3, temperature=0
+    )
+    part: Any = next(item for item in made.output if item.type == "message").content[0]
+    assert "".join(one.token for one in part.logprobs).strip() == part.text
+    for one in part.logprobs:
+        assert bytes(one.bytes).decode() == one.token
+        assert len(one.top_logprobs) == 3
+        # Greedy: what was said is the likeliest.
+        assert one.logprob == max(top.logprob for top in one.top_logprobs)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_compaction_is_the_input_of_the_next_turn(client: OpenAI, model: str) -> None:
+    first = client.responses.create(model=model, input="My name is Ada.")
+    compacted = client.responses.compact(model=model, input="What can you do?", previous_response_id=first.id)
+    assert [item.type for item in compacted.output] == ["message", "message", "compaction"]
+    replayed: Any = [item.to_dict() for item in compacted.output]
+    made = client.responses.create(model=model, input=[*replayed, {"role": "user", "content": "What is my name?"}])
+    assert made.status == "completed"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_sealed_reasoning_goes_back_without_a_store(client: OpenAI, model: str) -> None:
+    question: Any = {"role": "user", "content": "What is 17 + 25?"}
+    first = client.responses.create(model=model, input=[question], store=False, include=["reasoning.encrypted_content"])
+    thought: Any = next(item for item in first.output if item.type == "reasoning")
+    assert thought.encrypted_content
+    replayed: Any = [item.to_dict() for item in first.output]
+    made = client.responses.create(
+        model=model, input=[question, *replayed, {"role": "user", "content": "Thanks!"}], store=False
+    )
+    assert made.status == "completed"
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_custom_tool_and_one_of_a_namespace_are_called(client: OpenAI, model: str) -> None:
+    # A demo model may write until the limit: then the call is there, and incomplete.
+    custom = client.responses.create(
+        model=model, input="Run print(1)", tools=[EXEC], tool_choice={"type": "custom", "name": "exec"}, max_output_tokens=300
+    )
+    assert [item.name for item in custom.output if item.type == "custom_tool_call"] == ["exec"] * (
+        custom.status == "completed"
+    ) or (custom.status == "incomplete")
+    space: Any = {"type": "namespace", "name": "sky", "description": "The sky", "tools": [WEATHER]}
+    made = client.responses.create(
+        model=model, input="Weather in Paris?", tools=[space], tool_choice="required", max_output_tokens=300
+    )
+    calls: list[Any] = [item for item in made.output if item.type == "function_call"]
+    assert made.status == "incomplete" or {(call.namespace, call.name) for call in calls} == {("sky", "get_weather")}
+
+
+def test_a_prompt_that_does_not_fit_is_made_to_fit_if_asked(client: OpenAI) -> None:
+    long: Any = [{"role": "user", "content": "word " * 1500} for _ in range(3)] + [{"role": "user", "content": "Hello!"}]
+    with pytest.raises(openai.BadRequestError) as refused:
+        client.responses.create(model="demo-chat", input=long)
+    assert refused.value.code == "context_length_exceeded"
+    made = client.responses.create(model="demo-chat", input=long, truncation="auto")
+    assert made.status == "completed"
+    assert made.truncation == "auto"
