@@ -34,6 +34,8 @@ class Turn:
     tool_choice: str | Mapping[str, Any] = "auto"
     parallel_tool_calls: bool = True
     effort: str | None = None
+    # Whether reasoning of earlier turns is told too, where the model's own rule would leave it out.
+    all_reasoning: bool = False
     format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
 
 

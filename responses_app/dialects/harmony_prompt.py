@@ -54,11 +54,11 @@ def messages(turn: Turn, tools: Toolset) -> list[Message]:
     """The conversation of a turn. Raises BadTurn.
 
     System and developer items at the head join the instructions in the one developer message; later ones stay where they
-    stand, as developer messages (J11). Reasoning is kept behind the last final answer only, as the model was trained.
+    stand, as developer messages (J11). Reasoning is kept behind the last final answer only, as the model was trained, unless all is wanted.
     """
     head = _head(turn.items)
     said = [_system(turn), *_developer(turn, head, tools)]
-    for item, place in _places(turn.items, head):
+    for item, place in _places(turn, head):
         said.extend(_speak(item, place))
     return said
 
@@ -107,11 +107,12 @@ def _describe(tool: Tool) -> ToolDescription:
     return ToolDescription.new(tool["name"], tool.get("description") or "", tool.get("parameters"))
 
 
-def _places(items: Sequence[Item], head: int) -> Iterator[tuple[Item, _Place]]:
+def _places(turn: Turn, head: int) -> Iterator[tuple[Item, _Place]]:
+    items = turn.items
     last_final = next((index for index in reversed(range(len(items))) if _is_final(items, index)), -1)
     names = called_names(items)
     for index, item in placed(items)[head:]:
-        yield item, _Place(f"input[{index}]", index > last_final, _before_call(items, index), names)
+        yield item, _Place(f"input[{index}]", turn.all_reasoning or index > last_final, _before_call(items, index), names)
 
 
 def _is_final(items: Sequence[Item], index: int) -> bool:

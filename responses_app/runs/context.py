@@ -126,6 +126,12 @@ def _summary(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "message", "id": item["id"], "role": "developer", "content": [{"type": "input_text", "text": text}]}
 
 
+def this_turn(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items without the reasoning of earlier turns: `reasoning.context: current_turn` (§3.11)."""
+    asked = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=0)
+    return [item for place, item in enumerate(items) if place > asked or item["type"] != "reasoning"]
+
+
 def asks_for_json(order: Order, items: Sequence[Mapping[str, Any]]) -> None:
     """`json_object` needs the word JSON in the context, or a model may write white space for ever (§3.14). Raises Invalid."""
     if order.format["type"] != "json_object" or "json" in (order.instructions or "").lower():

@@ -51,14 +51,16 @@ async def ask(
 ) -> tuple[Request, Listener]:
     """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises Invalid."""
     assert served.dialect is not None  # noqa: S101 - started
+    context_of = (order.reasoning or {}).get("context")
     turn = Turn(
-        items=items,
+        items=context.this_turn(items) if context_of == "current_turn" else items,
         today=datetime.now(UTC).date(),
         instructions=order.instructions,
         tools=order.tools,
         tool_choice=order.tool_choice,
         parallel_tool_calls=order.parallel_tool_calls,
         effort=(order.reasoning or {}).get("effort"),
+        all_reasoning=context_of == "all_turns",
         format=order.format,
     )
     turn, origins = functions.plain(turn)

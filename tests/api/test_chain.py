@@ -26,6 +26,19 @@ class ChainTest(ApiCase):
         decoded: dict[str, Any] = orjson.loads(response.content)
         return decoded
 
+    async def test_reasoning_of_earlier_turns_is_told_as_asked(self) -> None:
+        async with self.serving(said(WEATHER), said(HELLO), *[said(HELLO)] * 8) as client:
+            first = await self.say(client, input="Weather in Paris?", tools=[TOOL])
+            output = {"type": "function_call_output", "call_id": first["output"][1]["call_id"], "output": "sunny"}
+            for context, told in ((None, True), ("auto", True), ("current_turn", True), ("all_turns", True)):
+                chosen = {"input": [output], "previous_response_id": first["id"], "reasoning": {"context": context}}
+                second = await self.say(client, tools=[TOOL], **chosen)
+                self.assertEqual("I need the tool." in self.prompt(), told, context)
+            for context, told in ((None, False), ("auto", False), ("current_turn", False), ("all_turns", True)):
+                await self.say(client, previous_response_id=second["id"], reasoning={"context": context})
+                self.assertEqual("I need the tool." in self.prompt(), told, context)
+            self.engine._tape.clear()
+
     async def test_reasoning_calls_and_outputs_all_reach_the_model_again(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO), said(HELLO)) as client:
             first = await self.say(client, input="Weather in Paris?", tools=[TOOL])
