@@ -81,7 +81,11 @@ class Hub:
 
         Raises ApiError, and then nothing was kept.
         """
-        await self.start()
+        try:
+            await self.start()
+        except EngineDown as error:
+            logger.error("no start: %s", error)
+            raise Unavailable("The engine of this server did not start. Try again in a moment.") from error
         served = self.model(order.model)
         self._admit()
         before = await context.before(order)
