@@ -11,6 +11,8 @@ import orjson
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
 
+from responses_app.runs.ids import mint
+
 BODY_LIMIT = 64 * 1024 * 1024
 # Read from the spool file at once; a body of 64 MiB takes a few hundred messages instead of Daphne's eight thousand.
 BUFFER = 256 * 1024
@@ -51,7 +53,11 @@ class Request(WebRequest):  # type: ignore[misc]
     def process(self) -> Any:
         if self.received <= BODY_LIMIT:
             return super().process()
-        headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(TOO_LARGE))]
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(TOO_LARGE)),
+            (b"x-request-id", mint("req_").encode()),
+        ]
         self.handle_reply({"type": "http.response.start", "status": 413, "headers": headers})
         self.handle_reply({"type": "http.response.body", "body": TOO_LARGE})
         return None

@@ -12,6 +12,7 @@ from openai.types.responses import Response as WireResponse
 
 from responses_app.api import requests
 from responses_app.api.requests import REFUSED, CreateResponse
+from responses_app.engines.border import EngineDown
 from responses_app.errors import ApiError
 from responses_app.models import Event, Item, Response
 from tests.api.case import HELLO, TOOL, WEATHER, ApiCase, said
@@ -202,6 +203,14 @@ class OddTest(ApiCase):
                 response = await client.get("/v1/responses/resp_x")
             self.refused(response, 503, "server_error", None)
             self.assertEqual(response["Retry-After"], "2")
+
+    async def test_an_engine_that_does_not_start_is_503_and_may_be_tried_again(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            with mock.patch.object(self.engine, "start", side_effect=EngineDown("no memory")):
+                response = await self.post(client)
+            self.refused(response, 503, "server_error", None, "did not start")
+            self.assertEqual(response["Retry-After"], "2")
+            self.assertEqual((await self.post(client)).status_code, 200)
 
     async def test_every_address_below_the_api_answers_in_its_shapes(self) -> None:
         async with self.serving() as client:

@@ -83,6 +83,7 @@ def test_it_refuses_a_larger_body_with_an_error_object(echo: Echo, chunked: bool
     assert answer.status_code == 413
     assert answer.json()["error"]["type"] == "invalid_request_error"
     assert set(answer.json()["error"]) == {"message", "type", "param", "code"}
+    assert answer.headers["x-request-id"].startswith("req_")
 
 
 def test_it_makes_the_application_wait_for_a_client_that_does_not_read(echo: Echo) -> None:

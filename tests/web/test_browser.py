@@ -15,7 +15,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 CHROMIUM = shutil.which(BROWSER)
 NAME, PASSWORD = "ada", "countess of lovelace"
 LIMIT_MS = 30_000
-UNASKED = "/favicon.ico"  # Browsers look for it where a page, as Django's admin, names no icon.
 # Every control that would change something, on a list or on the page of one row.
 CHANGING = (
     "#content :is(input[name^=_save], .deletelink, .addlink, select[name=action], form[id$=_form] [name]:not([type=hidden]))"
@@ -32,9 +31,8 @@ class Troubles:
         page.on("response", self._response)
 
     def _console(self, message: ConsoleMessage) -> None:
-        place = message.location["url"]
-        if message.type in ("error", "warning") and not place.endswith(UNASKED):
-            self.seen.append(f"{message.text} {place}")
+        if message.type in ("error", "warning"):
+            self.seen.append(f"{message.text} {message.location['url']}")
 
     def _response(self, response: Response) -> None:
         if response.status >= 400:
