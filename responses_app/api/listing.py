@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-import orjson
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from responses_app.api import query
-from responses_app.api.door import answer
+from responses_app.api import pages, query
 from responses_app.api.responses import unfinished
 from responses_app.errors import Invalid, NotFound
 from responses_app.models import ApiKey, Status
@@ -37,8 +35,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         raise NotFound(f"No response found with id '{after}'", param="after")
     bodies = [snapshot or await unfinished(row) for row, snapshot in page.rows]
     uids = [row.uid for row, _ in page.rows]
-    ends = {"first_id": uids[0] if uids else None, "last_id": uids[-1] if uids else None, "has_more": page.more}
-    return answer(b'{"object":"list","data":[' + b",".join(bodies) + b"]," + orjson.dumps(ends)[1:])
+    return pages.listed(bodies, uids[0] if uids else None, uids[-1] if uids else None, more=page.more)
 
 
 def _filter(request: HttpRequest) -> Filter:

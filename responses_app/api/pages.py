@@ -1,6 +1,8 @@
-"""A page of items as JSON."""
+"""Pages of a list as JSON."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 import orjson
 from django.http.response import HttpResponseBase
@@ -9,8 +11,12 @@ from responses_app.api.door import answer
 from responses_app.store.inputs import Page
 
 
+def listed(bodies: Iterable[bytes], first: str | None, last: str | None, *, more: bool) -> HttpResponseBase:
+    """The list object of these bodies, which are taken as they are; `first` and `last` are the ids of the ends of this page."""
+    ends = {"first_id": first, "last_id": last, "has_more": more}
+    return answer(b'{"object":"list","data":[' + b",".join(bodies) + b"]," + orjson.dumps(ends)[1:])
+
+
 def shown(page: Page) -> HttpResponseBase:
-    """The list object; its items are the stored bytes."""
-    data = b",".join(body.encode() for _, body in page.rows)
-    ends = {"first_id": page.first, "last_id": page.last, "has_more": page.more}
-    return answer(b'{"object":"list","data":[' + data + b"]," + orjson.dumps(ends)[1:])
+    """A page of items, in their stored bytes."""
+    return listed((body.encode() for _, body in page.rows), page.first, page.last, more=page.more)

@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import query, requests, sse, tools
+from responses_app.api import pages, query, requests, sse, tools
 from responses_app.api.door import answer
 from responses_app.api.profile import is_open
 from responses_app.api.sse import Form
@@ -171,9 +171,8 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    data = b",".join(sealed.listed(key.project, body, wanted=wanted).encode() for _, body in page.rows)
-    ends = {"first_id": page.first, "last_id": page.last, "has_more": page.more}
-    return answer(b'{"object":"list","data":[' + data + b"]," + orjson.dumps(ends)[1:])
+    bodies = (sealed.listed(key.project, body, wanted=wanted).encode() for _, body in page.rows)
+    return pages.listed(bodies, page.first, page.last, more=page.more)
 
 
 def _detached(run: Run, order: Order, form: Form) -> HttpResponseBase:
