@@ -109,6 +109,7 @@ class CustomCall(Strict):
     status: Status | None = None
     async_: bool | None = Field(default=None, alias="async")
     caller: Caller | None = None
+    namespace: str | None = None
     created_by: str | None = None
 
 

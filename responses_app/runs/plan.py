@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -42,12 +42,12 @@ async def plan(order: Order, served: Served) -> Plan:
     context.distinct(before.items, own)
     items = context.pair(context.folded(sealed.opened(order, before.items, own)))
     context.asks_for_json(order, items)
-    request, listener = await ask(order, served, items, {one["id"] for one in own})
+    request, listener = await ask(order, served, items, [one["id"] for one in own])
     return Plan(before, own, items, request, listener)
 
 
 async def ask(
-    order: Order, served: Served, items: Sequence[Mapping[str, Any]], own: Set[object] = frozenset()
+    order: Order, served: Served, items: Sequence[Mapping[str, Any]], own: Sequence[object] = ()
 ) -> tuple[Request, Listener]:
     """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises Invalid."""
     assert served.dialect is not None  # noqa: S101 - started
@@ -75,7 +75,7 @@ async def _before(order: Order) -> Context:
     return await context.before(order)
 
 
-def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: Set[object]) -> tuple[Turn, Request]:
+def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: Sequence[object]) -> tuple[Turn, Request]:
     """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
     limit = served.engine.max_model_len
     try:
@@ -142,14 +142,12 @@ def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
         raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
 
 
-def _blame(param: str | None, order: Order, turn: Turn, own: Set[object]) -> str | None:
-    """A dialect counts all items of a turn; the client knows those of its request."""
+def _blame(param: str | None, order: Order, turn: Turn, own: Sequence[object]) -> str | None:
+    """A dialect counts the items that it was told; the client knows those of its request."""
     place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
     if place is None:
         return param
-    # Where the request's own items begin among those of the turn.
-    first = next((at for at, item in enumerate(turn.items) if item["id"] in own), len(turn.items))
-    mine = int(place[1]) - first
-    if mine >= 0:
-        return f"input[{mine}]{place[2]}"
+    uid = turn.items[int(place[1])]["id"]
+    if uid in own:
+        return f"input[{own.index(uid)}]{place[2]}"
     return "conversation" if order.conversation else "previous_response_id"

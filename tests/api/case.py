@@ -113,6 +113,13 @@ class ApiCase(TestCase):
             "/v1/responses", orjson.dumps({"model": "m", "input": "Hi", **body}), content_type="application/json"
         )
 
+    async def made(self, client: AsyncClient, **body: Any) -> dict[str, Any]:
+        """A response that was made."""
+        response = await self.post(client, **body)
+        self.assertEqual(response.status_code, 200, response.content)
+        made: dict[str, Any] = orjson.loads(response.content)
+        return made
+
     async def stream(self, client: AsyncClient, **body: Any) -> list[dict[str, Any]]:
         """POST with `stream`, read to its end and judged by the checker."""
         response = await self.post(client, stream=True, **body)

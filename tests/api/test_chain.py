@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import orjson
 from asgiref.sync import sync_to_async
 
@@ -19,57 +17,50 @@ class ChainTest(ApiCase):
         text: str = ENCODING.decode_utf8(list(self.engine.requests[index].prompt))
         return text
 
-    async def say(self, client: Any, **body: Any) -> dict[str, Any]:
-        """A completed response."""
-        response = await self.post(client, **body)
-        self.assertEqual(response.status_code, 200, response.content)
-        decoded: dict[str, Any] = orjson.loads(response.content)
-        return decoded
-
     async def test_reasoning_of_earlier_turns_is_told_as_asked(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO), *[said(HELLO)] * 8) as client:
-            first = await self.say(client, input="Weather in Paris?", tools=[TOOL])
+            first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
             output = {"type": "function_call_output", "call_id": first["output"][1]["call_id"], "output": "sunny"}
             for context, told in ((None, True), ("auto", True), ("current_turn", True), ("all_turns", True)):
                 chosen = {"input": [output], "previous_response_id": first["id"], "reasoning": {"context": context}}
-                second = await self.say(client, tools=[TOOL], **chosen)
+                second = await self.made(client, tools=[TOOL], **chosen)
                 self.assertEqual("I need the tool." in self.prompt(), told, context)
             for context, told in ((None, False), ("auto", False), ("current_turn", False), ("all_turns", True)):
-                await self.say(client, previous_response_id=second["id"], reasoning={"context": context})
+                await self.made(client, previous_response_id=second["id"], reasoning={"context": context})
                 self.assertEqual("I need the tool." in self.prompt(), told, context)
             self.engine._tape.clear()
 
     async def test_reasoning_calls_and_outputs_all_reach_the_model_again(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO), said(HELLO)) as client:
-            first = await self.say(client, input="Weather in Paris?", tools=[TOOL])
+            first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
             call = first["output"][1]
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny, 21 degrees"}
-            second = await self.say(client, input=[output], tools=[TOOL], previous_response_id=first["id"])
+            second = await self.made(client, input=[output], tools=[TOOL], previous_response_id=first["id"])
             for part in ("Weather in Paris?", "I need the tool.", '{"city":"Paris"}', "sunny, 21 degrees"):
                 self.assertIn(part, self.prompt())
-            await self.say(client, input="Thanks", previous_response_id=second["id"])
+            await self.made(client, input="Thanks", previous_response_id=second["id"])
             self.assertIn("Hello there!", self.prompt())
             self.assertIn("sunny, 21 degrees", self.prompt())
 
     async def test_instructions_are_not_inherited(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            first = await self.say(client, instructions="Talk like a pirate.")
-            second = await self.say(client, previous_response_id=first["id"])
+            first = await self.made(client, instructions="Talk like a pirate.")
+            second = await self.made(client, previous_response_id=first["id"])
             self.assertIn("pirate", self.prompt(0))
             self.assertNotIn("pirate", self.prompt(1))
             self.assertIsNone(second["instructions"])
 
     async def test_two_children_of_one_parent_are_independent(self) -> None:
         async with self.serving(*[said(HELLO)] * 3) as client:
-            root = await self.say(client, input="root")
-            await self.say(client, input="left", previous_response_id=root["id"])
-            await self.say(client, input="right", previous_response_id=root["id"])
+            root = await self.made(client, input="root")
+            await self.made(client, input="left", previous_response_id=root["id"])
+            await self.made(client, input="right", previous_response_id=root["id"])
             self.assertIn("root", self.prompt())
             self.assertNotIn("left", self.prompt())
 
     async def test_a_call_without_output_and_an_output_without_call_are_refused_and_leave_nothing(self) -> None:
         async with self.serving(said(WEATHER)) as client:
-            first = await self.say(client, tools=[TOOL])
+            first = await self.made(client, tools=[TOOL])
             unanswered = await self.post(client, input="And now?", previous_response_id=first["id"])
             self.refused(unanswered, 400, None, "input", "No tool output found for function call call_")
             orphan = await self.post(client, input=[{"type": "function_call_output", "call_id": "call_x", "output": "1"}])
@@ -77,8 +68,8 @@ class ChainTest(ApiCase):
 
     async def test_input_items_list_history_and_own_input_in_pages(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            first = await self.say(client, input="one")
-            second = await self.say(client, input=[{"role": "user", "content": "two"}], previous_response_id=first["id"])
+            first = await self.made(client, input="one")
+            second = await self.made(client, input=[{"role": "user", "content": "two"}], previous_response_id=first["id"])
             url = f"/v1/responses/{second['id']}/input_items"
             page = orjson.loads((await client.get(url)).content)
             texts = [item["content"][0]["text"] for item in page["data"]]
@@ -98,18 +89,18 @@ class ChainTest(ApiCase):
 
     async def test_deleting_the_parent_leaves_the_child_readable_and_continuable(self) -> None:
         async with self.serving(*[said(HELLO)] * 3) as client:
-            first = await self.say(client, input="one")
-            second = await self.say(client, input="two", previous_response_id=first["id"])
+            first = await self.made(client, input="one")
+            second = await self.made(client, input="two", previous_response_id=first["id"])
             gone = await client.delete(f"/v1/responses/{first['id']}")
             self.assertEqual(orjson.loads(gone.content), {"id": first["id"], "object": "response", "deleted": True})
             self.refused(await client.get(f"/v1/responses/{first['id']}"), 404, None, None)
             self.refused(await client.delete(f"/v1/responses/{first['id']}"), 404, None, None)
-            await self.say(client, input="three", previous_response_id=second["id"])
+            await self.made(client, input="three", previous_response_id=second["id"])
             self.assertIn("one", self.prompt())
 
     async def test_another_project_sees_nothing(self) -> None:
         async with self.serving(said(HELLO)) as client:
-            mine = await self.say(client)
+            mine = await self.made(client)
             _, secret = await sync_to_async(ApiKey.make)("other")
             headers = {"Authorization": f"Bearer {secret}"}
             for method, path in (("get", ""), ("get", "?stream=true"), ("delete", ""), ("get", "/input_items")):

@@ -26,13 +26,6 @@ class ConversationRunTest(ConversationCase):
         uid: str = (await self.ask(client, "post", "", items=[user(text) for text in given]))["id"]
         return uid
 
-    async def respond(self, client: AsyncClient, **body: Any) -> dict[str, Any]:
-        """A response that was made."""
-        response = await self.post(client, **body)
-        self.assertEqual(response.status_code, 200, response.content)
-        made: dict[str, Any] = orjson.loads(response.content)
-        return made
-
     def prompt(self) -> str:
         """What the engine was told last."""
         text: str = ENCODING.decode(list(self.engine.requests[-1].prompt))
@@ -41,7 +34,7 @@ class ConversationRunTest(ConversationCase):
     async def test_it_is_told_all_and_adds_what_was_asked_and_answered(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             uid = await self.begin(client, "I am Ada.")
-            made = await self.respond(client, input="Who am I?", conversation=uid)
+            made = await self.made(client, input="Who am I?", conversation=uid)
             self.assertEqual(made["conversation"], {"id": uid})
             self.assertLess(self.prompt().index("I am Ada."), self.prompt().index("Who am I?"))
             items = await self.listed(client, uid)
@@ -59,23 +52,23 @@ class ConversationRunTest(ConversationCase):
 
     async def test_items_that_were_linked_keep_the_order_of_the_conversation(self) -> None:
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
-            first = await self.respond(client, input="One")
+            first = await self.made(client, input="One")
             older = first["output"][0]["id"]
             uid = await self.begin(client, "Two")
             await self.ask(client, "post", f"/{uid}/items", items=[{"type": "item_reference", "id": older}])
-            made = await self.respond(client, input="Three", conversation=uid)
+            made = await self.made(client, input="Three", conversation=uid)
             page = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items?order=asc")).content)
             self.assertEqual(texts(page["data"]), ["Two", "Hello there!", "Three"])
             newest = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items?after={older}")).content)
             self.assertEqual(texts(newest["data"]), ["Two"])
-            await self.respond(client, input="Four", previous_response_id=made["id"])
+            await self.made(client, input="Four", previous_response_id=made["id"])
             places = [self.prompt().index(text) for text in ("Two", "Hello there!", "Three", "Four")]
             self.assertEqual(places, sorted(places))
 
     async def test_one_response_at_a_time(self) -> None:
         async with self.serving(SILENT, said(HELLO)) as client:
             uid = await self.begin(client, "Hi")
-            running = await self.respond(client, conversation=uid, background=True)
+            running = await self.made(client, conversation=uid, background=True)
             before = await Response.objects.acount(), await Item.objects.acount()
             for streamed in (False, True):
                 self.locked(await self.post(client, conversation=uid, stream=streamed))
@@ -89,7 +82,7 @@ class ConversationRunTest(ConversationCase):
             cancelled = await client.post(f"/v1/responses/{running['id']}/cancel")
             self.assertEqual(cancelled.status_code, 200, cancelled.content)
             self.assertEqual(texts(await self.listed(client, uid)), ["Hi"], "what was cancelled leaves nothing")
-            await self.respond(client, input="Now?", conversation=uid)
+            await self.made(client, input="Now?", conversation=uid)
             self.assertEqual(texts(await self.listed(client, uid)), ["Hi", "Now?", "Hello there!"])
 
     def locked(self, response: Any) -> None:
@@ -102,28 +95,28 @@ class ConversationRunTest(ConversationCase):
             failed = await self.post(client, input="x", conversation=uid, tools=[TOOL])
             self.assertEqual(failed.status_code, 500, failed.content)
             self.assertEqual(await self.listed(client, uid), [])
-            made = await self.respond(client, input="y", conversation=uid, max_output_tokens=16)
+            made = await self.made(client, input="y", conversation=uid, max_output_tokens=16)
             self.assertEqual(made["status"], "incomplete")
             self.assertEqual([item["status"] for item in await self.listed(client, uid)], ["completed", "incomplete"])
 
     async def test_one_that_is_not_stored_adds_to_it_all_the_same(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             uid = await self.begin(client)
-            made = await self.respond(client, input="x", conversation=uid, store=False)
+            made = await self.made(client, input="x", conversation=uid, store=False)
             items = await self.listed(client, uid)
             self.assertEqual(texts(items), ["x", "Hello there!"])
             for answer in (await client.get(f"/v1/responses/{made['id']}"), await client.delete(f"/v1/responses/{made['id']}")):
                 self.refused(answer, 404, None, None)
-            await self.respond(client, input=[{"type": "item_reference", "id": items[1]["id"]}, user("y")])
+            await self.made(client, input=[{"type": "item_reference", "id": items[1]["id"]}, user("y")])
             self.assertIn("Hello there!", self.prompt())
 
     async def test_a_branch_leaves_the_conversation_as_it_is(self) -> None:
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
             uid = await self.begin(client, "Hi")
-            first = await self.respond(client, input="One", conversation=uid)
-            await self.respond(client, input="Two", conversation=uid)
+            first = await self.made(client, input="One", conversation=uid)
+            await self.made(client, input="Two", conversation=uid)
             before = await self.listed(client, uid)
-            branch = await self.respond(client, input="Three", previous_response_id=first["id"])
+            branch = await self.made(client, input="Three", previous_response_id=first["id"])
             self.assertNotIn("conversation", branch)
             self.assertNotIn("Two", self.prompt())
             self.assertEqual(await self.listed(client, uid), before)
@@ -131,21 +124,21 @@ class ConversationRunTest(ConversationCase):
     async def test_calls_are_answered_in_the_next_turn(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO)) as client:
             uid = await self.begin(client)
-            made = await self.respond(client, input="Weather?", conversation=uid, tools=[TOOL])
+            made = await self.made(client, input="Weather?", conversation=uid, tools=[TOOL])
             unanswered = await self.post(client, input="And?", conversation=uid, tools=[TOOL])
             self.refused(unanswered, 400, None, "input", "No tool output found")
             call = made["output"][-1]["call_id"]
             result = {"type": "function_call_output", "call_id": call, "output": "sunny"}
-            await self.respond(client, input=[result], conversation=uid, tools=[TOOL])
+            await self.made(client, input=[result], conversation=uid, tools=[TOOL])
             kinds = [item["type"] for item in await self.listed(client, uid)]
             self.assertEqual(kinds, ["message", "reasoning", "function_call", "function_call_output", "message"])
 
     async def test_deleted_responses_leave_the_items_of_the_conversation(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             uid = await self.begin(client)
-            made = await self.respond(client, input="One", conversation=uid)
+            made = await self.made(client, input="One", conversation=uid)
             self.assertEqual((await client.delete(f"/v1/responses/{made['id']}")).status_code, 200)
-            await self.respond(client, input="Two", conversation=uid)
+            await self.made(client, input="Two", conversation=uid)
             self.assertEqual(texts(await self.listed(client, uid)), ["One", "Hello there!", "Two", "Hello there!"])
             self.assertEqual(await Entry.objects.acount(), 4)
 

@@ -125,6 +125,17 @@ class NamespaceTest(ApiCase):
                 self.assertEqual(response.status_code, 200, response.content)
                 self.assertIn("functions.crm__get_weather", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
+    async def test_a_custom_tool_of_a_namespace_goes_back_as_it_came(self) -> None:
+        run = RUN.replace("functions.exec", "functions.crm__exec")
+        async with self.serving(said(run), said(HELLO)) as client:
+            made = orjson.loads((await self.post(client, tools=[CRM])).content)
+            call = made["output"][-1]
+            self.assertEqual((call["type"], call["namespace"], call["input"]), ("custom_tool_call", "crm", CODE))
+            output = {"type": "custom_tool_call_output", "call_id": call["call_id"], "output": "a b"}
+            response = await self.post(client, tools=[CRM], input=[*made["output"], output])
+            self.assertEqual(response.status_code, 200, response.content)
+            self.assertIn("functions.crm__exec", ENCODING.decode(list(self.engine.requests[-1].prompt)))
+
     async def test_tools_may_come_as_an_item(self) -> None:
         added = {"type": "additional_tools", "role": "developer", "tools": [CRM]}
         async with self.serving(said(LOOK)) as client:

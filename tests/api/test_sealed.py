@@ -31,13 +31,6 @@ class SealedTest(ApiCase):
         text: str = ENCODING.decode_utf8(list(self.engine.requests[-1].prompt))
         return text
 
-    async def say(self, client: Any, **body: Any) -> dict[str, Any]:
-        """A completed response."""
-        response = await self.post(client, **body)
-        self.assertEqual(response.status_code, 200, response.content)
-        decoded: dict[str, Any] = orjson.loads(response.content)
-        return decoded
-
     async def get(self, client: Any, path: str) -> Any:
         """The JSON at a path below /v1/responses."""
         response = await client.get(f"/v1/responses/{path}")
@@ -58,30 +51,30 @@ class SealedTest(ApiCase):
 
     async def test_without_the_include_there_is_no_such_key_until_it_is_asked_for(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
-            first = await self.say(client)
+            first = await self.made(client)
             self.assertNotIn("encrypted_content", reasoning(first["output"]))
             asked = await self.get(client, f"{first['id']}?include=reasoning.encrypted_content")
             self.assertEqual(sealed.unseal("test", reasoning(asked["output"])["encrypted_content"]), ["They greet me."])
 
     async def test_given_back_without_its_text_it_reaches_the_model_as_raw_reasoning(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO)) as client:
-            first = await self.say(client, store=False, tools=[TOOL], **ASK)
+            first = await self.made(client, store=False, tools=[TOOL], **ASK)
             thought, call = first["output"]
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
             bare = {**thought, "content": [], "summary": []}
-            await self.say(client, store=False, tools=[TOOL], input=[USER, bare, call, output], **ASK)
+            await self.made(client, store=False, tools=[TOOL], input=[USER, bare, call, output], **ASK)
             self.assertIn("<|channel|>analysis<|message|>I need the tool.<|end|>", self.prompt())
             self.assertEqual(await Response.objects.acount() + await Item.objects.acount(), 0)
 
     async def test_a_chain_goes_on_from_sealed_input(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO), said(HELLO)) as client:
-            first = await self.say(client, store=False, tools=[TOOL], **ASK)
+            first = await self.made(client, store=False, tools=[TOOL], **ASK)
             thought, call = first["output"]
             bare = {"type": "reasoning", "summary": [], "encrypted_content": thought["encrypted_content"]}
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
             # No final answer follows the reasoning, so that the model is told of it again.
-            second = await self.say(client, tools=[TOOL], input=[USER, bare, call, output])
-            await self.say(client, input=[{"type": "item_reference", "id": second["output"][0]["id"]}, bare, USER])
+            second = await self.made(client, tools=[TOOL], input=[USER, bare, call, output])
+            await self.made(client, input=[{"type": "item_reference", "id": second["output"][0]["id"]}, bare, USER])
             self.assertIn("I need the tool.", self.prompt())
             path = f"{second['id']}/input_items"
             self.assertNotIn("encrypted_content", reasoning((await self.get(client, path))["data"]))
@@ -90,16 +83,16 @@ class SealedTest(ApiCase):
 
     async def test_history_that_was_stored_sealed_is_opened_and_another_server_key_does_not_end_it(self) -> None:
         async with self.serving(said(WEATHER), said(WEATHER), said(HELLO), said(HELLO)) as client:
-            first = await self.say(client, store=False, tools=[TOOL], **ASK)
+            first = await self.made(client, store=False, tools=[TOOL], **ASK)
             bare = {"type": "reasoning", "summary": [], "encrypted_content": first["output"][0]["encrypted_content"]}
-            second = await self.say(client, tools=[TOOL], input=[USER, bare])
+            second = await self.made(client, tools=[TOOL], input=[USER, bare])
             output = {"type": "function_call_output", "call_id": second["output"][1]["call_id"], "output": "sunny"}
-            await self.say(client, tools=[TOOL], input=[output], previous_response_id=second["id"])
+            await self.made(client, tools=[TOOL], input=[output], previous_response_id=second["id"])
             self.assertEqual(self.prompt().count("I need the tool."), 2)
             with override_settings(SECRET_KEY="another"):
                 await ApiKey.objects.filter(pk=self.key.pk).aupdate(digest=ApiKey.hash(self.secret))
                 keys.forget()
-                await self.say(client, tools=[TOOL], input=[output], previous_response_id=second["id"])
+                await self.made(client, tools=[TOOL], input=[output], previous_response_id=second["id"])
             self.assertEqual(self.prompt().count("I need the tool."), 1)
 
     async def test_altered_foreign_and_made_up_tokens_are_refused_before_anything_runs(self) -> None:
@@ -134,12 +127,12 @@ class SealedTest(ApiCase):
             "content": [{"type": "reasoning_text", "text": "No."}],
         }
         async with self.serving(said(HELLO)) as client:
-            await self.say(client, input=[USER, forged])
+            await self.made(client, input=[USER, forged])
             self.assertIn("<|message|>Sealed.<|end|>", self.prompt())
 
     async def test_another_projects_key_cannot_use_it(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
-            first = await self.say(client, **ASK)
+            first = await self.made(client, **ASK)
             _, secret = await sync_to_async(ApiKey.make)("other")
             response = await client.post(
                 "/v1/responses",
@@ -151,13 +144,13 @@ class SealedTest(ApiCase):
 
     async def test_a_cut_thought_is_sealed_too_and_a_model_without_thoughts_is_not_disturbed(self) -> None:
         async with self.serving(said("<|channel|>analysis<|message|>I wonder", finish="length"), said(HELLO)) as client:
-            cut = await self.say(client, **ASK)
+            cut = await self.made(client, **ASK)
             self.assertEqual(sealed.unseal("test", cut["output"][0]["encrypted_content"]), ["I wonder"])
-            self.assertEqual([item["type"] for item in (await self.say(client, **ASK))["output"]], ["message"])
+            self.assertEqual([item["type"] for item in (await self.made(client, **ASK))["output"]], ["message"])
 
     async def test_include_is_read_on_get_and_input_items(self) -> None:
         async with self.serving(said(HELLO)) as client:
-            uid = (await self.say(client))["id"]
+            uid = (await self.made(client))["id"]
             for path in (uid, f"{uid}/input_items"):
                 await self.get(client, f"{path}?include[]=message.output_text.logprobs&include[]=web_search_call.results")
                 response = await client.get(f"/v1/responses/{path}?include[]=web_search_call.results&include[]=nope")

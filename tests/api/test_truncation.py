@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
-from django.test import AsyncClient
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,13 +23,6 @@ def long(word: str) -> str:
 class TruncationTest(ApiCase):
     """With a scripted engine whose context window is small."""
 
-    async def respond(self, client: AsyncClient, **body: Any) -> dict[str, Any]:
-        """A response that was made."""
-        response = await self.post(client, **body)
-        self.assertEqual(response.status_code, 200, response.content)
-        made: dict[str, Any] = orjson.loads(response.content)
-        return made
-
     def told(self) -> list[str]:
         """The words of the last prompt."""
         prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
@@ -40,14 +32,14 @@ class TruncationTest(ApiCase):
         async with self.serving(said(HELLO), said(HELLO)) as client:
             self.engine._max_model_len = 800
             first = [{"role": "user", "content": long(word)} for word in WORDS[:3]]
-            made = await self.respond(client, input=first, store=True)
+            made = await self.made(client, input=first, store=True)
             self.assertEqual(self.told(), WORDS[:3])
             more = [{"role": "system", "content": long(WORDS[3])}, *({"role": "user", "content": long(w)} for w in WORDS[4:7])]
             body = {"input": more, "previous_response_id": made["id"]}
             self.refused(await self.post(client, **body), 400, "context_length_exceeded", "input")
             whole = orjson.dumps({"model": "m", "truncation": "auto", **body})
             counted = await client.post("/v1/responses/input_tokens", whole, content_type="application/json")
-            second = await self.respond(client, **body, truncation="auto")
+            second = await self.made(client, **body, truncation="auto")
             self.assertEqual(second["truncation"], "auto")
             self.assertEqual(self.told(), [WORDS[3], *WORDS[4:7]][-4:])
             self.assertEqual(orjson.loads(counted.content)["input_tokens"], second["usage"]["input_tokens"])
@@ -57,14 +49,14 @@ class TruncationTest(ApiCase):
     async def test_a_call_goes_with_its_output(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO)) as client:
             self.engine._max_model_len = 520
-            made = await self.respond(client, input=long(WORDS[0]), tools=[TOOL])
+            made = await self.made(client, input=long(WORDS[0]), tools=[TOOL])
             call = made["output"][-1]["call_id"]
             rest = [
                 {"type": "function_call_output", "call_id": call, "output": long(WORDS[1])},
                 {"role": "assistant", "content": long(WORDS[2])},
                 {"role": "user", "content": long(WORDS[3])},
             ]
-            await self.respond(client, input=rest, tools=[TOOL], previous_response_id=made["id"], truncation="auto", max_output_tokens=200)
+            await self.made(client, input=rest, tools=[TOOL], previous_response_id=made["id"], truncation="auto", max_output_tokens=200)
             self.assertEqual(self.told(), WORDS[2:4])
             self.assertNotIn("get_weather <|constrain|>", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 

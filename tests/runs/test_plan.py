@@ -1,0 +1,34 @@
+"""Whom an error of a dialect blames: the client's own item, counted as the client counts, or what came before."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from responses_app.dialects.base import Turn
+from responses_app.runs.order import Order
+from responses_app.runs.plan import _blame
+
+
+@pytest.mark.parametrize(
+    ("param", "blamed"),
+    [
+        ("input[0].content", "previous_response_id"),
+        # Of the request's three items the first was not told.
+        ("input[1].type", "input[1].type"),
+        ("input[2]", "input[2]"),
+        ("tools[0].type", "tools[0].type"),
+        (None, None),
+    ],
+)
+def test_items_that_were_not_told_are_counted_all_the_same(param: str | None, blamed: str | None) -> None:
+    turn = Turn([{"id": "old"}, {"id": "b"}, {"id": "c"}], date(2026, 1, 1))
+    order = Order(project="p", key=1, model="m", input=[])
+    assert _blame(param, order, turn, ["a", "b", "c"]) == blamed
+
+
+def test_a_conversation_is_blamed_for_its_items() -> None:
+    turn = Turn([{"id": "old"}], date(2026, 1, 1))
+    order = Order(project="p", key=1, model="m", input=[], conversation="conv_1")
+    assert _blame("input[0]", order, turn, []) == "conversation"
