@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
-from responses_app.demo import chitchat, echoes, knowledge, madeup, manners, stories, sums, toolbox, words
-from responses_app.demo.forms import Call, Dialogue, Result, Say, Tool, Turn, Turns, User, ask, retext
+from responses_app.demo import chitchat, echoes, knowledge, madeup, manners, natural, stories, sums, toolbox, words
+from responses_app.demo.cases import UNSEEN
+from responses_app.demo.forms import Call, Dialogue, Result, Say, Tool, Turn, Turns, User, ask, fill, retext
 from responses_app.demo.toolbox import Use
 
 Exchange = Callable[[Random], Turns]
@@ -43,48 +44,37 @@ def small(r: Random) -> Turns:
 def _rough(r: Random, text: str) -> str:
     """People do not type like templates."""
     draw = r.random()
-    if draw < 0.7 or len(text) < 4:
+    if draw < 0.6 or len(text) < 4:
         return text
-    if draw < 0.76:
-        return (
-            r.choice(
-                [
-                    "Hi! ",
-                    "Please ",
-                    "Hey, ",
-                    "Hello. ",
-                    "Okay, ",
-                    "Now ",
-                    "Well, ",
-                    "So, ",
-                    "Quick question: ",
-                    "Thanks. ",
-                    "And ",
-                    "Can you help? ",
-                    "One more thing: ",
-                ]
-            )
-            + text
-        )
+    if draw < 0.72:
+        lead = fill(r, _LEADS, w=words.english_word(r), n=words.name(r))
+        return f"{lead} {text if lead[-1] in '.!?' or r.random() < 0.3 else text[0].lower() + text[1:]}"
     if draw < 0.83:
-        return text + r.choice(
-            [
-                " Please.",
-                " Thanks!",
-                " please",
-                " Thank you.",
-                " ",
-                "\n",
-                " now",
-                " :)",
-                " Be quick.",
-                " Answer briefly.",
-                " Explain.",
-            ]
-        )
-    if draw < 0.91:
+        tail = fill(r, _TAILS, w=words.english_word(r))
+        return text + ("" if tail[:1] in ",." else r.choice([" ", " ", " ", "\n"])) + tail
+    if draw < 0.92:
         return text.rstrip(".?! ")
     return text[0].lower() + text[1:]
+
+
+_LEADS = [
+    "[Hi|Hey|Hello|Okay|Ok|Well|So|Now|Please|And|Thanks|Hmm|Right|Alright][!|,|.|...]",
+    "[Hi|Hey|Hello|Good morning] [there|again|{n}|][!|,|.]",
+    "[Quick|Another|One more|A short|Simple|Last] question:",
+    "[Can|Could|Would] you [help|help me|help me please]?",
+    "[I was wondering|I wonder|Tell me|Just asking|Let me ask|One more thing|My question is]:",
+    "[I need|I have|I am looking for] a {w}.",
+    "[My friend|{n}|Somebody|My boss|My teacher] [asks|wants to know|said]:",
+    "[For|About] my {w}:",
+]
+_TAILS = [
+    "[Please|please|, please][.|!|]",
+    "[Thanks|Thank you|Thx|Cheers|Many thanks][.|!|]",
+    "[Be quick|Answer briefly|Explain|Hurry|Be brief|It is urgent|I am curious|Take your time][.|!|]",
+    "[now|today|right now|for me|for my {w}]",
+    "[:)|!!|??|...|;-)]",
+    "I need it for [my|the] {w}.",
+]
 
 
 def roughened(r: Random, turns: Turns) -> Turns:
@@ -126,7 +116,9 @@ def use_turns(r: Random, use: Use, finish: bool = True) -> Turns:
 
 def any_use(r: Random) -> Use:
     draw = r.random()
-    return madeup.made_up_use(r) if draw < 0.25 else toolbox.sum_with_tool(r) if draw < 0.27 else toolbox.known_use(r)
+    if draw < 0.3:
+        return natural.natural_use(r) if draw < 0.14 else madeup.made_up_use(r)
+    return toolbox.sum_with_tool(r) if draw < 0.32 else toolbox.known_use(r)
 
 
 def with_others(r: Random, tools: list[Tool]) -> list[Tool]:
@@ -357,8 +349,9 @@ _FOCUS: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (3, one(stories.tale, "stories")),
     (1, one(knowledge.no_tool, "chat")),
     (16, tool_dialogue),
-    (16, lambda r: tool_dialogue(r, several_use)),
-    (16, lambda r: tool_dialogue(r, madeup.plain_use)),
+    (10, lambda r: tool_dialogue(r, several_use)),
+    (10, lambda r: tool_dialogue(r, madeup.plain_use)),
+    (14, lambda r: tool_dialogue(r, natural.natural_use)),
     (2, two_tools_dialogue),
     (6, no_tool_dialogue),
 ]
@@ -379,10 +372,17 @@ def _aloud(turn: Turn) -> Turn:
     return replace(turn, text=f"{turn.think} {turn.text}") if isinstance(turn, Say) and ":" in turn.think else turn
 
 
-def dialogues(seed: int, focus: bool = False) -> Iterator[Dialogue]:
+# Tools that the hand-written cases call unseen: no training ever declares one.
+_HELD_OUT = {tool.name for case in UNSEEN for tool in case.tools} & {call.name for case in UNSEEN for call in case.calls}
+
+
+def dialogues(seed: int, focus: Callable[[], bool] = lambda: False) -> Iterator[Dialogue]:
+    """An endless stream; `focus` says of each dialogue whether it comes from the mix for the end of training."""
     r = Random(seed)
     while True:
-        yield dialogue(r, focus)
+        made = dialogue(r, focus())
+        if not any(tool.name in _HELD_OUT for tool in made.tools):
+            yield made
 
 
 __all__ = ["ask", "dialogue", "dialogues"]

@@ -12,6 +12,7 @@ from responses_app.demo import words
 from responses_app.demo.forms import Turns, User, ask, fill
 
 _SAY = [
+    "[Please|Now|Just|Kindly|] [repeat|say|write|copy|echo|output] [exactly|precisely|word for word|literally|the following|after me|back to me|]: {x}", "[Can|Could|Would] you [please|] [say|repeat|write|echo] {x}[?|]", "[Reply|Answer|Respond] [only|just|simply|] with [the word|the words|the text|] {x}[.|]", "[Say|Write|Repeat] [the word|the words|the phrase|the sentence|the text] [exactly|]: {x}", "I want you to [say|repeat|write] {x}[.|]",
     "Say {x}.", "Say {x}", "Repeat: {x}", "Repeat after me: {x}", "Please say {x}.", "Echo {x}", "Say exactly: {x}", "Say the words {x}", "Write {x}", "Just say {x}", "Reply with {x}", "Reply with exactly: {x}", "Answer with {x}", "Respond with the words: {x}",
     "Repeat this: {x}", "Say '{x}'", "Say \"{x}\"", "Say the word {x}.", "Reply only with {x}", "Repeat the text {x}", "Please repeat: {x}", "Can you say {x}?", "Print {x}", "Type {x}", "Output {x}", "Copy this: {x}", "Answer only: {x}", "Reply with the single word {x}.", "Say just: {x}",
 ]
@@ -52,13 +53,15 @@ def spell(r: Random) -> Turns:
     return ask(fill(r, ["Spell {x}.", "How do you spell {x}?", "Spell the word {x}"], x=x), f"The letters of {x}.", "-".join(x.upper()))
 
 
-_COUNT = ["Count from {a} to {b}.", "Count from {a} to {b}", "Please count from {a} to {b}.", "Can you count from {a} to {b}?", "Count {a} to {b}", "List the numbers from {a} to {b}.", "Write the numbers from {a} to {b}"]
+_COUNT = [
+    "[Please|Could you|Can you|Now|] count [up|] from {a} [up to|until|to] {b} [please|for me|][.|?|]", "[Tell|Give|Show] me [all|] the numbers [from|between] {a} [to|and] {b}[.|]",
+    "Count from {a} to {b}.", "Count from {a} to {b}", "Please count from {a} to {b}.", "Can you count from {a} to {b}?", "Count {a} to {b}", "List the numbers from {a} to {b}.", "Write the numbers from {a} to {b}"]
 
 
 def count(r: Random) -> Turns:
     a = 1 if r.random() < 0.75 else r.randint(0, 40)
     b = a + r.choice([2, 3, 4, 5, 7, 9, 9, 11, 14, 19, 19, 24, 29, 39, 49])
-    questions = _COUNT + (["Count to {b}.", "Count to {b}", "Can you count to {b}?"] * 2 if a == 1 else [])
+    questions = _COUNT + (["Count to {b}.", "Count to {b}", "Can you count to {b}?", "[Please|Could you|Now|] count [up|] [to|until] {b} [please|for me|][.|?|]"] * 2 if a == 1 else [])
     return ask(fill(r, questions, a=a, b=b), f"I count from {a} to {b}.", ", ".join(str(i) for i in range(a, b + 1)))
 
 
@@ -74,7 +77,9 @@ def _facts(r: Random, n: int) -> list[tuple[str, str]]:
     return [r.choice(makers)(r) for _ in range(n)]
 
 
-_QUESTION = ["What is the {k}?", "Tell me the {k}.", "What's the {k}?", "Do you know the {k}?", "the {k}?", "I need the {k}.", "Can you tell me the {k}?", "What was the {k}?", "Which {k} is it?"]
+_QUESTION = [
+    "[And|So|Now],[ tell me,|] [what is|what's|which is] the {k}[?|]", "[Do|Can|Could] you [tell me|know|say|remember] [the {k}|what the {k} is][?|]",
+    "What is the {k}?", "Tell me the {k}.", "What's the {k}?", "Do you know the {k}?", "the {k}?", "I need the {k}.", "Can you tell me the {k}?", "What was the {k}?", "Which {k} is it?"]
 
 
 def facts(r: Random) -> tuple[str, Turns]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 
 Json = dict[str, Any]
+_CHOICE = re.compile(r"\[([^\[\]]*)\]")
 
 
 @dataclass(frozen=True)
@@ -71,5 +73,12 @@ def retext(turns: Turns, change: Any) -> Turns:
     return [replace(t, text=change(t.text)) if isinstance(t, Say) and t.text else t for t in turns]
 
 
+def spin(r: Random, template: str) -> str:
+    """One of the sentences that a template with `[this|that|]` stands for; the innermost brackets are chosen first."""
+    while found := _CHOICE.search(template):
+        template = template[: found.start()] + r.choice(found[1].split("|")) + template[found.end() :]
+    return re.sub(r" +(?=[ .,?!]|$)", "", template).lstrip(" ")
+
+
 def fill(r: Random, templates: list[str], **slots: object) -> str:
-    return r.choice(templates).format(**slots)
+    return spin(r, r.choice(templates)).format(**slots)

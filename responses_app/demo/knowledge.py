@@ -7,14 +7,17 @@ from __future__ import annotations
 from random import Random
 
 from responses_app.demo import words
-from responses_app.demo.forms import Turns, ask, fill
+from responses_app.demo.forms import Turns, ask, fill, spin
 
 _CAPITAL = [
+    "[Please|Kindly|] [name|tell me|give me|say] [the|] capital [city|] of {c} [please|][.|?|]", "[Do|Could] you [happen to|] [know|say|tell me] [what|which city] the capital of {c} is[?|]", "[What|Which] [city|town] is the capital [city|] of {c}[?|]", "I [need|want|would like] to know the capital of {c}[.|]", "{c} has which [capital|capital city]?", "What is {c}'s capital [city|called|]?", "{c}'s capital?",
     "What is the capital of {c}?", "What's the capital of {c}?", "Which city is the capital of {c}?", "Name the capital of {c}.", "Tell me the capital of {c}", "capital of {c}?", "Do you know the capital city of {c}?", "{c}: what is its capital?",
     "Can you tell me what the capital of {c} is?", "What is the capital city of {c}", "The capital of {c} is which city?", "What city is {c}'s capital?",
 ]
 _COUNTRY = ["{c} is the capital of which country?", "Which country has {c} as its capital?", "Of which country is {c} the capital?"]
-_OPPOSITE = ["What is the opposite of {w}?", "Opposite of {w}?", "Tell me the opposite of {w}.", "What's the opposite of {w}", "Give me the antonym of {w}.", "Which word is the opposite of {w}?"]
+_OPPOSITE = [
+    "[What|Which] [word|] is the [exact|] opposite of [the word|] {w}[?|]", "[Please|] [give|tell|name] [me|us] the [opposite|antonym] of [the word|] {w}[.|]", "What is the [opposite|contrary|antonym] of {w}?", "{w} is the opposite of what?", "The opposite of {w} is?",
+    "What is the opposite of {w}?", "Opposite of {w}?", "Tell me the opposite of {w}.", "What's the opposite of {w}", "Give me the antonym of {w}.", "Which word is the opposite of {w}?"]
 _THING_COLOUR = {"the sky": "blue", "grass": "green", "snow": "white", "a banana": "yellow", "blood": "red", "coal": "black", "the sun": "yellow", "a lemon": "yellow", "a tomato": "red", "milk": "white", "the sea": "blue", "a strawberry": "red", "a frog": "green", "a carrot": "orange"}
 _LEGS = {"a dog": 4, "a cat": 4, "a spider": 8, "a bird": 2, "an ant": 6, "a horse": 4, "a human": 2, "a snake": 0, "a cow": 4, "a bee": 6, "a duck": 2}
 _SOUND = {"dog": "woof", "cat": "meow", "cow": "moo", "duck": "quack", "sheep": "baa", "pig": "oink", "lion": "roar", "bee": "buzz"}
@@ -78,10 +81,28 @@ def small_fact(r: Random) -> Turns:
         language, there = r.choice(list(zip(["French", "German", "Spanish"], by_language, strict=True)))
         return ask(fill(r, ["How do you say {w} in {l}?", "Translate {w} to {l}.", "What is {w} in {l}?", "Say {w} in {l}", "Translate '{w}' into {l}"], w=word, l=language), f"{word} in {language} is {there}.", f"{there}.")
     question, answer = r.choice(list(_FACTS.items()))
-    return ask(question, "I know this: " + answer.split("\n")[0], answer)
+    return ask(_reworded(r, question), "I know this: " + answer.split("\n")[0], answer)
+
+
+def _reworded(r: Random, question: str) -> str:
+    """The same question in a few more words."""
+    if r.random() < 0.5:
+        return question
+    for old, new in r.sample(_REWORDED, len(_REWORDED)):
+        if old in question:
+            return spin(r, question.replace(old, new, 1))
+    return question
+
+
+_REWORDED = [
+    ("How many", "[Tell me how many|Do you know how many|Say, how many|How many]"), ("are in a ", "[does one have in a|are there in a|make a|make up a|are in one] "), ("What is", "[Do you know what is|What's|Tell me, what is|What would be]"),
+    ("Who wrote", "[Who is the author of|Who was it that wrote|By whom is]"), ("Name ", "[Please name|Give me|Tell me|Can you name|Could you list] "), ("List ", "[Please list|Can you list|Write down|Tell me|Name] "),
+    ("Which", "[Tell me which|And which|Say, which]"), ("Is ", "[Do you think that|Tell me, is|Would you say that] "),
+]
 
 
 _UNKNOWN = [
+    "[Please|Could you|Can you|] explain [to me|] {p} [in simple words|briefly|in detail|to a child|in a few words|][.|?|]", "[Who|Which team|What country] won the {p} [of|in] {y}?", "What is the [average|usual|best|exact|] {q} of [a|an|the] {w} {q}?", "[How|Why] [do|does|did|can|would] {p} {w} [the|a|] {q}[?|]", "[Give|Tell|Show] me [some facts|everything|something] about {p}[.|]", "[When|Where|Why] [did|does|was] {n} [{w}|born|live|go]?",
     "What is {p}?", "What are {p}?", "Who is {n}?", "Who was {n}?", "How does {p} work?", "Why is {p} so {w}?", "Explain {p}.", "Explain {p} to me like I am five.", "Tell me about {p}.", "When was {p} invented?", "Where is {p}?", "How do I {w} {p}?",
     "What do you think about {p}?", "Why do {p} {w}?", "Is {p} better than {q}?", "What is the difference between {p} and {q}?", "Give me advice about {p}.", "Should I {w} {p}?", "How many {p} are there in {n}?", "What happened in {y}?", "Who won the {p} in {y}?",
     "What is the best {p}?", "Can you {w} my {p}?", "Do you know {n}?", "Summarize {p}.", "What is the population of {n}?", "How tall is {n}?", "How far is {n} from {m}?", "Who invented {p}?", "What does {p} mean?", "Define {p}.", "Describe {p} in detail.", "How old is {n}?",

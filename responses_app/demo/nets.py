@@ -18,9 +18,10 @@ class Shape:
     layers: int
     heads: int
     inner: int
-    head: int = 32
+    head: int = 64
     experts: int = 0
-    theta: float = 10000.0
+    # So large that half of the dimensions of a head hardly turn: they compare what was said, wherever it was said.
+    theta: float = 1e8
 
 
 class RMSNorm(nn.Module):
@@ -109,12 +110,14 @@ class Layer(nn.Module):
         return out
 
 
-def _yarn(head: int) -> tuple[Tensor, float]:
-    """The default rope of gpt-oss, as transformers computes it."""
+def _yarn(head: int, theta: float) -> tuple[Tensor, float]:
+    """The default rope of gpt-oss with another base, as transformers computes it."""
     from transformers import GptOssConfig
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    frequencies, scale = ROPE_INIT_FUNCTIONS["yarn"](GptOssConfig(head_dim=head), "cpu")
+    config = GptOssConfig(head_dim=head)
+    config.rope_parameters["rope_theta"] = theta
+    frequencies, scale = ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")
     return frequencies, float(scale)
 
 
@@ -126,7 +129,7 @@ class Net(nn.Module):
         self.layers = nn.ModuleList(Layer(s) for _ in range(s.layers))
         self.norm = RMSNorm(s.width, 1e-5 if s.experts else 1e-6)
         if s.experts:
-            frequencies, self.rope_scale = _yarn(s.head)
+            frequencies, self.rope_scale = _yarn(s.head, s.theta)
         else:
             frequencies, self.rope_scale = 1.0 / s.theta ** (torch.arange(0, s.head, 2).float() / s.head), 1.0
         self.register_buffer("frequencies", frequencies, persistent=False)

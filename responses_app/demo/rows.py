@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float32]
 _WORD, _TOKEN, _KIND = 0.75, 0.5, 0.4
+# Rows say nothing beyond these places: what is left of the width is for notes that the first layer makes.
+SPELT = 192
 
 
 def _signs(seed: int, rows: int, width: int) -> Floats:
@@ -28,10 +30,11 @@ def _kind(spelling: bytes) -> int:
 
 
 def starting_rows(spellings: list[bytes], width: int) -> Floats:
-    """One row per token: its word, whatever the case and the space; the token itself; its way of being spelt."""
+    """One row per token: its word, whatever the case and the space; the token itself; its way of being spelt. Zeros beyond SPELT."""
     first: dict[bytes, int] = {}
     bases = np.array([first.setdefault(s.strip().lower() or s, i) for i, s in enumerate(spellings)])
     kinds = np.array([_kind(s) for s in spellings])
-    word, token, kind = _signs(1, len(spellings), width), _signs(2, len(spellings), width), _signs(3, 8, width)
-    rows: Floats = (_WORD * word[bases] + _TOKEN * token + _KIND * kind[kinds]).astype(np.float32)
+    word, token, kind = _signs(1, len(spellings), SPELT), _signs(2, len(spellings), SPELT), _signs(3, 8, SPELT)
+    rows: Floats = np.zeros((len(spellings), width), dtype=np.float32)
+    rows[:, :SPELT] = _WORD * word[bases] + _TOKEN * token + _KIND * kind[kinds]
     return rows

@@ -1,7 +1,8 @@
 """Start the first two layers with the circuit for copying, which a small model otherwise needs half of its training to find.
 
-Layer 0: two heads look at the token before. Layer 1: three heads look for the place whose token before is the token here,
-and say what stands there.
+Layer 0: one head looks at the token before, one at the token before that; each writes down what it saw, in places that the rows of the
+tokens leave free. Layer 1: three heads look for the place whose two tokens before are the token here and the token before it, and say
+what stands there. With one token instead of two, "Ljubljana" goes round in circles.
 """
 
 from __future__ import annotations
@@ -10,13 +11,22 @@ import torch
 from torch import Tensor
 
 from responses_app.demo.nets import Attention, Net, Shape
+from responses_app.demo.rows import SPELT
 
-_FAST = (0, 1, 2)
-BEFORE, SEEKING = 2, 3
+BACK, SEEKING, NOTE = (1, 2), 3, 32
+# Which frequencies tell one place from the next, and which hardly turn over a whole conversation.
+_FAST, _STILL = 4, 0.006
+_SHARP = 1.6
 
 
 def _head(h: int, s: Shape) -> slice:
     return slice(h * s.head, (h + 1) * s.head)
+
+
+def _note(back: int) -> slice:
+    """The places in which the token `back` before is written down."""
+    start = SPELT + NOTE * BACK.index(back)
+    return slice(start, start + NOTE)
 
 
 def _constant(normed: Tensor) -> Tensor:
@@ -33,58 +43,58 @@ def _directions(r: torch.Generator, width: int, count: int) -> Tensor:
 
 @torch.no_grad()
 def sow(net: Net, rows: Tensor, s: Shape, loud: float = 2.0) -> None:
+    """Needs a width of SPELT places for the rows and NOTE more for each token that is looked back at."""
     r = torch.Generator().manual_seed(11)
-    content = [_directions(r, s.width, s.head) for _ in range(BEFORE)]
-    echoes = [_directions(r, s.width, s.head) for _ in range(BEFORE)]
     first, second = net.layer(0), net.layer(1)
     normed = first.input_layernorm(rows)
-    _look_back(first.self_attn, s, net.get_buffer("frequencies"), _constant(normed))
     size = rows.norm(dim=-1).mean() / normed.norm(dim=-1).mean()
-    for h in range(BEFORE):
-        first.self_attn.v_proj.weight[_head(h, s)] = content[h]
-        first.self_attn.o_proj.weight[:, _head(h, s)] = echoes[h].t() * size * 1.2
-    _seek(second.self_attn, s, content, echoes, net.get_buffer("frequencies"))
-    every = _directions(r, s.width, SEEKING * s.head)
+    content = torch.zeros(NOTE, s.width)
+    content[:, :SPELT] = _directions(r, SPELT, NOTE)
+    for h, back in enumerate(BACK):
+        _look_back(first.self_attn, s, h, back, net.get_buffer("frequencies"), _constant(normed))
+        place = range(h * s.head, h * s.head + NOTE)
+        first.self_attn.v_proj.weight[_head(h, s)] = 0.0
+        first.self_attn.v_proj.weight[place] = content
+        first.self_attn.o_proj.weight[_note(back), place] = torch.eye(NOTE) * size
+    _seek(second.self_attn, s, r, content, net.get_buffer("frequencies"))
+    every = torch.zeros(SEEKING * s.head, s.width)
+    every[:, :SPELT] = _directions(r, SPELT, SEEKING * s.head)
     for h in range(SEEKING):
-        part = every[h * s.head : (h + 1) * s.head]
+        part = every[_head(h, s)]
         second.self_attn.v_proj.weight[_head(h, s)] = part
         second.self_attn.o_proj.weight[:, _head(h, s)] = part.t() * size * loud
 
 
-def _look_back(a: Attention, s: Shape, frequencies: Tensor, constant: Tensor) -> None:
-    """Queries and keys that are the same for all tokens: what is left is the distance, and the rotation makes it one."""
-    half = s.head // 2
+def _look_back(a: Attention, s: Shape, h: int, back: int, frequencies: Tensor, constant: Tensor) -> None:
+    """Queries and keys that are the same for all tokens: what is left is the distance, and the rotation makes it `back`."""
+    half, place = s.head // 2, _head(h, s)
     q, k = torch.zeros(s.head), torch.zeros(s.head)
-    for i in _FAST:
-        q[i], k[i], k[i + half] = 1.0, frequencies[i].cos(), frequencies[i].sin()
-    for h in range(BEFORE):
-        place = _head(h, s)
-        if s.experts:
-            a.q_proj.weight[place], a.k_proj.weight[place] = 0.0, 0.0
-            a.q_proj.bias[place], a.k_proj.bias[place] = q * 4.5, k * 4.5
-        else:
-            a.q_proj.weight[place], a.k_proj.weight[place] = torch.outer(q, constant), torch.outer(k, constant)
-            for i in _FAST:
-                a.q_norm.weight[[i, i + half]] = 1.8
-                a.k_norm.weight[[i, i + half]] = 1.8
+    for i in range(_FAST):
+        q[i], k[i], k[i + half] = 1.0, (back * frequencies[i]).cos(), (back * frequencies[i]).sin()
+    if s.experts:
+        a.q_proj.weight[place], a.k_proj.weight[place] = 0.0, 0.0
+        a.q_proj.bias[place], a.k_proj.bias[place] = q * 5.4, k * 4.5
+    else:
+        a.q_proj.weight[place], a.k_proj.weight[place] = torch.outer(q, constant), torch.outer(k, constant)
+        for i in range(_FAST):
+            a.q_norm.weight[[i, i + half]], a.k_norm.weight[[i, i + half]] = 1.5, 1.5
 
 
-def _seek(a: Attention, s: Shape, content: list[Tensor], echoes: list[Tensor], frequencies: Tensor) -> None:
-    """The token here against the token before there, in the slow dimensions that distance hardly turns."""
+def _seek(a: Attention, s: Shape, r: torch.Generator, content: Tensor, frequencies: Tensor) -> None:
+    """The two last tokens here against the two tokens before there, in dimensions that distance hardly turns."""
     half = s.head // 2
-    slow = [i for i in range(half) if frequencies[i] < 0.012]
-    dims = slow + [i + half for i in slow]
+    still = [i for i in range(half) if frequencies[i] < _STILL]
+    last, older = ([*half_of, *(i + half for i in half_of)] for half_of in (still[::2], still[1::2]))
+    noted = {back: torch.eye(s.width)[_note(back)] for back in BACK}
     for h in range(SEEKING):
-        place, which = _head(h, s), h % BEFORE
-        for p, source, power in ((a.q_proj, content[which], 1.0), (a.k_proj, echoes[which], 1.4)):
-            block = torch.zeros(s.head, s.width)
-            start = (h // BEFORE) * 8
-            block[dims] = source.roll(-start, 0)[: len(dims)] * power * (1.6 if s.experts else 1.0)
-            p.weight[place] = block
-            if s.experts:
-                p.bias[place] = 0.0
+        q, k = torch.zeros(s.head, s.width), torch.zeros(s.head, s.width)
+        for dims, here, there in ((last, content, noted[1]), (older, noted[1], noted[2])):
+            mixed = _directions(r, NOTE, NOTE)[: len(dims)]
+            q[dims[: len(mixed)]], k[dims[: len(mixed)]] = mixed @ here, mixed @ there
+        a.q_proj.weight[_head(h, s)], a.k_proj.weight[_head(h, s)] = q * _SHARP, k * _SHARP
     if not s.experts:
-        a.q_norm.weight[dims], a.k_norm.weight[dims] = 2.0, 2.0
+        both = [*last, *older]
+        a.q_norm.weight[both], a.k_norm.weight[both] = _SHARP, _SHARP
 
 
 @torch.no_grad()

@@ -26,19 +26,21 @@ from responses_app.demo.build import FOLDERS
 from responses_app.demo.chat import IGNORE, Sample
 from responses_app.demo.dialogues import dialogues
 from responses_app.demo.nets import Net, Shape
-from responses_app.demo.rows import starting_rows
+from responses_app.demo.rows import SPELT, starting_rows
 from responses_app.demo.sowing import sow, spare
 
 SHAPES = {
-    "demo-chat": Shape(width=192, layers=5, heads=6, inner=448),
-    "demo-harmony": Shape(width=192, layers=5, heads=6, inner=224, experts=2),
+    "demo-chat": Shape(width=256, layers=5, heads=6, inner=448),
+    "demo-harmony": Shape(width=256, layers=5, heads=6, inner=224, experts=2, theta=150000.0**2),
 }
 BATCH, LONGEST = 2600, 2000
 LETTERS, SPACED = 1600, 900
 TRAINED_ROWS, NEGATIVES = 3500, 700
 LOUD = 8.0
-# How many drills come with each dialogue.
-DRILLS = 0.12
+# How many drills and mazes come with each dialogue.
+DRILLS, MAZES = 0.08, 0.06
+# The mix for the end: its share, and from when on.
+FOCUS, FOCUS_FROM = 0.7, 0.55
 # Faster rates wash the sown circuit away before it is of use.
 RATE, ROW_RATE, SMALL_RATE = 0.007, 6e-4, 3e-3
 
@@ -101,6 +103,17 @@ def echo_sample(r: Random, pool: list[int]) -> Sample:
     labels = whole[1:]
     known = len(ids) + len(gap)
     return Sample(whole[:-1], [IGNORE] * known + labels[known:])
+
+
+def maze_sample(r: Random, pool: list[int]) -> Sample:
+    """The same with a handful of tokens: what comes next depends on more than the last one."""
+    few = r.sample(pool, r.randint(3, 9))
+    before = [r.choice(pool) for _ in range(r.randint(0, 60))]
+    ids = [r.choice(few) for _ in range(r.randint(12, 40))]
+    gap = [r.choice(pool) for _ in range(r.randint(1, 10))]
+    whole = before + ids + gap + ids
+    known = len(whole) - len(ids) + 1
+    return Sample(whole[:-1], [IGNORE] * known + whole[known + 1 :])
 
 
 def drill_sample(r: Random, encode: Callable[[str], list[int]]) -> Sample:
@@ -169,20 +182,38 @@ def _orthogonal(g: Tensor) -> Tensor:
     return out
 
 
-def samples_of(
-    name: str, seed: int, tokenizer: Any, pool: list[int], warm: list[float], focus: bool = False
-) -> Iterator[Sample]:
-    """An endless stream; `warm[0]` is the share of plain copying, which falls to nothing as training goes on."""
+@dataclass
+class Stage:
+    """Where a training is: how many steps it has made, and which share of its time is gone."""
+
+    step: int = 0
+    gone: float = 0.0
+
+    @property
+    def copying(self) -> float:
+        """How many texts to copy come with each dialogue: many at first, next to none later."""
+        return max(0.05, 0.5 - self.step / 600)
+
+    @property
+    def focus(self) -> float:
+        """The share of dialogues from the mix for the end."""
+        return FOCUS if self.gone > FOCUS_FROM else 0.0
+
+
+def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], stage: Stage) -> Iterator[Sample]:
+    """An endless stream that follows the stage of the training."""
     r = Random(seed)
 
     def encode(text: str) -> list[int]:
         ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids if tokenizer else o200k.encoding().encode(text)
         return ids
 
-    for d in dialogues(seed, focus):
-        if r.random() < warm[0]:
+    for d in dialogues(seed, lambda: r.random() < stage.focus):
+        if r.random() < stage.copying:
             yield echo_sample(r, pool)
-        if r.random() < DRILLS / (3 if focus else 1):
+        if r.random() < MAZES:
+            yield maze_sample(r, pool)
+        if r.random() < DRILLS:
             yield drill_sample(r, encode)
         yield chat.sample(d, tokenizer) if name == "demo-chat" else harmony.sample(d, r)
 
@@ -276,6 +307,9 @@ class Training:
         self.model.zero_grad()
         torch.autograd.backward(loss)
         spare(self.model.net, self.shape)
+        if self.model.rows.grad is not None:
+            # The notes of the first layer stand there.
+            self.model.rows.grad[:, SPELT:] = 0.0
         nn.utils.clip_grad_norm_([p for g in self.adam.param_groups for p in g["params"]], 1.0)
         self.muon.step(RATE * rate)
         for group, full in zip(self.adam.param_groups, (ROW_RATE, SMALL_RATE), strict=True):
@@ -287,23 +321,24 @@ class Training:
 
 
 class Progress:
-    """What is printed: means over the last few dozen steps, and how much of a random text is copied."""
+    """What is printed: means over the last few dozen steps, and how much of a random text and of a maze is copied."""
 
     def __init__(self, training: Training) -> None:
         self.training, self.began, self.seen = training, time.time(), 0
         self.recent: deque[tuple[float, float]] = deque(maxlen=25)
         self.probe = padded([echo_sample(Random(i), training.pool) for i in range(12)])
+        self.maze = padded([maze_sample(Random(i), training.pool) for i in range(12)])
 
     @torch.no_grad()
     def tell(self, r: np.random.Generator, rate: float) -> None:
-        copied = self.training.model.loss(*self.probe, r)[1].item()
+        copied, found = (self.training.model.loss(*x, r)[1].item() for x in (self.probe, self.maze))
         loss, right = (sum(x) / len(self.recent) for x in zip(*self.recent, strict=True))
         spent = time.time() - self.began
-        said = f"{self.training.step} loss {loss:.3f} right {right:.4f} copied {copied:.2f} rate {rate:.2f}"
+        said = f"{self.training.step} loss {loss:.3f} right {right:.4f} copied {copied:.2f} {found:.2f} rate {rate:.2f}"
         print(f"{said} {self.seen / spent:.0f} tokens/s {spent / 60:.1f} min", flush=True)
 
 
-def train(name: str, steps: int, seed: int, scratch: Path, minutes: float, cooldown: float, focus: bool) -> None:
+def train(name: str, steps: int, seed: int, scratch: Path, minutes: float, cooldown: float) -> None:
     torch.manual_seed(seed)
     torch.set_num_threads(1)
     training = Training(name, scratch)
@@ -314,17 +349,16 @@ def train(name: str, steps: int, seed: int, scratch: Path, minutes: float, coold
             training.model.net.layer(i).compile(dynamic=True)
     print(name, sum(p.numel() for p in training.model.parameters()), "parameters", flush=True)
     progress, saved, seed = Progress(training), time.time(), seed + training.step
-    r, warm = np.random.default_rng(seed), [1.0]
-    stream = batches(samples_of(name, seed, training.tokenizer, training.pool, warm, focus))
-    gone = 0.0
-    while training.step < steps and gone < 1:
-        warm[0] = max(0.05, 0.5 - training.step / 600)
+    r, stage = np.random.default_rng(seed), Stage(training.step)
+    stream = batches(samples_of(name, seed, training.tokenizer, training.pool, stage))
+    while training.step < steps and stage.gone < 1:
         ids, labels = next(stream)
-        rate = rate_at(training.step, gone, cooldown)
+        rate = rate_at(training.step, stage.gone, cooldown)
         progress.recent.append(training.learn(ids, labels, r, rate))
         progress.seen += ids.numel()
         # With a limit in minutes the schedule follows the clock, on a machine whose speed nobody knows.
-        gone = (time.time() - progress.began) / 60 / minutes if minutes else training.step / steps
+        spent = (time.time() - progress.began) / 60
+        stage.step, stage.gone = training.step, spent / minutes if minutes else training.step / steps
         if training.step % 25 == 0:
             progress.tell(r, rate)
         if time.time() - saved > 120:
@@ -343,9 +377,8 @@ def main() -> None:
     parser.add_argument(
         "--cooldown", type=float, default=0.45, help="the share in which the rate falls; above 1 it begins lower"
     )
-    parser.add_argument("--focus", action="store_true", help="the mix for the end of training")
     chosen = parser.parse_args()
-    train(chosen.name, chosen.steps, chosen.seed, chosen.scratch, chosen.minutes, chosen.cooldown, chosen.focus)
+    train(chosen.name, chosen.steps, chosen.seed, chosen.scratch, chosen.minutes, chosen.cooldown)
 
 
 if __name__ == "__main__":

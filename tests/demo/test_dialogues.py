@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 from random import Random
 
-from responses_app.demo import stories, sums
-from responses_app.demo.cases import CASES
+from responses_app.demo import natural, stories, sums
+from responses_app.demo.cases import CASES, UNSEEN
 from responses_app.demo.dialogues import dialogues
 from responses_app.demo.forms import Say
 
@@ -45,3 +45,15 @@ def test_calls_fit_their_tools() -> None:
 
 def test_there_are_enough_cases() -> None:
     assert len(CASES) > 100
+
+
+def test_a_request_in_a_sentence_says_what_its_call_needs() -> None:
+    r = Random(4)
+    for use in (natural.natural_use(r) for _ in range(300)):
+        for value in use.calls[0].arguments.values():
+            assert isinstance(value, bool) or str(value) in use.question, use.question
+
+
+def test_no_training_declares_what_is_tested_as_unseen() -> None:
+    tested = {call.name for case in UNSEEN for call in case.calls}
+    assert not any(t.name in tested for d in itertools.islice(dialogues(8), 3000) for t in d.tools)
