@@ -116,7 +116,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     """GET /v1/responses/{id}, as JSON or as the stream of its log (decision F3)."""
     streamed = query.boolean(request, "stream")
     after = query.integer(request, "starting_after", -1, least=0, most=LAST)
-    obfuscate = query.boolean(request, "include_obfuscation")
+    obfuscate = query.boolean(request, "include_obfuscation", default=True)
     wanted = sealed.INCLUDE in query.include(request)
     if after >= 0 and not streamed:
         raise Invalid("'starting_after' needs 'stream=true'.", param="starting_after", code="invalid_value")

@@ -13,14 +13,18 @@ from responses_app.store.records import Frame
 HEARTBEAT = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
 # The padding hides token lengths from whoever watches the wire; it is drawn anew for each listener and never stored.
-PAD_BYTES = 8
+BLOCK = 16
 
 
 def encode(frame: Frame, obfuscate: bool = False) -> bytes:
-    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1)."""
+    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1).
+
+    A padded delta is as long as the next one that fills a block of BLOCK bytes.
+    """
     data = frame.data
     if obfuscate and frame.type.endswith(".delta"):
-        data = data[:-1] + b',"obfuscation":"' + secrets.token_hex(PAD_BYTES).encode() + b'"}'
+        pad = secrets.token_hex(BLOCK // 2)[len(data) % BLOCK :]
+        data = data[:-1] + b',"obfuscation":"' + pad.encode() + b'"}'
     return b"event: " + frame.type.encode() + b"\ndata: " + data + b"\n\n"
 
 

@@ -40,7 +40,7 @@ async def plan(order: Order, served: Served) -> Plan:
     before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
-    items = context.pair(context.folded(sealed.opened(order, before.items, own)))
+    items = context.pair(context.folded(context.linked(sealed.opened(order, before.items, own))))
     context.asks_for_json(order, items)
     request, listener = await ask(order, served, items, [one["id"] for one in own])
     return Plan(before, own, items, request, listener)
@@ -105,7 +105,9 @@ def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: Se
         ignore_eos=order.ignore_eos,
         stop_token_ids=dialect.stop_token_ids,
     )
-    return turn, Request(mint("resp_"), prompt, sampling, constraint, priority=order.priority)
+    # A key of one project says nothing about what another one has in the cache.
+    salt = f"{order.project}/{order.cache_key}" if order.cache_key else None
+    return turn, Request(mint("resp_"), prompt, sampling, constraint, priority=order.priority, cache_salt=salt)
 
 
 def _fitted(dialect: Dialect, turn: Turn, prompt: list[int], most: int) -> tuple[Turn, list[int]]:

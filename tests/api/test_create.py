@@ -28,6 +28,23 @@ class CreateTest(ApiCase):
             again = await client.get(f"/v1/responses/{orjson.loads(posted.content)['id']}")
             self.assertEqual(posted.content, again.content)
 
+    async def test_deltas_are_padded_unless_that_is_switched_off(self) -> None:
+        async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
+            for options in ({}, {"stream_options": {"include_obfuscation": False}}):
+                response = await self.post(client, stream=True, **options)
+                live = [part async for part in response.streaming_content]  # type: ignore[attr-defined]
+                uid = orjson.loads(live[0].split(b"data: ")[1])["response"]["id"]
+                asked = "" if not options else "&include_obfuscation=false"
+                replay = await client.get(f"/v1/responses/{uid}?stream=true{asked}")
+                for parts in (live, [part async for part in replay.streaming_content]):  # type: ignore[attr-defined]
+                    deltas = [part for part in parts if b".delta" in part.split(b"\n")[0]]
+                    self.assertTrue(deltas)
+                    padded = [b'"obfuscation":"' in part for part in deltas]
+                    self.assertEqual(padded, [not options] * len(deltas))
+                    lengths = {len(part.split(b"data: ")[1]) % 16 for part in deltas}
+                    self.assertEqual(len(lengths) == 1, not options)
+                    self.assertFalse(any(b"obfuscation" in part for part in parts if part not in deltas))
+
     async def test_the_body_is_a_response_of_the_openai_package(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
             body = (await self.post(client, metadata={"a": "b"}, reasoning={"effort": "low"})).content
@@ -143,7 +160,7 @@ class CreateTest(ApiCase):
             got = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
             self.assertEqual((got["status"], [item["type"] for item in got["output"]]), ("in_progress", ["reasoning"]))
             second, rest = await asyncio.gather(self._replay(client, uid), self._drain(first))
-            self.assertEqual(second, head + rest)
+            self.assertEqual(sse(second), sse(head + rest))
 
     async def _replay(self, client, uid):  # type: ignore[no-untyped-def]
         response = await client.get(f"/v1/responses/{uid}?stream=true")

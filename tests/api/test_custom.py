@@ -156,7 +156,9 @@ class NamespaceTest(ApiCase):
             with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"file_search"})):
                 other = {"type": "file_search", "vector_store_ids": ["x"]}
                 self.assertEqual((await self.post(client, tools=[other]))["x-inactive-tools"], "file_search")
-                self.refused(await self.post(client, tools=[{"type": "code_interpreter"}]), 400, "invalid_value", "tools[0].type")
+                self.refused(
+                    await self.post(client, tools=[{"type": "code_interpreter"}]), 400, "invalid_value", "tools[0].type"
+                )
             self.refused(await self.post(client, tools=[{"type": "web_search"}]), 400, "invalid_value", "tools[0].type")
 
     async def test_what_is_wrong_is_named(self) -> None:
