@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from hashlib import blake2b
 
 from responses_app.api.profile import renamed
 from responses_app.store.records import Frame
 
 HEARTBEAT = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
-# The padding hides token lengths from whoever watches the wire; it is drawn anew for each listener and never stored.
+# The padding hides token lengths from whoever watches the wire. It is never stored; made of the event itself, it is the same for every
+# listener, so that a replay has the bytes of the stream.
 BLOCK = 16
 
 
@@ -23,7 +24,7 @@ def encode(frame: Frame, obfuscate: bool = False) -> bytes:
     """
     data = frame.data
     if obfuscate and frame.type.endswith(".delta"):
-        pad = secrets.token_hex(BLOCK // 2)[len(data) % BLOCK :]
+        pad = blake2b(data, digest_size=BLOCK // 2).hexdigest()[len(data) % BLOCK :]
         data = data[:-1] + b',"obfuscation":"' + pad.encode() + b'"}'
     return b"event: " + frame.type.encode() + b"\ndata: " + data + b"\n\n"
 

@@ -56,7 +56,7 @@ def said(text: str, size: int = 1, **fields: Any) -> Line:
 
 
 def sse(body: bytes) -> list[dict[str, Any]]:
-    """The events of a whole stream, which must be framed as they should: one data line each, `[DONE]` last; without padding."""
+    """The events of a whole stream, which must be framed as they should: one data line each, `[DONE]` last."""
     blocks = body.decode().split("\n\n")
     assert blocks[-2:] == ["data: [DONE]", ""], blocks[-2:]
     events = []
@@ -66,9 +66,13 @@ def sse(body: bytes) -> list[dict[str, Any]]:
         name, data = block.split("\n")
         event = orjson.loads(data.removeprefix("data: "))
         assert name == f"event: {event['type']}"
-        event.pop("obfuscation", None)
         events.append(event)
     return events
+
+
+def bare(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events as the log has them, without padding."""
+    return [{key: value for key, value in event.items() if key != "obfuscation"} for event in events]
 
 
 class KeyedClient(AsyncClient):
