@@ -178,7 +178,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     where = path((*loc, "type"))
     if not isinstance(kind, str):
         raise untyped(where, kind)
-    if kind in settings.RESPONSES_INACTIVE_TOOLS or (kind == "web_search" and raw.get("external_web_access") is False):
+    if kind in settings.RESPONSES_INACTIVE_TOOLS or _always_sent(raw):
         return raw
     if kind in UNSUPPORTED:
         raise Invalid(
@@ -214,6 +214,11 @@ def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 def _deferred(tool: Function | Custom) -> dict[str, bool]:
     return {"defer_loading": True} if tool.defer_loading else {}
+
+
+def _always_sent(raw: Mapping[str, Any]) -> bool:
+    """What Codex puts beside its own tools in every request, true where its sandbox is off; a 400 would be all it hears (F9)."""
+    return raw["type"] == "web_search" and isinstance(raw.get("external_web_access"), bool)
 
 
 def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:

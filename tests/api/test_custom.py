@@ -145,9 +145,9 @@ class NamespaceTest(ApiCase):
             self.assertEqual([item["type"] for item in listed], ["additional_tools", "message"])
 
     async def test_inactive_tools_are_repeated_and_not_offered(self) -> None:
-        search = {"type": "web_search", "external_web_access": False}
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
             for streamed in (False, True):
+                search = {"type": "web_search", "external_web_access": streamed}
                 response = await self.post(client, tools=[search, TOOL], stream=streamed)
                 self.assertEqual((response.status_code, response["x-inactive-tools"]), (200, "web_search"))
                 end = (await self.read(response))[-1]["response"] if streamed else orjson.loads(response.content)
