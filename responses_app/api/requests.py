@@ -15,7 +15,7 @@ from responses_app.api.problems import path, translate, value, wrong_type
 from responses_app.api.strict import conforms
 from responses_app.errors import Invalid
 from responses_app.models import ApiKey
-from responses_app.runs.order import Order
+from responses_app.runs.order import OWN_THRESHOLD, Order
 
 INCLUDE = (
     "code_interpreter_call.outputs",
@@ -51,11 +51,20 @@ class ReasoningOptions(Strict):
     mode: str | None = None
 
 
+class CacheOptions(Strict):
+    """`prompt_cache_options`: hints to a cache that keeps every prefix as long as it has room, whatever they say."""
+
+    mode: Literal["implicit", "explicit"] | None = None
+    ttl: Literal["30m", "12h"] | None = None
+    comparison_response_id: str | None = None
+    prewarm: bool | None = None
+
+
 class Management(Strict):
     """An entry of `context_management`."""
 
     type: Literal["compaction"]
-    compact_threshold: Annotated[int, Field(ge=1000)]
+    compact_threshold: Annotated[int, Field(ge=1000)] | None = None
 
 
 class Format(Strict):
@@ -105,6 +114,7 @@ class CreateResponse(Strict):
     metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
     prompt_cache_key: Short | None = None
     prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    prompt_cache_options: CacheOptions | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     user: str | None = None
@@ -116,7 +126,6 @@ class CreateResponse(Strict):
 # Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
 REFUSED: Mapping[str, str] = {
     "prompt": "prompt templates are not supported by this server",
-    "prompt_cache_options": "explicit prompt caching is not supported by this server; prefixes are always cached",
     "moderation": "moderation is not supported by this server",
     "access_programs": "access programs are not supported by this server",
     "image": "image options are not supported by this server",
@@ -162,6 +171,7 @@ def read(raw: dict[str, Any], key: ApiKey) -> Order:
         raise translate(error, (), CreateResponse.model_fields) from error
     _include(body.include or [])
     metadata(body.metadata)
+    _prewarm(body.prompt_cache_options)
     return _order(body, key)
 
 
@@ -197,7 +207,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         priority=PRIORITIES.get(body.service_tier or "auto", 0),
         truncation=body.truncation or "disabled",
         logprobs=_logprobs(body),
-        compact_threshold=body.context_management[0].compact_threshold if body.context_management else None,
+        compact_threshold=(body.context_management[0].compact_threshold or OWN_THRESHOLD) if body.context_management else None,
         previous_response_id=body.previous_response_id or None,
         conversation=conversation,
         include=frozenset(body.include or ()),
@@ -253,6 +263,14 @@ def _include(values: list[str]) -> None:
         where = path(("include", index))
         if one not in INCLUDE:
             raise value(where, one, ", ".join(f"'{name}'" for name in INCLUDE))
+
+
+def _prewarm(options: CacheOptions | None) -> None:
+    """A response without an answer would be a surprise to any client but the one that asked for it. Raises Invalid."""
+    if options is not None and options.prewarm:
+        where = "prompt_cache_options.prewarm"
+        message = f"Unsupported parameter: '{where}': every prompt is cached by being used, none beforehand."
+        raise Invalid(message, param=where, code="unsupported_parameter")
 
 
 def metadata(raw: object) -> Mapping[str, str]:

@@ -36,6 +36,8 @@ QUESTION = {
 }
 # In tokens; a summary has no use if it is as long as what it stands for.
 LONGEST = 4096
+# Where a request names no threshold: the share of the context window that leaves room for the summary and another turn.
+FULL = 0.75
 
 
 async def compact(order: Order, served: Served) -> dict[str, Any]:
@@ -60,7 +62,7 @@ async def shorten(order: Order, served: Served, items: Sequence[Json], spent: in
     `spent` is the length of the context. None if that is below the threshold, or if there is no summary to be had: the
     response is complete without it.
     """
-    if order.compact_threshold is None or spent < order.compact_threshold:
+    if order.compact_threshold is None or spent < (order.compact_threshold or int(served.engine.max_model_len * FULL)):
         return None
     try:
         summary, figures = await _summarize(order, served, items)

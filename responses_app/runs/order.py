@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+# A `compact_threshold` that is left to the server: a part of the model's context window.
+OWN_THRESHOLD: Final = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,6 +142,14 @@ class AutomaticTest(ApiCase):
                 self.assertIn(told, prompt)
             self.assertNotIn("sunny", prompt)
 
+    async def test_without_a_threshold_it_is_a_part_of_the_window(self) -> None:
+        own: Any = [{"type": "compaction"}]
+        async with self.serving(said(HELLO), said(HELLO), said(SUMMARY)) as client:
+            self.engine._max_model_len = 1000
+            for words, kinds in ((100, ["message"]), (800, ["message", "compaction"])):
+                response = await self.post(client, input="word " * words, context_management=own)
+                self.assertEqual([item["type"] for item in orjson.loads(response.content)["output"]], kinds)
+
     async def test_without_a_summary_the_response_is_complete_all_the_same(self) -> None:
         async with self.serving(said(HELLO), said(HELLO.replace("Hello there!", ""))) as client:
             made = orjson.loads((await self.post(client, input="word " * 1200, **self.managed())).content)

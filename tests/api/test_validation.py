@@ -87,6 +87,13 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"metadata": {"k" * 65: "x"}}, "string_above_max_length", "metadata", ""),
     ({"metadata": {"k": "x" * 513}}, "string_above_max_length", "metadata.k", ""),
     ({"metadata": {"k": 1}}, "invalid_type", "metadata.k", ""),
+    (
+        {"prompt_cache_options": {"prewarm": True}},
+        "unsupported_parameter",
+        "prompt_cache_options.prewarm",
+        "every prompt is cached by being used",
+    ),
+    ({"prompt_cache_options": {"ttl": "1s"}}, "invalid_value", "prompt_cache_options.ttl", "'12h'"),
     ({"prompt_cache_key": "x" * 65}, "string_above_max_length", "prompt_cache_key", ""),
     ({"safety_identifier": "x" * 129}, "string_above_max_length", "safety_identifier", ""),
     ({"service_tier": "gold"}, "invalid_value", "service_tier", ""),
@@ -182,9 +189,15 @@ class ValidationTest(ApiCase):
 
     async def test_limits_themselves_are_accepted_and_echoed(self) -> None:
         metadata = {f"{n:064}": "v" * 512 for n in range(16)}
-        body = {"metadata": metadata, "safety_identifier": "s" * 128, "prompt_cache_key": "k" * 64, "max_output_tokens": 16}
+        body = {
+            "metadata": metadata,
+            "safety_identifier": "s" * 128,
+            "prompt_cache_key": "k" * 64,
+            "max_output_tokens": 16,
+        }
+        hints = {"mode": "explicit", "ttl": "12h", "prewarm": False, "comparison_response_id": "resp_1"}
         async with self.serving(said(HELLO)) as client:
-            response = orjson.loads((await self.post(client, **body)).content)
+            response = orjson.loads((await self.post(client, **body, prompt_cache_options=hints)).content)
             self.assertEqual({name: response[name] for name in body}, body)
 
     async def test_a_tool_is_echoed_with_all_its_keys_and_strict_as_its_schema_deserves(self) -> None:
