@@ -12,12 +12,14 @@ from responses_app.api.base import NAME, Strict, given
 from responses_app.api.client_items import LocalEnvironment
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
 from responses_app.api.strict import conforms, misshapen
+from responses_app.dialects import grammars
 from responses_app.errors import Invalid
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
 ACTIVE = ("function", "custom", "namespace", "shell", "local_shell", "apply_patch", "tool_search")
 # Those that a `tool_choice` may name by their type alone.
 CHOSEN = ("shell", "apply_patch")
+LONGEST_GRAMMAR = 32_768
 MODES = ("none", "auto", "required")
 # Tool types of the protocol that this server does not run or pass on.
 UNSUPPORTED = frozenset(
@@ -55,7 +57,15 @@ class Function(Strict):
 class TextFormat(Strict):
     """The `format` of a custom tool that takes any text."""
 
-    type: Literal["text"] = "text"
+    type: Literal["text"]
+
+
+class GrammarFormat(Strict):
+    """The `format` of a custom tool whose text follows a grammar."""
+
+    type: Literal["grammar"]
+    syntax: Literal["lark", "regex"]
+    definition: Annotated[str, Field(max_length=LONGEST_GRAMMAR)]
 
 
 class Custom(Strict):
@@ -64,7 +74,7 @@ class Custom(Strict):
     type: Literal["custom"]
     name: Name
     description: str | None = None
-    format: TextFormat = Field(default_factory=TextFormat)
+    format: Any = None
     async_: Literal[False] = Field(default=False, alias="async")
     defer_loading: bool = False
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
@@ -159,7 +169,9 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
 
 def _none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     each = [((*loc, n), tool) for n, tool in enumerate(tools)]
-    each += [((*at, "tools", n), one) for at, tool in each if tool["type"] == "namespace" for n, one in enumerate(tool["tools"])]
+    each += [
+        ((*at, "tools", n), one) for at, tool in each if tool["type"] == "namespace" for n, one in enumerate(tool["tools"])
+    ]
     for at, tool in each:
         if tool.get("defer_loading") and tool["type"] in ACTIVE:
             where = path((*at, "defer_loading"))
@@ -222,21 +234,28 @@ def _always_sent(raw: Mapping[str, Any]) -> bool:
 
 
 def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    given_format = raw.get("format")
-    if isinstance(given_format, Mapping) and given_format.get("type") == "grammar":
-        where = path((*loc, "format"))
-        raise Invalid("Grammars of custom tools are not supported by this server yet.", param=where, code="unsupported_value")
     try:
         tool = Custom.model_validate(raw)
     except ValidationError as error:
         raise translate(error, loc, Custom.model_fields) from error
-    return {
-        "type": "custom",
-        "name": tool.name,
-        "description": tool.description,
-        "format": {"type": tool.format.type},
-        **_deferred(tool),
-    }
+    form = _format(tool.format or {"type": "text"}, (*loc, "format"))
+    return {"type": "custom", "name": tool.name, "description": tool.description, "format": form, **_deferred(tool)}
+
+
+def _format(raw: object, loc: Loc) -> dict[str, Any]:
+    """What the text of a custom tool is. Raises Invalid, also for a grammar that is none (§3.15)."""
+    raw = given(raw, loc)
+    model = GrammarFormat if raw.get("type") == "grammar" else TextFormat
+    try:
+        form = model.model_validate(raw).model_dump()
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
+    try:
+        grammars.ebnf(form)
+    except grammars.BadGrammar as error:
+        where = path((*loc, "definition"))
+        raise Invalid(f"Invalid '{where}': {error}.", param=where, code="invalid_grammar") from error
+    return form
 
 
 def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:

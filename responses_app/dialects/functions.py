@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from responses_app.dialects import client_tools
+from responses_app.dialects import client_tools, grammars
 from responses_app.dialects.base import Listener, Turn
 from responses_app.dialects.client_tools import CLIENT_TOOLS
 from responses_app.dialects.wrapped import Wrapped
@@ -108,8 +108,15 @@ def _function(name: str, tool: Json) -> Json:
         return {**tool, "name": name}
     if tool["type"] in CLIENT_TOOLS:
         return client_tools.function(tool)
-    said = {"name": name, "description": tool.get("description")}
-    return {"type": "function", **said, "parameters": _SCHEMA, "strict": True}
+    form = tool.get("format") or {}
+    grammar = grammars.ebnf(form)
+    said = {"name": name, "description": _described(tool.get("description"), form) if grammar else tool.get("description")}
+    return {"type": "function", **said, "parameters": _SCHEMA, "strict": True, "grammar": grammar}
+
+
+def _described(description: str | None, form: Json) -> str:
+    kind = "Lark grammar" if form["syntax"] == "lark" else "regular expression"
+    return f"{description or ''}\n\nThe input must match this {kind}:\n{form['definition']}".strip()
 
 
 def _choice(choice: str | Json) -> str | Json:
