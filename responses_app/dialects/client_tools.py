@@ -52,11 +52,13 @@ def _shell(said: Json) -> dict[str, Any] | None:
 
 
 def _local_shell(said: Json) -> dict[str, Any] | None:
-    directory, limit = said.get("working_directory"), said.get("timeout_ms")
-    if not _strings(said.get("command")) or not _limit(limit) or not isinstance(directory, str | None):
+    # Without null for what is not said: the AI SDK refuses the whole response for one (clients.md §3.1).
+    more = {key: said[key] for key in ("timeout_ms", "working_directory") if said.get(key) is not None}
+    if not _strings(said.get("command")) or not _limit(more.get("timeout_ms")):
         return None
-    action = {"type": "exec", "command": said["command"], "env": {}, "timeout_ms": limit}
-    return {"action": {**action, "user": None, "working_directory": directory}}
+    if not isinstance(more.get("working_directory", ""), str):
+        return None
+    return {"action": {"type": "exec", "command": said["command"], "env": {}, **more}}
 
 
 def _apply_patch(said: Json) -> dict[str, Any] | None:

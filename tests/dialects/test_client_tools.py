@@ -28,16 +28,7 @@ HEARD: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "local_shell": (
         {"command": ["ls", "-l"], "working_directory": "a"},
         "local_shell_call",
-        {
-            "action": {
-                "type": "exec",
-                "command": ["ls", "-l"],
-                "env": {},
-                "timeout_ms": None,
-                "user": None,
-                "working_directory": "a",
-            }
-        },
+        {"action": {"type": "exec", "command": ["ls", "-l"], "env": {}, "working_directory": "a"}},
     ),
     "apply_patch": (
         {"type": "update_file", "path": "a.txt", "diff": "@@\n-a\n+b"},
