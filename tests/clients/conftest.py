@@ -1,0 +1,104 @@
+"""One server with a tape for each client, the clients installed beside it, and a way to run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients import installs, tapes
+from tests.server.serving import Server
+
+HERE = Path(__file__).parent
+LIMIT_S = 90
+QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false", "NO_COLOR": "1", "AI_SDK_LOG_WARNINGS": "false"}
+
+Drive = Callable[[str, str], dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def installing() -> Iterator[dict[str, Future[Path]]]:
+    """All installations, under way at once."""
+    with ThreadPoolExecutor() as pool:
+        groups = {"node": installs.npm, "codex": installs.npm, "python": installs.pip}
+        yield {group: pool.submit(install, group) for group, install in groups.items()}
+
+
+@pytest.fixture(scope="session")
+def installed(installing: dict[str, Future[Path]]) -> Callable[[str], Path]:
+    """Where a group of clients is; the test is skipped if it cannot be had."""
+
+    def find(group: str) -> Path:
+        try:
+            return installing[group].result()
+        except installs.NotInstalled as reason:
+            pytest.skip(f"no {group} clients: {reason}")
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server as a user starts it, with one model for each client."""
+    from openai_harmony import load_harmony_encoding
+
+    from responses_app.server.lineup import HARMONY
+
+    models = tapes.record(tmp_path_factory.mktemp("tapes"), load_harmony_encoding("HarmonyGptOss"))
+    arguments = [word for model in models for word in ("--model", f"{model}?tokenizer={HARMONY}")]
+    server = Server(tmp_path_factory.mktemp("clients") / "data", *arguments, RESPONSES_API_KEY="sk-clients")
+    try:
+        yield server.ready()
+    finally:
+        server.end()
+
+
+@pytest.fixture
+def environ(server: Server) -> dict[str, str]:
+    """What a client finds in its environment."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHON", "DJANGO_"))}
+    return {**kept, **QUIET, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key, "SERVER_URL": server.url}
+
+
+@pytest.fixture
+def node(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
+    """Runs a driver with Node, which looks for packages above the file: so it is copied beside them."""
+
+    def drive(driver: str, model: str) -> dict[str, Any]:
+        folder = installed("node")
+        shutil.copy(HERE / "node" / "steps.mjs", folder)
+        program = shutil.copy(HERE / "node" / driver, folder)
+        return steps(["node", program], server, {**environ, "MODEL": model})
+
+    return drive
+
+
+@pytest.fixture
+def python(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
+    """Runs a driver with the Python of the clients."""
+
+    def drive(driver: str, model: str) -> dict[str, Any]:
+        command = [str(installed("python")), str(HERE / "python" / driver)]
+        return steps(command, server, {**environ, "MODEL": model})
+
+    return drive
+
+
+def steps(command: list[str], server: Server, environ: dict[str, str]) -> dict[str, Any]:
+    """What each step of a driver came to; a step that raised has an object with `error`."""
+    result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
+    assert result.returncode == 0, result.stderr[-4000:]
+    assert "Traceback" not in server.said, server.said[-4000:]
+    found: dict[str, Any] = {}
+    for line in result.stdout.splitlines():
+        if line.startswith('{"step"'):
+            step = json.loads(line)
+            found[step["step"]] = step["said"]
+    return found

@@ -1,0 +1,97 @@
+"""ChatOpenAI of LangChain over the Responses API, in its newest output format."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from functools import reduce
+from operator import add
+from typing import Any
+
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI
+from openai import AsyncOpenAI
+from pydantic import BaseModel
+from steps import failure, step
+
+
+class Person(BaseModel):
+    """A person."""
+
+    name: str
+    age: int
+
+
+@tool
+def get_weather(city: str) -> str:
+    """The weather."""
+    return f"{city}: sunny"
+
+
+def chat(**more: Any) -> ChatOpenAI:
+    given = {"model": os.environ["MODEL"], "use_responses_api": True, "max_retries": 0, "output_version": "responses/v1"}
+    return ChatOpenAI(**{**given, **more})
+
+
+async def invoked(model: Any, messages: Any) -> Any:
+    return await model.ainvoke(messages)
+
+
+async def gathered(model: Any, messages: Any) -> Any:
+    return reduce(add, [chunk async for chunk in model.astream(messages)])
+
+
+async def loop(ask: Any, question: str) -> Any:
+    model = chat().bind_tools([get_weather])
+    first = await ask(model, [HumanMessage(question)])
+    outputs = [ToolMessage(get_weather.invoke(call["args"]), tool_call_id=call["id"]) for call in first.tool_calls]
+    second = await ask(model, [HumanMessage(question), first, *outputs])
+    return [[call["args"]["city"] for call in first.tool_calls], second.text]
+
+
+async def text() -> Any:
+    return (await chat().ainvoke("Hi")).text
+
+
+async def stream() -> Any:
+    message = await gathered(chat(), "Think")
+    return [message.text, [block["type"] for block in message.content], message.usage_metadata["output_tokens"] > 1]
+
+
+async def tools() -> Any:
+    return await loop(invoked, "One?")
+
+
+async def parallel() -> Any:
+    return await loop(gathered, "Two?")
+
+
+async def thing() -> Any:
+    return (await chat().with_structured_output(Person).ainvoke("Who?")).model_dump()
+
+
+async def turns() -> Any:
+    model = chat(use_previous_response_id=True)
+    first = await model.ainvoke("One")
+    return [first.text, (await model.ainvoke([HumanMessage("One"), first, HumanMessage("Two")])).text]
+
+
+async def conversation() -> Any:
+    made = await AsyncOpenAI().conversations.create()
+    model = chat(extra_body={"conversation": made.id})
+    return [(await model.ainvoke("Three")).text, (await gathered(model, "Four")).text]
+
+
+async def error() -> Any:
+    return await failure(lambda: chat(model="nope").ainvoke("Hi"))
+
+
+async def main() -> None:
+    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
+    steps |= {"object": thing} | {run.__name__: run for run in (turns, conversation, error)}
+    for name, run in steps.items():
+        await step(name, run)
+
+
+asyncio.run(main())

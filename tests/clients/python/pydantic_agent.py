@@ -1,0 +1,85 @@
+"""Agents of pydantic-ai over the Responses API: replayed reasoning, native output, compaction by the server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from openai import AsyncOpenAI
+from pydantic import BaseModel
+from pydantic_ai import Agent, NativeOutput
+from pydantic_ai.models.openai import OpenAICompaction, OpenAIResponsesModel
+from pydantic_ai.models.openai import OpenAIResponsesModelSettings as Settings
+from steps import failure, step
+
+asked: list[str] = []
+
+
+class Person(BaseModel):
+    name: str
+    age: int
+
+
+def agent(name: str = os.environ["MODEL"], **more: Any) -> Agent:
+    return Agent(OpenAIResponsesModel(name), **more)
+
+
+def get_weather(city: str) -> str:
+    """The weather."""
+    asked.append(city)
+    return f"{city}: sunny"
+
+
+async def text() -> Any:
+    return (await agent(instructions="Be kind.").run("Hi")).output
+
+
+async def stream() -> Any:
+    async with agent().run_stream("Think") as result:
+        said = [delta async for delta in result.stream_text(delta=True, debounce_by=None)]
+    return ["".join(said), [type(part).__name__ for part in result.all_messages()[-1].parts]]
+
+
+async def tools() -> Any:
+    return [asked, (await agent(tools=[get_weather]).run("One?")).output]
+
+
+async def parallel() -> Any:
+    asked.clear()
+    async with agent(tools=[get_weather]).run_stream("Two?") as result:
+        return [sorted(asked, reverse=True), await result.get_output()]
+
+
+async def thing() -> Any:
+    return (await agent(output_type=NativeOutput(Person)).run("Who?")).output.model_dump()
+
+
+async def turns() -> Any:
+    made = agent(model_settings=Settings(openai_store=False))
+    first = await made.run("One")
+    return [first.output, (await made.run("Two", message_history=first.all_messages())).output]
+
+
+async def conversation() -> Any:
+    kept = await AsyncOpenAI().conversations.create()
+    made = agent(model_settings=Settings(openai_conversation_id=kept.id))
+    return [(await made.run("Three")).output, (await made.run("Four")).output]
+
+
+async def compaction() -> Any:
+    return (await agent(capabilities=[OpenAICompaction()]).run("Hi")).output
+
+
+async def error() -> Any:
+    return await failure(lambda: agent("nope").run("Hi"))
+
+
+async def main() -> None:
+    steps = {run.__name__: run for run in (text, stream, tools, parallel)}
+    steps |= {"object": thing} | {run.__name__: run for run in (turns, conversation, compaction, error)}
+    for name, run in steps.items():
+        await step(name, run)
+
+
+asyncio.run(main())

@@ -1,0 +1,24 @@
+"""Runs the steps of a driver one after the other, and prints what each came to as a line of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+
+async def step(name: str, run: Callable[[], Awaitable[Any]]) -> None:
+    try:
+        said = await run()
+    except Exception as error:
+        said = {"error": f"{type(error).__name__}: {error}"}
+    print(json.dumps({"step": name, "said": said}), flush=True)  # noqa: T201
+
+
+async def failure(run: Callable[[], Awaitable[Any]]) -> Any:
+    """The name and the status of the error that `run` must end with."""
+    try:
+        await run()
+    except Exception as error:
+        return [type(error).__name__, getattr(error, "status_code", None)]
+    return "no error"

@@ -1,0 +1,88 @@
+"""What the model says to each client: lines of a tape in harmony, in the order in which the client asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from openai_harmony import HarmonyEncoding
+
+NEXT = "<|end|><|start|>assistant"
+PERSON = {"name": "Ada", "age": 36}
+DIFF = "*** Begin Patch\n*** Add File: hello.txt\n+Hello!\n*** End Patch\n"
+
+Line = tuple[str, str]
+
+
+def text(said: str, told: str = "") -> Line:
+    """A message; `told` is a whole message or output that the prompt must have, or else nothing is said."""
+    return f"<|channel|>final<|message|>{said}<|return|>", told
+
+
+def thought(reason: str, said: str, told: str = "") -> Line:
+    """A message behind reasoning."""
+    return f"<|channel|>analysis<|message|>{reason}{NEXT}{text(said)[0]}", told
+
+
+def calls(name: str, *arguments: dict[str, Any], told: str = "") -> Line:
+    """Calls of one function, behind reasoning."""
+    said = [f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{json.dumps(one)}" for one in arguments]
+    return f"<|channel|>analysis<|message|>I need it.{NEXT}{NEXT.join(said)}<|call|>", told
+
+
+PARIS, OSLO = {"city": "Paris"}, {"city": "Oslo"}
+# Every driver asks for these first: an answer, a stream, a tool loop, two calls at once, an object, two turns.
+USUAL: list[Line] = [
+    text("Hello there!"),
+    thought("Hm.", "Forty-two."),
+    calls("get_weather", PARIS),
+    text("It is sunny.", told="Paris: sunny"),
+    calls("get_weather", PARIS, OSLO),
+    text("Both are sunny.", told="Oslo: sunny"),
+    text(json.dumps(PERSON)),
+    thought("First.", "One."),
+    text("Two.", told="One."),
+]
+SHELL: list[Line] = [calls("shell", {"commands": ["pwd"]}), text("Home.")]
+CONVERSATION: list[Line] = [thought("Hm.", "Three."), text("Four.", told="Three.")]
+TAPES: dict[str, list[Line]] = {
+    "openai-node": [*USUAL, *CONVERSATION, text("Five."), text("Ada was here."), text("Ada.")],
+    "agents-node": [*USUAL, *CONVERSATION, *SHELL],
+    "ai-openai": [*USUAL, *CONVERSATION, *SHELL],
+    "ai-open": [*USUAL, text("Hello there!")],
+    "agents-python": [*USUAL, *CONVERSATION, *SHELL],
+    "langchain": [*USUAL, *CONVERSATION],
+    "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
+    "codex": [
+        calls("exec_command", {"cmd": "echo made > made.txt"}),
+        text("Made."),
+        text("Resumed.", told="Made."),
+        text(json.dumps(PERSON)),
+    ],
+    # A name that Codex knows: it is given the patch tool, whose input has a grammar.
+    "gpt-5.5": [calls("apply_patch", {"input": DIFF}), text("Patched.")],
+    # A name that openai-agents compacts with.
+    "gpt-5": [text("They said hello.")],
+}
+
+
+def record(folder: Path, encoding: HarmonyEncoding) -> list[str]:
+    """Write the tapes, and say as which models `bin/serve` is to serve them."""
+    models = []
+    for name, lines in TAPES.items():
+        tape = folder / f"{name}.jsonl"
+        tape.write_text("".join(json.dumps(_line(line, encoding)) + "\n" for line in lines))
+        models.append(f"{name}=script://{tape}")
+    return models
+
+
+def _line(line: Line, encoding: HarmonyEncoding) -> dict[str, Any]:
+    said, told = line
+    chunks = [{"tokens": [token]} for token in _ids(said, encoding)]
+    return {"chunks": chunks, "match": _ids(f"<|message|>{told}<|end|>", encoding) if told else None}
+
+
+def _ids(said: str, encoding: HarmonyEncoding) -> Sequence[int]:
+    return encoding.encode(said, allowed_special="all")

@@ -1,0 +1,91 @@
+"""Codex, unmodified: a command, a session that goes on, an answer by a schema, a patch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clients.conftest import LIMIT_S
+from tests.clients.tapes import PERSON
+from tests.server.serving import Server
+
+SETTINGS = """
+model_provider = "local"
+model_context_window = 100000
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.local]
+name = "local"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "OPENAI_API_KEY"
+request_max_retries = 0
+stream_max_retries = 0
+supports_websockets = false
+"""
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+FREE = ("--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
+
+Codex = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """Where Codex works."""
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def codex(installed: Callable[[str], Path], server: Server, environ: dict[str, str], tmp_path: Path, work: Path) -> Codex:
+    """Runs `codex exec`; the items that it tells of."""
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "config.toml").write_text(SETTINGS.format(url=server.url))
+    program = installed("codex") / "node_modules" / ".bin" / "codex"
+
+    def run(*arguments: str) -> list[dict[str, Any]]:
+        result = subprocess.run(
+            [program, "exec", *arguments],
+            cwd=work,
+            env={**environ, "CODEX_HOME": str(home)},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        assert result.returncode == 0, result.stdout + result.stderr
+        told = [json.loads(line) for line in result.stdout.splitlines() if line.startswith("{")]
+        return [one["item"] for one in told if one["type"] == "item.completed" and one["item"]["type"] != "error"]
+
+    return run
+
+
+def test_it_runs_a_command_and_goes_on_later_and_answers_by_a_schema(codex: Codex, work: Path, tmp_path: Path) -> None:
+    command, message = codex("-m", "codex", *FREE, "Make a file.")
+    assert (command["type"], command["exit_code"], message["text"]) == ("command_execution", 0, "Made.")
+    assert (work / "made.txt").read_text() == "made\n"
+    assert [item["text"] for item in codex("resume", "--last", "-m", "codex", *FREE, "Go on.")] == ["Resumed."]
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(SCHEMA))
+    (answer,) = codex("-m", "codex", *FREE, "--output-schema", str(schema), "Who?")
+    assert json.loads(answer["text"]) == PERSON
+
+
+def test_it_patches_a_file_with_a_tool_that_has_a_grammar(codex: Codex, work: Path) -> None:
+    change, message = codex("-m", "gpt-5.5", *FREE, "Write hello.")
+    assert (change["type"], change["status"], message["text"]) == ("file_change", "completed", "Patched.")
+    assert (work / "hello.txt").read_text() == "Hello!\n"

@@ -1,0 +1,71 @@
+"""Clients of npm, unmodified, in their normal use."""
+
+from __future__ import annotations
+
+from tests.clients.conftest import Drive
+from tests.clients.tapes import PERSON
+
+REFUSED = [400, "model_not_found"]
+
+
+def test_openai(node: Drive) -> None:
+    assert node("openai.mjs", "openai-node") == {
+        "text": "Hello there!",
+        "stream": ["Hm.Forty-two.", ["reasoning", "message"]],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two.", ["message", "reasoning", "message", "message"], [404, None]],
+        "conversation": [
+            ["Three.", "Four."],
+            ["user", "reasoning", "assistant", "user", "assistant"],
+            {"topic": "more"},
+            True,
+        ],
+        "background": ["queued", "completed", "Five."],
+        "compaction": [["message", "compaction"], "Ada."],
+        "count": "response.input_tokens",
+        "error": REFUSED,
+    }
+
+
+def test_openai_agents(node: Drive) -> None:
+    assert node("agents.mjs", "agents-node") == {
+        "text": "Hello there!",
+        "stream": ["Forty-two.", ["reasoning_item", "message_output_item"]],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two."],
+        "conversation": [["Three.", "Four."], ["message", "reasoning", "message", "message", "message"]],
+        "shell": ["Home.", ["reasoning", "shell_call", "shell_call_output", "message"]],
+        "error": REFUSED,
+    }
+
+
+def test_ai_sdk_with_its_openai_provider(node: Drive) -> None:
+    assert node("ai.mjs", "ai-openai") == {
+        "text": "Hello there!",
+        # It shows summaries alone.
+        "stream": ["Forty-two.", None],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two."],
+        "conversation": ["Three.", "Four."],
+        "shell": "Home.",
+        "error": REFUSED,
+    }
+
+
+def test_ai_sdk_with_its_open_responses_provider(node: Drive) -> None:
+    assert node("ai.mjs", "ai-open") == {
+        "text": "Hello there!",
+        "stream": ["Forty-two.", "Hm."],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two."],
+        "open": "Hello there!",
+        "error": REFUSED,
+    }

@@ -1,0 +1,48 @@
+"""Clients of PyPI, unmodified, in their normal use."""
+
+from __future__ import annotations
+
+from tests.clients.conftest import Drive
+from tests.clients.tapes import PERSON
+
+
+def test_openai_agents(python: Drive) -> None:
+    assert python("agents_loop.py", "agents-python") == {
+        "text": "Hello there!",
+        "stream": ["Forty-two.", ["reasoning_item", "message_output_item"]],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two."],
+        "conversation": [["Three.", "Four."], ["message", "reasoning", "message", "message", "message"], 4],
+        "shell": ["Home.", ["reasoning_item", "tool_call_item", "tool_call_output_item", "message_output_item"]],
+        "compaction": ["message", "compaction"],
+        "error": ["BadRequestError", 400],
+    }
+
+
+def test_langchain(python: Drive) -> None:
+    assert python("langchain_chat.py", "langchain") == {
+        "text": "Hello there!",
+        "stream": ["Forty-two.", ["reasoning", "text"], True],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two."],
+        "conversation": ["Three.", "Four."],
+        "error": ["OpenAIInvalidRequestError", 400],
+    }
+
+
+def test_pydantic_ai(python: Drive) -> None:
+    assert python("pydantic_agent.py", "pydantic-ai") == {
+        "text": "Hello there!",
+        "stream": ["Forty-two.", ["ThinkingPart", "TextPart"]],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two."],
+        "conversation": ["Three.", "Four."],
+        "compaction": "Managed.",
+        "error": ["ModelNotFoundError", 400],
+    }
