@@ -7,6 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from django.conf import settings
+
 from responses_app.api.profile import renamed
 from responses_app.store.records import Frame
 
@@ -45,4 +47,5 @@ async def stream(frames: AsyncGenerator[Frame | None, None], form: Form) -> Asyn
                 yield HEARTBEAT
             else:
                 yield encode(renamed(frame) if form.named_open else frame, form.obfuscate)
-    yield DONE
+    if settings.RESPONSES_SSE_DONE:
+        yield DONE
