@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from responses_app.api import tools
-from responses_app.api.base import NAME, TEXT_LIMIT, Caller, CallId, LongText, Status, Strict, given
+from responses_app.api import formats, tools
+from responses_app.api.base import NAME, TEXT_LIMIT, Caller, CallId, Effort, LongText, Status, Strict, given
 from responses_app.api.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
 from responses_app.api.problems import Loc, path, shorten, translate, untyped, value, wrong_type
 from responses_app.errors import Invalid
@@ -145,6 +145,27 @@ class AdditionalTools(Strict):
     tools: Annotated[list[Any], Field(min_length=1)]
 
 
+class EffortUpdate(Strict):
+    """`reasoning` of a configuration update."""
+
+    effort: Effort | None = None
+
+
+class FormatUpdate(Strict):
+    """`text` of a configuration update."""
+
+    format: formats.Format
+
+
+class ConfigurationUpdate(Strict):
+    """What holds from here on in place of what the requests say."""
+
+    type: Literal["configuration_update"]
+    id: str | None = None
+    reasoning: EffortUpdate | None = None
+    text: FormatUpdate | None = None
+
+
 class Reference(Strict):
     """An item of the store, by id."""
 
@@ -161,6 +182,7 @@ MODELS: Mapping[str, type[Strict]] = {
     "reasoning": Reasoning,
     "compaction": Compaction,
     "additional_tools": AdditionalTools,
+    "configuration_update": ConfigurationUpdate,
     "item_reference": Reference,
     **CLIENT_ITEMS,
 }
@@ -174,7 +196,9 @@ ID_PREFIXES = {
 } | {
     "function_call_output": "fc",
     "custom_tool_call_output": "ctc",
-    "additional_tools": "",  # No prefix is known: clients make these ids themselves.
+    # No prefix is known: clients make these ids themselves.
+    "additional_tools": "",
+    "configuration_update": "",
     **CLIENT_PREFIXES,
 }
 
@@ -311,6 +335,15 @@ def _ended(results: Sequence[Mapping[str, Any]], loc: Loc) -> None:
             raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
 
 
+def _configuration(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(_valid(ConfigurationUpdate, raw, loc), loc)
+    if "text" in item:
+        # Of what was sent: a null within a schema means something.
+        wanted = formats.Format.model_validate(raw["text"]["format"])
+        item["text"] = {"format": formats.read(wanted, (*loc, "text", "format"))}
+    return item
+
+
 def _reference(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return {"type": "item_reference", "id": _valid(Reference, raw, loc)["id"]}
 
@@ -324,6 +357,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "reasoning": _reasoning,
     "compaction": _compaction,
     "additional_tools": _added_tools,
+    "configuration_update": _configuration,
     "item_reference": _reference,
     **dict.fromkeys(CLIENT_ITEMS, _client_item),
 }

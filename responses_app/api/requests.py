@@ -9,10 +9,9 @@ import orjson
 from django.conf import settings
 from pydantic import Field, ValidationError
 
-from responses_app.api import items, tools
-from responses_app.api.base import Strict
+from responses_app.api import formats, items, tools
+from responses_app.api.base import Effort, Strict
 from responses_app.api.problems import path, translate, value, wrong_type
-from responses_app.api.strict import conforms
 from responses_app.errors import Invalid
 from responses_app.models import ApiKey
 from responses_app.runs.order import OWN_THRESHOLD, Order
@@ -29,7 +28,6 @@ INCLUDE = (
 )
 PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": 1}
 LOGPROBS = "message.output_text.logprobs"
-EFFORTS = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 MOST_METADATA = 16
 Short = Annotated[str, Field(max_length=64)]
 
@@ -44,7 +42,7 @@ class StreamOptions(Strict):
 class ReasoningOptions(Strict):
     """`reasoning`."""
 
-    effort: EFFORTS | None = None
+    effort: Effort | None = None
     summary: Literal["auto", "concise", "detailed"] | None = None
     generate_summary: Literal["auto", "concise", "detailed"] | None = None
     context: Literal["auto", "current_turn", "all_turns"] | None = None
@@ -67,20 +65,10 @@ class Management(Strict):
     compact_threshold: Annotated[int, Field(ge=1000)] | None = None
 
 
-class Format(Strict):
-    """`text.format`."""
-
-    type: Literal["text", "json_schema", "json_object"]
-    name: tools.Name | None = None
-    description: str | None = None
-    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
-    strict: bool | None = None
-
-
 class TextOptions(Strict):
     """`text`."""
 
-    format: Format | None = None
+    format: formats.Format | None = None
     verbosity: Literal["low", "medium", "high"] | None = None
 
 
@@ -193,7 +181,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         tool_choice=tools.choice(body.tool_choice, offered),
         parallel_tool_calls=body.parallel_tool_calls is not False,
         reasoning=_reasoning(body.reasoning),
-        format=_format(body.text.format if body.text else None),
+        format=formats.read(body.text.format if body.text else None),
         temperature=body.temperature,
         top_p=body.top_p,
         presence_penalty=body.presence_penalty or 0.0,
@@ -300,36 +288,3 @@ def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:
     given = options.model_dump(exclude_none=True)
     old = given.pop("generate_summary", None)
     return given if old is None else {"summary": old, **given}
-
-
-def _format(given: Format | None) -> dict[str, Any]:
-    if given is None:
-        return {"type": "text"}
-    if given.type != "json_schema":
-        _schemaless(given)
-        return {"type": given.type}
-    for name, found in (("name", given.name), ("schema", given.schema_)):
-        if found is None:
-            where = f"text.format.{name}"
-            raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
-    assert given.schema_ is not None  # noqa: S101 - checked above
-    problem = conforms(given.schema_) if given.strict else None
-    if problem is not None:
-        message = f"Invalid schema for response_format '{given.name}': {problem}"
-        raise Invalid(message, param="text.format.schema", code="invalid_json_schema")
-    return {
-        "type": "json_schema",
-        "name": given.name,
-        "description": given.description,
-        "schema": given.schema_,
-        "strict": bool(given.strict),
-    }
-
-
-def _schemaless(given: Format) -> None:
-    """Only a `json_schema` has a schema; elsewhere it would be ignored in silence. Raises Invalid."""
-    for name in given.model_dump(exclude_none=True, by_alias=True):
-        if name != "type":
-            where = f"text.format.{name}"
-            message = f"Unknown parameter: '{where}': a format of type '{given.type}' has none."
-            raise Invalid(message, param=where, code="unknown_parameter")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from responses_app.errors import Invalid, NotFound
@@ -29,6 +30,7 @@ ITEM_PREFIXES = {
     "apply_patch_call_output": "apco_",
     "tool_search_output": "tso_",
     "additional_tools": "at_",
+    "configuration_update": "cfg_",
 }
 CALLS = frozenset(OUTPUTS.values())
 EMPTY = Context((), (), "", "completed")
@@ -143,6 +145,18 @@ def _outlives(item: Mapping[str, Any], answered: set[str]) -> bool:
 def _summary(item: Mapping[str, Any]) -> dict[str, Any]:
     text = f"Summary of what was said and done so far:\n{item['summary']}"
     return {"type": "message", "id": item["id"], "role": "developer", "content": [{"type": "input_text", "text": text}]}
+
+
+def configured(order: Order, items: Sequence[Mapping[str, Any]]) -> tuple[Order, list[Mapping[str, Any]]]:
+    """The order as the items of its context have changed it, the last one winning, and the items without these."""
+    effort, form = None, None
+    for item in items:
+        if item["type"] == "configuration_update":
+            effort = item.get("reasoning", {}).get("effort") or effort
+            form = item.get("text", {}).get("format") or form
+    reasoning = {**(order.reasoning or {}), "effort": effort} if effort else order.reasoning
+    told = [item for item in items if item["type"] != "configuration_update"]
+    return replace(order, reasoning=reasoning, format=form or order.format), told
 
 
 def this_turn(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -32,6 +32,7 @@ SPACE = {"type": "namespace", "name": "crm", "tools": [EXEC]}
 ALLOWED: dict[str, Any] = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_weather"}]}
 MANAGED = {"type": "compaction", "compact_threshold": 1000}
 FORM = {"type": "json_schema", "name": "x", "schema": {"type": "object"}}
+UPDATE = {"type": "configuration_update", "reasoning": {"effort": "low"}, "text": {"format": FORM}}
 MORE = ("id", "status", "phase", "async", "caller", "namespace", "encrypted_content", "zzz")
 
 
@@ -56,6 +57,9 @@ def bodies(wrongs: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
         yield from ({"input": [CUSTOM_CALL, one]} for one in spoiled(CUSTOM_OUTPUT, wrong, MORE))
         yield from ({"input": [one]} for one in spoiled(SUMMARY, wrong, MORE))
         yield from ({"input": [one]} for one in spoiled({**ADDED, "tools": [SPACE]}, wrong, MORE))
+        yield from ({"input": [one]} for one in spoiled(UPDATE, wrong, MORE))
+        yield from ({"input": [{**UPDATE, "text": one}]} for one in spoiled(UPDATE["text"], wrong))  # type: ignore[arg-type]
+        yield from ({"input": [{**UPDATE, "text": {"format": one}}]} for one in spoiled(FORM, wrong))
         yield from ({"tools": [one]} for one in spoiled(EXEC, wrong, ("format", "description", "zzz")))
         yield from ({"tools": [{**EXEC, "format": one}]} for one in spoiled({"type": "text"}, wrong))
         yield from ({"tools": [one]} for one in spoiled(SPACE, wrong))

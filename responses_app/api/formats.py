@@ -1,0 +1,57 @@
+"""What the text of an answer has to be: `text.format`, in a request and in an item that changes it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from responses_app.api.base import Strict
+from responses_app.api.problems import Loc, path
+from responses_app.api.strict import conforms
+from responses_app.api.tools import Name
+from responses_app.errors import Invalid
+
+
+class Format(Strict):
+    """`text.format`."""
+
+    type: Literal["text", "json_schema", "json_object"]
+    name: Name | None = None
+    description: str | None = None
+    schema_: dict[str, Any] | None = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+def read(given: Format | None, loc: Loc = ("text", "format")) -> dict[str, Any]:
+    """The format in the form in which it is repeated. Raises Invalid."""
+    if given is None:
+        return {"type": "text"}
+    if given.type != "json_schema":
+        _schemaless(given, loc)
+        return {"type": given.type}
+    for name, found in (("name", given.name), ("schema", given.schema_)):
+        if found is None:
+            where = path((*loc, name))
+            raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    assert given.schema_ is not None  # noqa: S101 - checked above
+    problem = conforms(given.schema_) if given.strict else None
+    if problem is not None:
+        message = f"Invalid schema for response_format '{given.name}': {problem}"
+        raise Invalid(message, param=path((*loc, "schema")), code="invalid_json_schema")
+    return {
+        "type": "json_schema",
+        "name": given.name,
+        "description": given.description,
+        "schema": given.schema_,
+        "strict": bool(given.strict),
+    }
+
+
+def _schemaless(given: Format, loc: Loc) -> None:
+    """Only a `json_schema` has a schema; elsewhere it would be ignored in silence. Raises Invalid."""
+    for name in given.model_dump(exclude_none=True, by_alias=True):
+        if name != "type":
+            where = path((*loc, name))
+            message = f"Unknown parameter: '{where}': a format of type '{given.type}' has none."
+            raise Invalid(message, param=where, code="unknown_parameter")
