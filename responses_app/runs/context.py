@@ -139,7 +139,7 @@ def folded(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 def _outlives(item: Mapping[str, Any], answered: set[str]) -> bool:
     if item["type"] in CALLS:
         return item["call_id"] in answered
-    return bool(item["type"] == "message" and item["role"] != "assistant")
+    return item["type"] == "additional_tools" or bool(item["type"] == "message" and item["role"] != "assistant")
 
 
 def _summary(item: Mapping[str, Any]) -> dict[str, Any]:

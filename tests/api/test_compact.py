@@ -95,6 +95,7 @@ def test_only_what_others_said_is_told_from_before_the_newest_summary() -> None:
 
     items = [
         message("system", "a"),
+        {"type": "additional_tools", "id": "t", "role": "developer", "tools": []},
         summary("b"),
         message("user", "c"),
         message("assistant", "d"),
@@ -107,8 +108,8 @@ def test_only_what_others_said_is_told_from_before_the_newest_summary() -> None:
         message("assistant", "k"),
         {"type": "compaction", "id": "l", "encrypted_content": "cannot be read"},
     ]
-    assert [item["id"] for item in folded(items)] == ["a", "c", "f", "i", "j", "k"]
-    assert folded(items)[3]["role"] == "developer"
+    assert [item["id"] for item in folded(items)] == ["a", "t", "c", "f", "i", "j", "k"]
+    assert folded(items)[4]["role"] == "developer"
     plain = [message("user", "a"), message("assistant", "b")]
     assert folded(plain) == plain
 
