@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from responses_app.api import formats, tools
-from responses_app.api.base import NAME, TEXT_LIMIT, Caller, CallId, Effort, LongText, Status, Strict, given
+from responses_app.api.base import NAME, TEXT_LIMIT, Caller, CallId, LongText, Status, Strict, given
 from responses_app.api.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
+from responses_app.api.controls import ConfigurationUpdate, Trigger, final
 from responses_app.api.problems import Loc, path, shorten, translate, untyped, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.grammar.ids import PREFIXES
@@ -145,27 +146,6 @@ class AdditionalTools(Strict):
     tools: Annotated[list[Any], Field(min_length=1)]
 
 
-class EffortUpdate(Strict):
-    """`reasoning` of a configuration update."""
-
-    effort: Effort | None = None
-
-
-class FormatUpdate(Strict):
-    """`text` of a configuration update."""
-
-    format: formats.Format
-
-
-class ConfigurationUpdate(Strict):
-    """What holds from here on in place of what the requests say."""
-
-    type: Literal["configuration_update"]
-    id: str | None = None
-    reasoning: EffortUpdate | None = None
-    text: FormatUpdate | None = None
-
-
 class Reference(Strict):
     """An item of the store, by id."""
 
@@ -183,6 +163,7 @@ MODELS: Mapping[str, type[Strict]] = {
     "compaction": Compaction,
     "additional_tools": AdditionalTools,
     "configuration_update": ConfigurationUpdate,
+    "compaction_trigger": Trigger,
     "item_reference": Reference,
     **CLIENT_ITEMS,
 }
@@ -215,7 +196,9 @@ def read(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
         return [_message({"role": "user", "content": raw}, loc)]
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "a string or an array", raw)
-    return [_item(one, (*loc, index)) for index, one in enumerate(raw)]
+    items = [_item(one, (*loc, index)) for index, one in enumerate(raw)]
+    final(items, loc)
+    return items
 
 
 def _item(raw: object, loc: Loc) -> dict[str, Any]:
@@ -344,6 +327,10 @@ def _configuration(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return item
 
 
+def _trigger(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return {"type": _valid(Trigger, raw, loc)["type"]}
+
+
 def _reference(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return {"type": "item_reference", "id": _valid(Reference, raw, loc)["id"]}
 
@@ -358,6 +345,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "compaction": _compaction,
     "additional_tools": _added_tools,
     "configuration_update": _configuration,
+    "compaction_trigger": _trigger,
     "item_reference": _reference,
     **dict.fromkeys(CLIENT_ITEMS, _client_item),
 }

@@ -9,7 +9,7 @@ import orjson
 from django.conf import settings
 from pydantic import Field, ValidationError
 
-from responses_app.api import formats, items, tools
+from responses_app.api import controls, formats, items, tools
 from responses_app.api.base import Effort, Strict
 from responses_app.api.problems import path, translate, value, wrong_type
 from responses_app.errors import Invalid
@@ -171,11 +171,14 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         raise Invalid(message, code="mutually_exclusive_parameters")
     if body.input is None and not (body.previous_response_id or conversation):
         raise Invalid("Missing required parameter: 'input'.", param="input", code="missing_required_parameter")
+    told = items.read(body.input) if body.input is not None else []
+    compacts = bool(told) and told[-1]["type"] == controls.TRIGGER
     return Order(
         project=key.project,
         key=key.pk,
         model=body.model,
-        input=items.read(body.input) if body.input is not None else [],
+        input=told[:-1] if compacts else told,
+        compacts=compacts,
         instructions=body.instructions,
         tools=offered,
         tool_choice=tools.choice(body.tool_choice, offered),

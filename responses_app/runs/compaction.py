@@ -11,38 +11,26 @@ from typing import Any, TypeAlias
 
 from responses_app.engines.border import BadPrompt, EngineError
 from responses_app.errors import ApiError, Failed, Invalid
-from responses_app.grammar.pieces import Compaction, Piece, Text
+from responses_app.grammar.pieces import Compaction, Piece
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.plan import ask, plan
 from responses_app.runs.sealed import seal_summary
 from responses_app.runs.served import Served
 from responses_app.runs.shape import usage
+from responses_app.runs.summary import QUESTION, asking, told
 from responses_app.runs.tally import Tally
 
 logger = logging.getLogger("responses.compaction")
 
 Json: TypeAlias = Mapping[str, Any]
-ASKED = (
-    "Summarize our conversation so far, for yourself: you will be given your summary in place of what you have said and of what your "
-    "tools have returned. Keep every fact, name, number, decision and open task. Answer with the summary alone."
-)
-QUESTION = {
-    "type": "message",
-    "id": "msg_summary",
-    "role": "user",
-    "status": "completed",
-    "content": [{"type": "input_text", "text": ASKED}],
-}
-# In tokens; a summary has no use if it is as long as what it stands for.
-LONGEST = 4096
 # Where a request names no threshold: the share of the context window that leaves room for the summary and another turn.
 FULL = 0.75
 
 
 async def compact(order: Order, served: Served) -> dict[str, Any]:
     """The `response.compaction` object for the order's context. Nothing is kept. Raises ApiError."""
-    known = await plan(order, served)
+    known = await plan(replace(order, compacts=False), served)
     summary, figures = await _summarize(order, served, known.items)
     return {
         "id": known.request.id,
@@ -74,8 +62,7 @@ async def shorten(order: Order, served: Served, items: Sequence[Json], spent: in
 
 async def _summarize(order: Order, served: Served, items: Sequence[Json]) -> tuple[str, dict[str, Any]]:
     """A summary, and the usage that it took. Raises ApiError."""
-    asking = replace(order, tools=(), tool_choice="auto", format={"type": "text"}, max_output_tokens=LONGEST, logprobs=None)
-    request, listener = await ask(asking, served, [*items, QUESTION])
+    request, listener = await ask(asking(order), served, [*items, QUESTION])
     tally, said = Tally(prompt=len(request.prompt)), list[Piece]()
     try:
         async with aclosing(served.engine.generate(request)) as chunks:
@@ -89,7 +76,7 @@ async def _summarize(order: Order, served: Served, items: Sequence[Json]) -> tup
     except EngineError as error:
         raise Failed(f"The engine failed: {error}") from error
     said += listener.close()
-    summary = "".join(piece.text for piece in said if isinstance(piece, Text)).strip()
+    summary = told(said)
     if not summary:
         raise Failed("The model has not written a summary.")
     return summary, usage(tally.prompt, tally.cached, tally.output, listener.reasoning_tokens)

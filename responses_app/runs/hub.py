@@ -163,7 +163,7 @@ class Hub:
             log=Log(_row(order, uid, now, plan.before), plan.own) if kept else None,
             patient=settings.RESPONSES_DURABILITY == "visible",
             gate=self._gate if order.background else None,
-            shorten=_shorten(order, served, plan) if order.compact_threshold is not None else None,
+            shorten=_shorten(order, served, plan) if order.compact_threshold is not None and not order.compacts else None,
         )
 
     def _let_go(self, run: Run) -> None:

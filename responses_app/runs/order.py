@@ -40,6 +40,8 @@ class Order:
     truncation: str = "disabled"
     # Length of the context in tokens from which on the response ends with a compaction; None for never.
     compact_threshold: int | None = None
+    # Whether a compaction of the context is all that is asked for.
+    compacts: bool = False
     # Alternatives wanted for every token of a message; None: no log-probabilities at all.
     logprobs: int | None = None
     previous_response_id: str | None = None

@@ -17,6 +17,7 @@ from responses_app.runs import context, conversation, fit, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.served import Served
+from responses_app.runs.summary import QUESTION, Summing, asking
 from responses_app.store.history import Context
 
 LEAST_TOP_P = 1e-6
@@ -43,8 +44,10 @@ async def plan(order: Order, served: Served) -> Plan:
     order, items = context.configured(order, sealed.opened(order, before.items, own))
     items = context.pair(context.folded(context.linked(items)))
     context.asks_for_json(order, items)
+    if order.compacts:
+        order, items = asking(order), [*items, QUESTION]
     request, listener = await ask(order, served, items, [one["id"] for one in own])
-    return Plan(before, own, items, request, listener)
+    return Plan(before, own, items, request, Summing(listener, order.project) if order.compacts else listener)
 
 
 async def ask(

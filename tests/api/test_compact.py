@@ -114,6 +114,35 @@ def test_only_what_others_said_is_told_from_before_the_newest_summary() -> None:
     assert folded(plain) == plain
 
 
+class TriggerTest(ApiCase):
+    """`compaction_trigger`: a response that is a compaction and nothing else."""
+
+    async def test_it_stands_for_all_before_it_and_is_not_kept(self) -> None:
+        trigger = {"type": "compaction_trigger"}
+        async with self.serving(said(HELLO), said(SUMMARY), said(HELLO)) as client:
+            first = await self.made(client, input="I am Ada.")
+            asked = {"input": [{"role": "user", "content": "Teal."}, trigger], "previous_response_id": first["id"]}
+            events = await self.stream(client, **asked, tools=[TOOL], tool_choice="required")
+            made = events[-1]["response"]
+            self.assertEqual((made["status"], [item["type"] for item in made["output"]]), ("completed", ["compaction"]))
+            prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
+            for told in ("I am Ada.", "Teal.", "Summarize our conversation"):
+                self.assertIn(told, prompt)
+            listed = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items")).content)["data"]
+            self.assertNotIn("compaction_trigger", [item["type"] for item in listed])
+            await self.made(client, input=[*made["output"], {"role": "user", "content": "Who am I?"}])
+            self.assertIn("Ada likes teal.", ENCODING.decode(list(self.engine.requests[-1].prompt)))
+
+    async def test_it_must_be_the_last_item_of_a_request(self) -> None:
+        trigger, message = {"type": "compaction_trigger"}, {"role": "user", "content": "Hi"}
+        async with self.serving() as client:
+            for body in ([trigger, message], [trigger, trigger]):
+                self.refused(await self.post(client, input=body), 400, "invalid_value", "input[0]")
+            items = orjson.dumps({"items": [message, trigger]})
+            response = await client.post("/v1/conversations", items, content_type="application/json")
+            self.refused(response, 400, "invalid_value", "items[1]")
+
+
 class AutomaticTest(ApiCase):
     """`context_management`: the response that crosses the threshold ends with a compaction."""
 

@@ -50,10 +50,10 @@ CONVERSATION: list[Line] = [thought("Hm.", "Three."), text("Four.", told="Three.
 TAPES: dict[str, list[Line]] = {
     "openai-node": [*USUAL, *CONVERSATION, text("Five."), text("Ada was here."), text("Ada.")],
     "agents-node": [*USUAL, *CONVERSATION, *SHELL],
-    "ai-openai": [*USUAL, *CONVERSATION, *SHELL],
+    "ai-openai": [*USUAL, *CONVERSATION, *SHELL, text("They said hello.")],
     "ai-open": [*USUAL, text("Hello there!")],
     "agents-python": [*USUAL, *CONVERSATION, *SHELL],
-    "langchain": [*USUAL, *CONVERSATION],
+    "langchain": [*USUAL, *CONVERSATION, text("Higher.")],
     "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
     "codex": [
         calls("exec_command", {"cmd": "echo made > made.txt"}),

@@ -54,6 +54,7 @@ def test_ai_sdk_with_its_openai_provider(node: Drive) -> None:
         "turns": ["One.", "Two."],
         "conversation": ["Three.", "Four."],
         "shell": "Home.",
+        "compaction": ["openai.compaction"],
         "error": REFUSED,
     }
 

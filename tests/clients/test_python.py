@@ -30,6 +30,7 @@ def test_langchain(python: Drive) -> None:
         "object": PERSON,
         "turns": ["One.", "Two."],
         "conversation": ["Three.", "Four."],
+        "update": "Higher.",
         "error": ["OpenAIInvalidRequestError", 400],
     }
 

@@ -55,6 +55,10 @@ if (MODEL === 'ai-openai') {
     const execute = async ({ action }) => ({ output: action.commands.map((stdout) => ({ stdout, stderr: '', outcome: { type: 'exit', exitCode: 0 } })) });
     return (await generateText({ ...common, prompt: 'Where?', tools: { shell: openai.tools.shell({ execute }) } })).text;
   });
+  await step('compaction', async () => {
+    const asked = options({ compactionTrigger: true, promptCacheOptions: { mode: 'implicit', ttl: '30m' } });
+    return (await generateText({ ...common, prompt: 'Hello', ...asked })).content.map((part) => part.kind ?? part.type);
+  });
 } else {
   await step('open', async () => (await generateText({ ...common, model: open(`${SERVER_URL}/openresponses/v1`)(MODEL), prompt: 'Hi' })).text);
 }

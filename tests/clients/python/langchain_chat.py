@@ -83,13 +83,18 @@ async def conversation() -> Any:
     return [(await model.ainvoke("Three")).text, (await gathered(model, "Four")).text]
 
 
+async def update() -> Any:
+    change = {"type": "configuration_update", "reasoning": {"effort": "high"}}
+    return (await chat().ainvoke([HumanMessage([change, {"type": "text", "text": "Hi"}])])).text
+
+
 async def error() -> Any:
     return await failure(lambda: chat(model="nope").ainvoke("Hi"))
 
 
 async def main() -> None:
     steps = {run.__name__: run for run in (text, stream, tools, parallel)}
-    steps |= {"object": thing} | {run.__name__: run for run in (turns, conversation, error)}
+    steps |= {"object": thing} | {run.__name__: run for run in (turns, conversation, update, error)}
     for name, run in steps.items():
         await step(name, run)
 
