@@ -26,7 +26,8 @@ INCLUDE = (
     "web_search_call.action.sources",
     "web_search_call.results",
 )
-PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": 1}
+LAST = 1
+PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
 LOGPROBS = "message.output_text.logprobs"
 MOST_METADATA = 16
 Short = Annotated[str, Field(max_length=64)]
@@ -47,6 +48,18 @@ class ReasoningOptions(Strict):
     generate_summary: Literal["auto", "concise", "detailed"] | None = None
     context: Literal["auto", "current_turn", "all_turns"] | None = None
     mode: str | None = None
+
+
+class BackgroundOptions(Strict):
+    """`background_options`: who leaves hours for the answer stands behind the others (openai 3.54)."""
+
+    completion_window: Literal["soonest", "2h", "8h"] | None = None
+    continuation_id: str | None = None
+
+    @property
+    def patient(self) -> bool:
+        """Whether there is time."""
+        return self.completion_window in ("2h", "8h")
 
 
 class CacheOptions(Strict):
@@ -82,6 +95,7 @@ class CreateResponse(Strict):
     stream_options: StreamOptions | None = None
     store: bool | None = None
     background: bool | None = None
+    background_options: BackgroundOptions | None = None
     previous_response_id: str | None = None
     conversation: Any = None
     include: list[str] | None = None
@@ -195,7 +209,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         stream=bool(body.stream),
         background=bool(body.background),
         obfuscate=body.stream_options is None or body.stream_options.include_obfuscation is not False,
-        priority=PRIORITIES.get(body.service_tier or "auto", 0),
+        priority=LAST if _patient(body) else PRIORITIES.get(body.service_tier or "auto", 0),
         truncation=body.truncation or "disabled",
         logprobs=_logprobs(body),
         compact_threshold=(body.context_management[0].compact_threshold or OWN_THRESHOLD) if body.context_management else None,
@@ -254,6 +268,17 @@ def _include(values: list[str]) -> None:
         where = path(("include", index))
         if one not in INCLUDE:
             raise value(where, one, ", ".join(f"'{name}'" for name in INCLUDE))
+
+
+def _patient(body: CreateResponse) -> bool:
+    """Whether the answer has hours, as only one that nobody waits for can have. Raises Invalid."""
+    if body.background_options is None or not body.background_options.patient:
+        return False
+    if body.background and not body.stream:
+        return True
+    where = "background_options.completion_window"
+    message = f"Invalid '{where}': '2h' and '8h' need 'background' to be true and 'stream' to be false."
+    raise Invalid(message, param=where, code="invalid_value")
 
 
 def _prewarm(options: CacheOptions | None) -> None:

@@ -41,6 +41,13 @@ class BackgroundTest(ApiCase):
             self.assertEqual(events[-1]["response"], got)
             self.assertEqual((await Response.objects.aget()).status, "completed")
 
+    async def test_one_that_has_hours_stands_behind_the_others(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)) as client:
+            for window in ("soonest", "2h"):
+                await self.begin(client, background_options={"completion_window": window, "continuation_id": "mine"})
+                await self.ended()
+            self.assertEqual([request.priority for request in self.engine.requests], [0, 1])
+
     async def test_a_client_that_leaves_its_stream_stops_nothing_and_may_come_back(self) -> None:
         pausing = Line([Tokens(tokens(HEAD)), Delay(0.5), Tokens(tokens(" a time<|return|>"))])
         async with self.serving(pausing) as client:

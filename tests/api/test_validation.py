@@ -93,6 +93,13 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
         "prompt_cache_options.prewarm",
         "every prompt is cached by being used",
     ),
+    (
+        {"background": True, "stream": True, "background_options": {"completion_window": "2h"}},
+        "invalid_value",
+        "background_options.completion_window",
+        "'background' to be true",
+    ),
+    ({"background_options": {"completion_window": "8h"}}, "invalid_value", "background_options.completion_window", ""),
     ({"prompt_cache_options": {"ttl": "1s"}}, "invalid_value", "prompt_cache_options.ttl", "'12h'"),
     ({"prompt_cache_key": "x" * 65}, "string_above_max_length", "prompt_cache_key", ""),
     ({"safety_identifier": "x" * 129}, "string_above_max_length", "safety_identifier", ""),
