@@ -29,14 +29,14 @@ MOST_ITEMS = 20
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/conversations."""
     raw = _body(request, {"items", "metadata"})
-    given = await gather(key.project, _items(raw.get("items"), least=0))
+    given, fetched = await gather(key.project, _items(raw.get("items"), least=0))
     row = Conversation(
         uid=mint("conv_"),
         project=key.project,
         metadata=_metadata(raw.get("metadata")),
         created_at=datetime.fromtimestamp(int(time.time()), UTC),
     )
-    await sync_to_async(conversations.create)(row, given)
+    await sync_to_async(conversations.create)(row, given, fetched)
     return answer(_shape(row))
 
 
@@ -73,7 +73,7 @@ async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponse
         raise Invalid("Missing required parameter: 'items'.", param="items", code="missing_required_parameter")
     given = _items(raw["items"], least=1)
     row = await find(key.project, uid)
-    bodies: list[str] = await _change(conversations.add, row, await gather(key.project, given))
+    bodies: list[str] = await _change(conversations.add, row, *await gather(key.project, given))
     return pages.shown(Page([(0, body) for body in bodies], more=False))
 
 

@@ -19,6 +19,7 @@ from responses_app.runs.sealed import seal_summary
 from responses_app.runs.served import Served
 from responses_app.runs.shape import usage
 from responses_app.runs.tally import Tally
+from responses_app.store.records import Images
 
 logger = logging.getLogger("responses.compaction")
 
@@ -41,7 +42,7 @@ LONGEST = 4096
 async def compact(order: Order, served: Served) -> dict[str, Any]:
     """The `response.compaction` object for the order's context. Nothing is kept. Raises ApiError."""
     known = await plan(order, served)
-    summary, figures = await _summarize(order, served, known.items)
+    summary, figures = await _summarize(order, served, known.items, known.images)
     return {
         "id": known.request.id,
         "object": "response.compaction",
@@ -54,7 +55,9 @@ async def compact(order: Order, served: Served) -> dict[str, Any]:
     }
 
 
-async def shorten(order: Order, served: Served, items: Sequence[Json], spent: int) -> tuple[Compaction, int] | None:
+async def shorten(
+    order: Order, served: Served, items: Sequence[Json], images: Images, spent: int
+) -> tuple[Compaction, int] | None:
     """What `context_management` asks for at the end of a response: a compaction of all items, and the tokens that it took.
 
     `spent` is the length of the context. None if that is below the threshold, or if there is no summary to be had: the
@@ -63,18 +66,18 @@ async def shorten(order: Order, served: Served, items: Sequence[Json], spent: in
     if order.compact_threshold is None or spent < order.compact_threshold:
         return None
     try:
-        summary, figures = await _summarize(order, served, items)
+        summary, figures = await _summarize(order, served, items, images)
     except ApiError as error:
         logger.warning("no compaction: %s", error.message)
         return None
     return Compaction(seal_summary(order.project, summary)), figures["output_tokens"]
 
 
-async def _summarize(order: Order, served: Served, items: Sequence[Json]) -> tuple[str, dict[str, Any]]:
+async def _summarize(order: Order, served: Served, items: Sequence[Json], images: Images) -> tuple[str, dict[str, Any]]:
     """A summary, and the usage that it took. Raises ApiError."""
     asking = replace(order, tools=(), tool_choice="auto", format={"type": "text"}, max_output_tokens=LONGEST, logprobs=None)
-    request, listener = await ask(asking, served, [*items, QUESTION])
-    tally, said = Tally(prompt=len(request.prompt)), list[Piece]()
+    request, listener = await ask(asking, served, [*items, QUESTION], images)
+    tally, said = Tally(prompt=request.length or len(request.prompt)), list[Piece]()
     try:
         async with aclosing(served.engine.generate(request)) as chunks:
             async for chunk in chunks:

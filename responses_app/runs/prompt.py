@@ -1,0 +1,70 @@
+"""A turn as the engine is told it: its tokens, its images, and how long both are together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from responses_app.dialects import parts
+from responses_app.dialects.base import BadTurn, Dialect, Turn
+from responses_app.engines.border import BadPrompt, Engine, EngineDown
+from responses_app.errors import Invalid, Unavailable
+from responses_app.images import picture
+from responses_app.store.records import Images
+
+# Of one prompt: decoded, its images are in memory together, three bytes a pixel.
+MOST_PIXELS = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`length` counts an image with as many tokens as it is to the model, if `measured`; else as its placeholder alone."""
+
+    tokens: Sequence[int]
+    images: Sequence[bytes]
+    length: int
+    measured: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Renders for one model; `images` are those of all items that may be told.
+
+    With `measure` they are counted even where that takes a generation.
+    """
+
+    engine: Engine
+    dialect: Dialect
+    images: Images
+    measure: bool
+
+    async def of(self, turn: Turn) -> Prompt:
+        """The prompt of a turn. Raises BadTurn, and ApiError where the engine has to be asked for its length."""
+        tokens = await asyncio.to_thread(self.dialect.render, turn)
+        shown = list(parts.images(turn.items))
+        if not shown:
+            return Prompt(tokens, (), len(tokens))
+        found = [self._bytes(image) for image in shown]
+        _bounded(found)
+        if not (self.measure or self.engine.measures):
+            return Prompt(tokens, found, len(tokens), measured=False)
+        try:
+            return Prompt(tokens, found, await self.engine.measure(tokens, found))
+        except BadPrompt as error:
+            raise Invalid(f"The model does not take these images: {error}", param="input", code="invalid_image") from error
+        except EngineDown as error:
+            raise Unavailable("The engine does not answer. Try again in a moment.") from error
+
+    def _bytes(self, image: parts.Image) -> bytes:
+        found = self.images.get((image.item, image.url))
+        if found is None:
+            raise BadTurn("The image is not kept any more.", image.path, "image_file_not_found")
+        return found
+
+
+def _bounded(found: Sequence[bytes]) -> None:
+    count = sum(map(picture.area, found))
+    if count > MOST_PIXELS:
+        message = f"The images of the input have {count:,} pixels; up to {MOST_PIXELS:,} in all are taken."
+        raise Invalid(message, param="input", code="image_too_large")

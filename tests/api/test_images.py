@@ -1,0 +1,224 @@
+"""Images in a request: told to a model that sees, in their place, counted, kept, and refused by their path."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+
+from responses_app.models import Conversation, Event, Item, Response
+from tests.api.case import HELLO, TOOL, ApiCase, said
+from tests.api.seeing import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
+
+FUNCTION = {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}"}
+
+
+async def rows() -> int:
+    """How many rows there are."""
+    return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
+
+
+class ToldTest(SeeingCase):
+    """What reaches the engine."""
+
+    async def test_an_image_stands_where_it_was_sent_and_its_bytes_go_along(self) -> None:
+        async with self.serving(answered()) as client:
+            made = await self.made(client, input=[user("What is", part(data_url(BLUE)), "and", part(), "this?")])
+        self.assertEqual(self.prompt, "<|start|>user:What is<image>and<image>this?<eos>\n<|start|>assistant:")
+        self.assertEqual(self.shown, [BLUE, RED])
+        self.assertEqual(made["output"][0]["content"][0]["text"], "I see.")
+
+    async def test_usage_counts_the_tokens_of_the_image_and_so_does_input_tokens(self) -> None:
+        body = {"model": "m", "input": [user("Look:", part())]}
+        async with self.serving(answered(), answered()) as client:
+            counted = await client.post("/v1/responses/input_tokens", orjson.dumps(body), content_type="application/json")
+            made = await self.made(client, **body)
+            events = await self.stream(client, **body)
+        length = len(encode(self.prompt)) + IMAGE_TOKENS - 1
+        self.assertEqual(made["usage"]["input_tokens"], length)
+        self.assertEqual(events[-1]["response"]["usage"]["input_tokens"], length)
+        self.assertEqual(orjson.loads(counted.content)["input_tokens"], length)
+
+    async def test_every_format_is_taken_and_so_is_every_detail(self) -> None:
+        for kind, detail in (("PNG", "low"), ("JPEG", "high"), ("WEBP", "auto"), ("GIF", "original")):
+            with self.subTest(kind=kind):
+                picture = png(kind=kind)
+                async with self.serving(answered()) as client:
+                    await self.made(client, input=[user(part(data_url(picture, f"image/{kind.lower()}"), detail=detail))])
+                self.assertEqual(self.shown, [picture])
+
+    async def test_a_tool_may_return_images(self) -> None:
+        parts = [{"type": "input_text", "text": "Here:"}, part()]
+        for call, kind in (
+            (FUNCTION, "function_call_output"),
+            ({**FUNCTION, "type": "custom_tool_call", "input": "x"}, "custom_tool_call_output"),
+        ):
+            call = {key: value for key, value in call.items() if key != "arguments" or call["type"] == "function_call"}
+            with self.subTest(kind=kind):
+                async with self.serving(answered()) as client:
+                    output = {"type": kind, "call_id": "c1", "output": parts}
+                    await self.made(client, input=[user("Draw."), call, output], tools=[TOOL])
+                self.assertIn("<|start|>tool:Here:<image><eos>", self.prompt)
+                self.assertEqual(self.shown, [RED])
+
+    async def test_the_words_of_a_user_are_no_placeholder(self) -> None:
+        async with self.serving(answered()) as client:
+            await self.made(client, input=[user("<image>", part())])
+        placeholder = encode("<image>")[0]
+        self.assertEqual(list(self.engine.requests[-1].prompt).count(placeholder), 1)
+        self.assertEqual(self.shown, [RED])
+
+    async def test_a_later_turn_is_shown_the_images_of_the_chain_again(self) -> None:
+        async with self.serving(answered(), answered(), answered()) as client:
+            first = await self.made(client, input=[user("One:", part())])
+            second = await self.made(client, input=[user("Two:", part(data_url(BLUE)))], previous_response_id=first["id"])
+            await self.made(client, input="Which was first?", previous_response_id=second["id"])
+        self.assertEqual(self.shown, [RED, BLUE])
+
+    async def test_an_image_of_a_stored_item_is_told_by_reference(self) -> None:
+        async with self.serving(answered(), answered()) as client:
+            await self.made(client, input=[{"id": "msg_1", **user(part())}])
+            await self.made(client, input=[{"type": "item_reference", "id": "msg_1"}])
+        self.assertEqual(self.shown, [RED])
+
+    async def test_a_conversation_holds_images(self) -> None:
+        async with self.serving(answered()) as client:
+            conversation = await client.post(
+                "/v1/conversations", orjson.dumps({"items": [user(part())]}), content_type="application/json"
+            )
+            await self.made(client, conversation=orjson.loads(conversation.content)["id"], input="And?")
+        self.assertEqual(self.shown, [RED])
+
+    async def test_what_is_left_out_of_the_prompt_takes_its_images_along(self) -> None:
+        many = [user(f"{name} " * 50, part(data_url(png(name)))) for name in ("red", "green", "blue")]
+        async with self.serving(answered()) as client:
+            self.engine._max_model_len = 500
+            self.refused(await self.post(client, input=many), 400, "context_length_exceeded", "input")
+            await self.made(client, input=many, truncation="auto", max_output_tokens=16)
+        self.assertEqual(self.shown, [png("blue")])
+
+    async def test_a_compaction_is_made_of_what_is_seen(self) -> None:
+        async with self.serving(answered("A red picture.")) as client:
+            body = {"model": "m", "input": [user("Look:", part())]}
+            response = await client.post("/v1/responses/compact", orjson.dumps(body), content_type="application/json")
+        self.assertEqual(response.status_code, 200, response.content)
+        self.assertEqual(self.shown, [RED])
+        kept = orjson.loads(response.content)["output"]
+        self.assertEqual(kept[0]["content"][1], {"type": "input_image", "detail": "auto", "image_url": data_url(RED)})
+
+    async def test_a_long_context_with_images_ends_with_a_compaction(self) -> None:
+        async with self.serving(answered(), answered("A red picture.")) as client:
+            made = await self.made(
+                client,
+                input=[user("Look:" * 250, part())],
+                context_management=[{"type": "compaction", "compact_threshold": 1000}],
+            )
+        self.assertEqual(made["output"][-1]["type"], "compaction")
+        self.assertEqual(self.shown, [RED])
+
+
+BAD: list[tuple[Any, str, str, str]] = [
+    # part, code, where behind the part, words
+    ({"type": "input_image"}, "missing_required_parameter", ".image_url", "Missing"),
+    ({"type": "input_image", "image_url": ""}, "missing_required_parameter", ".image_url", "Missing"),
+    (part(file_id="file_1"), "unsupported_parameter", ".file_id", "no files"),
+    ({"type": "input_image", "file_id": "file_1"}, "unsupported_parameter", ".file_id", "no files"),
+    (part(detail="huge"), "invalid_value", ".detail", "'low'"),
+    (part(size=5), "unknown_parameter", ".size", ""),
+    ({"type": "input_image", "image_url": {"url": "x"}}, "invalid_type", ".image_url", "a string"),
+    (part("data:image/png;base64,!!!!"), "invalid_image_url", ".image_url", "invalid base64"),
+    (part("data:image/png;base64,QUJ"), "invalid_image_url", ".image_url", "invalid base64"),
+    (part("data:image/png,abc"), "invalid_image_url", ".image_url", "data:image/png;base64"),
+    (part("data:"), "invalid_image_url", ".image_url", "data:image/png;base64"),
+    (part("data:text/plain;base64,QUJD"), "unsupported_image_media_type", ".image_url", "'text/plain'"),
+    (part("data:image/svg+xml;base64,QUJD"), "unsupported_image_media_type", ".image_url", "'image/png'"),
+    (part("data:image/png;base64,"), "empty_image_file", ".image_url", "empty"),
+    (part("data:image/png;base64,QUJD"), "invalid_image_format", ".image_url", "'image/webp'"),
+    (part(data_url(png(kind="BMP"))), "invalid_image_format", ".image_url", "no image"),
+    (part(data_url(RED[:45])), "image_parse_error", ".image_url", "decoded"),
+    (part(data_url(png(size=(8000, 8000)))), "image_too_large", ".image_url", "8000 x 8000"),
+    (part("data:image/png;base64," + "A" * 20_971_520), "string_above_max_length", ".image_url", "20971520"),
+    (part("http://example.com/a.png"), "invalid_image_url", ".image_url", "https URLs only"),
+    (part("ftp://example.com/a.png"), "invalid_image_url", ".image_url", "https"),
+    (part("file:///etc/passwd"), "invalid_image_url", ".image_url", "https"),
+    (part("https://user:secret@example.com/a.png"), "invalid_image_url", ".image_url", "password"),
+    (part("https://"), "invalid_image_url", ".image_url", "https"),
+    (part("x"), "invalid_image_url", ".image_url", "https"),
+    (part("https://[::1/"), "invalid_image_url", ".image_url", "https"),
+    (part("https://127.0.0.1/a.png"), "invalid_image_url", ".image_url", "public internet"),
+    (part("https://0x7f.1/a.png"), "invalid_image_url", ".image_url", "public internet"),
+    (part("https://[::ffff:10.0.0.1]/a.png"), "invalid_image_url", ".image_url", "public internet"),
+    (part("https://localhost:8000/v1/models"), "invalid_image_url", ".image_url", "public internet"),
+    (part("https://169.254.169.254/latest/meta-data"), "invalid_image_url", ".image_url", "public internet"),
+]
+
+
+class RefusedTest(SeeingCase):
+    """What is no image, or none that may be fetched: 400 with its path, and nothing is kept."""
+
+    async def test_what_is_no_image_is_refused_by_its_path_also_as_a_stream(self) -> None:
+        async with self.serving() as client:
+            for bad, code, where, words in BAD:
+                for stream in (False, True):
+                    with self.subTest(bad=str(bad)[:100], stream=stream):
+                        response = await self.post(client, input=[user("?"), user("Look:", bad)], stream=stream)
+                        self.refused(response, 400, code, f"input[1].content[1]{where}", words)
+                        self.assertEqual(await rows(), 0)
+
+    async def test_an_image_of_an_output_is_refused_by_its_path(self) -> None:
+        async with self.serving() as client:
+            output = {"type": "function_call_output", "call_id": "c1", "output": [part("data:image/png;base64,!")]}
+            response = await self.post(client, input=[user("Draw."), FUNCTION, output])
+            self.refused(response, 400, "invalid_image_url", "input[2].output[0].image_url")
+
+    async def test_rules_have_no_images(self) -> None:
+        async with self.serving() as client:
+            for role in ("system", "developer"):
+                response = await self.post(client, input=[{**user(part()), "role": role}])
+                self.refused(response, 400, "unsupported_value", "input[0].content[0]", "messages of the user")
+            response = await self.post(client, input=[{**user(part()), "role": "assistant"}])
+            self.refused(response, 400, "invalid_value", "input[0].content[0].type", "'output_text'")
+
+    async def test_an_image_that_is_added_to_a_conversation_is_looked_at_too(self) -> None:
+        async with self.serving() as client:
+            body = orjson.dumps({"items": [user("x"), user(part("data:image/png;base64,!"))]})
+            response = await client.post("/v1/conversations", body, content_type="application/json")
+            self.refused(response, 400, "invalid_image_url", "items[1].content[0].image_url")
+            self.assertEqual(await Conversation.objects.acount(), 0)
+
+    async def test_all_images_together_have_a_limit(self) -> None:
+        async with self.serving(answered()) as client:
+            with patch("responses_app.runs.prompt.MOST_PIXELS", 2 * 4 * 3):
+                self.refused(await self.post(client, input=[user(*[part()] * 3)]), 400, "image_too_large", "input", "in all")
+                await self.made(client, input=[user(*[part()] * 2)])
+
+
+class BlindTest(ApiCase):
+    """A model that takes text only."""
+
+    async def test_it_refuses_an_image_by_the_path_of_its_part(self) -> None:
+        async with self.serving() as client:
+            for stream in (False, True):
+                response = await self.post(client, input=[user("?"), user("Look:", part())], stream=stream)
+                self.refused(response, 400, "unsupported_value", "input[1].content[1]", "this model takes text only")
+                self.assertEqual(await rows(), 0)
+
+    async def test_nothing_is_fetched_for_it(self) -> None:
+        async with self.serving() as client:
+            response = await self.post(client, input=[user(part("https://images.invalid/a.png"))])
+            self.refused(response, 400, "unsupported_value", "input[0].content[0]")
+
+    async def test_it_says_so_of_images_in_what_it_continues(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            made = await self.made(client)
+            conversation = await client.post(
+                "/v1/conversations", orjson.dumps({"items": [user(part())]}), content_type="application/json"
+            )
+            uid = orjson.loads(conversation.content)["id"]
+            self.refused(await self.post(client, conversation=uid), 400, "unsupported_value", "conversation", "images")
+            row = await Item.objects.filter(response__uid=made["id"], direction="input").aget()
+            body = {**orjson.loads(row.body), "content": [part()]}
+            await Item.objects.filter(pk=row.pk).aupdate(body=orjson.dumps(body).decode())
+            response = await self.post(client, previous_response_id=made["id"])
+            self.refused(response, 400, "unsupported_value", "previous_response_id", "images")
