@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 import httpx2
 
@@ -38,8 +39,8 @@ class Web:
     schemes: Sequence[str] = ("https",)
     inside: Collection[str] = ()
     resolve: Resolve = resolve
-    # Certificates that are trusted; those of the system unless told otherwise.
-    trust: ssl.SSLContext | bool = True
+    # Certificates that are trusted; the usual ones unless told otherwise.
+    trust: ssl.SSLContext | None = None
     limit: float = LIMIT_S
     most: int = MOST_BYTES
     ports: dict[str, int] = field(default_factory=lambda: dict(PORTS))
@@ -53,8 +54,7 @@ class Web:
         if parsed is None or not parsed.host or parsed.scheme not in self.ports:
             raise _bad("Expected a data URL, or an https URL of an image.")
         if parsed.scheme not in self.schemes:
-            allowed = " and ".join(sorted(self.schemes, reverse=True)) or "no"
-            raise _bad(f"This server fetches images from {allowed} URLs only, and takes data URLs.")
+            raise _bad(_only(self.schemes))
         if parsed.userinfo:
             raise _bad("URLs with a user name or a password are not fetched.")
         return parsed
@@ -81,8 +81,9 @@ class Web:
         """The bytes, or where they have moved to; from the first of the host's addresses that can be reached."""
         addresses = await self._addresses(url)
         timeout = httpx2.Timeout(self.limit, connect=CONNECT_S)
+        trust = self.trust or await asyncio.to_thread(_usual)
         # Nothing of the environment: a proxy would resolve the name again.
-        async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=self.trust) as client:
+        async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=trust) as client:
             for address in addresses[:-1]:
                 try:
                     return await self._get(client, url, address)
@@ -136,6 +137,18 @@ class Web:
 
     def _too_large(self, url: httpx2.URL) -> BadImage:
         return BadImage(f"The image at {_short(str(url))} has more than {self.most} bytes.", "image_file_too_large")
+
+
+def _only(schemes: Sequence[str]) -> str:
+    if not schemes:
+        return "This server does not fetch images: send them as data URLs."
+    return f"This server fetches images from {' and '.join(schemes)} URLs only."
+
+
+@cache
+def _usual() -> ssl.SSLContext:
+    """Read once: it takes milliseconds."""
+    return httpx2.create_ssl_context(trust_env=False)
 
 
 def _bad(message: str) -> BadImage:

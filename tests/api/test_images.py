@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
 import orjson
 
-from responses_app.models import Conversation, Event, Item, Response
+from responses_app.models import Conversation, Event, Image, Item, Response
 from tests.api.case import HELLO, TOOL, ApiCase, said
 from tests.api.seeing import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
+from tests.images.web import Site, site
 
 FUNCTION = {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}"}
 
@@ -222,3 +225,128 @@ class BlindTest(ApiCase):
             await Item.objects.filter(pk=row.pk).aupdate(body=orjson.dumps(body).decode())
             response = await self.post(client, previous_response_id=made["id"])
             self.refused(response, 400, "unsupported_value", "previous_response_id", "images")
+
+
+class FetchedTest(SeeingCase):
+    """Images by address: fetched once, and kept as they were."""
+
+    @contextmanager
+    def web(self) -> Iterator[Site]:
+        """A site that may be fetched from."""
+        with site() as here, self.settings(RESPONSES_IMAGE_URLS="http", RESPONSES_IMAGE_HOSTS=frozenset({"127.0.0.1"})):
+            here.pages["/a.png"] = RED
+            yield here
+
+    async def test_it_is_shown_and_a_later_turn_does_not_fetch_it_again(self) -> None:
+        with self.web() as here:
+            url = here.url("/a.png", "127.0.0.1")
+            async with self.serving(answered(), answered(), answered()) as client:
+                first = await self.made(client, input=[user("One:", part(url), part(url))])
+                self.assertEqual(self.shown, [RED, RED])
+                here.pages.clear()
+                second = await self.made(client, input="And?", previous_response_id=first["id"])
+                self.assertEqual(self.shown, [RED, RED])
+                await self.made(client, input=[{"type": "item_reference", "id": (await self.message())["id"]}])
+                self.assertEqual(self.shown, [RED, RED])
+                listed = await client.get(f"/v1/responses/{second['id']}/input_items?include=message.input_image.image_url")
+            self.assertEqual(len(here.asked), 1)
+        parts = orjson.loads(listed.content)["data"][-1]["content"]
+        self.assertEqual(parts[1], {"type": "input_image", "detail": "auto", "image_url": url})
+        self.assertEqual(await Image.objects.acount(), 2)
+
+    async def message(self) -> dict[str, Any]:
+        """The first item that was stored."""
+        found: dict[str, Any] = orjson.loads((await Item.objects.order_by("pk").afirst()).body)  # type: ignore[union-attr]
+        return found
+
+    async def test_it_goes_with_its_item(self) -> None:
+        with self.web() as here:
+            async with self.serving(answered()) as client:
+                made = await self.made(client, input=[user(part(here.url("/a.png", "127.0.0.1")))])
+                self.assertEqual(await Image.objects.acount(), 1)
+                await client.delete(f"/v1/responses/{made['id']}")
+        self.assertEqual(await Image.objects.acount(), 0)
+
+    async def test_what_is_not_stored_is_not_kept(self) -> None:
+        with self.web() as here:
+            async with self.serving(answered()) as client:
+                body = {"input": [user(part(here.url("/a.png", "127.0.0.1")))]}
+                await client.post(
+                    "/v1/responses/input_tokens", orjson.dumps({"model": "m", **body}), content_type="application/json"
+                )
+                await self.made(client, store=False, **body)
+        self.assertEqual(self.shown, [RED])
+        self.assertEqual(await Image.objects.acount(), 0)
+
+    async def test_a_conversation_fetches_it_when_it_is_added(self) -> None:
+        with self.web() as here:
+            url = here.url("/a.png", "127.0.0.1")
+            async with self.serving(answered(), answered()) as client:
+                made = await client.post(
+                    "/v1/conversations", orjson.dumps({"items": [user("One:", part(url))]}), content_type="application/json"
+                )
+                uid = orjson.loads(made.content)["id"]
+                here.pages["/b.png"] = BLUE
+                more = orjson.dumps({"items": [user(part(here.url("/b.png", "127.0.0.1")))]})
+                await client.post(f"/v1/conversations/{uid}/items", more, content_type="application/json")
+                here.pages.clear()
+                await self.made(client, input="And?", conversation=uid)
+                self.assertEqual(self.shown, [RED, BLUE])
+                await self.made(client, input="Again?", conversation=uid)
+                self.assertEqual(self.shown, [RED, BLUE])
+
+    async def test_what_cannot_be_fetched_is_refused_by_its_path(self) -> None:
+        with self.web() as here:
+            here.pages["/text"] = b"no picture"
+            async with self.serving() as client:
+                for path, code, words in (
+                    ("/none", "invalid_image_url", "HTTP status 404"),
+                    ("/text", "invalid_image_format", "no image"),
+                ):
+                    for stream in (False, True):
+                        bad = part(here.url(path, "127.0.0.1"))
+                        response = await self.post(client, input=[user(part()), user("Look:", bad)], stream=stream)
+                        self.refused(response, 400, code, "input[1].content[1].image_url", words)
+                        self.assertEqual(await rows(), 0)
+
+    async def test_where_fetching_is_switched_off_data_urls_are_taken(self) -> None:
+        with self.settings(RESPONSES_IMAGE_URLS="none"):
+            async with self.serving(answered()) as client:
+                response = await self.post(client, input=[user(part("https://example.com/a.png"))])
+                self.refused(response, 400, "invalid_image_url", "input[0].content[0].image_url", "data URLs")
+                await self.made(client, input=[user(part())])
+
+
+class ListedTest(SeeingCase):
+    """Images in lists of items."""
+
+    QUERY = "?include=message.input_image.image_url"
+
+    async def listed(self, client: Any, path: str) -> list[dict[str, Any]]:
+        """The items of a list, oldest first."""
+        found: list[dict[str, Any]] = orjson.loads((await client.get(path)).content)["data"]
+        return found[::-1]
+
+    async def test_input_items_has_their_urls_if_asked(self) -> None:
+        async with self.serving(answered()) as client:
+            output = {"type": "function_call_output", "call_id": "c1", "output": [part(detail="low")]}
+            made = await self.made(client, input=[user("Look:", part(detail="high")), FUNCTION, output], tools=[TOOL])
+            path = f"/v1/responses/{made['id']}/input_items"
+            whole, bare = await self.listed(client, path + self.QUERY), await self.listed(client, path)
+        sent = {"type": "input_image", "detail": "high", "image_url": data_url(RED)}
+        self.assertEqual(whole[0]["content"][1], sent)
+        self.assertEqual(bare[0]["content"][1], {**sent, "image_url": None})
+        for items in (whole, bare):
+            self.assertEqual(items[2]["output"][0], {**sent, "detail": "low"})
+
+    async def test_the_items_of_a_conversation_have_them_if_asked(self) -> None:
+        async with self.serving() as client:
+            made = await client.post(
+                "/v1/conversations", orjson.dumps({"items": [user(part())]}), content_type="application/json"
+            )
+            path = f"/v1/conversations/{orjson.loads(made.content)['id']}/items"
+            for query, url in ((self.QUERY, data_url(RED)), ("", None)):
+                items = await self.listed(client, path + query)
+                self.assertEqual(items[0]["content"][0]["image_url"], url)
+                one = await client.get(f"{path}/{items[0]['id']}{query}")
+                self.assertEqual(orjson.loads(one.content)["content"][0]["image_url"], url)
