@@ -306,8 +306,9 @@ def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     url = part.get("image_url")
     if not url:
         raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    check = media_type if is_data(url) else images.web().check
     try:
-        media_type(url) if is_data(url) else images.web().check(url)
+        check(url)
     except BadImage as error:
         raise Invalid(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
     return {"type": "input_image", "detail": part["detail"], "image_url": url}

@@ -69,12 +69,13 @@ class Embedded:
 
     async def measure(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
         """See `Engine.measure`. vLLM's own processor says it, as it will when the images are to be generated from."""
-        llm = self._core()
-        try:
+        from vllm.renderers import TokenizeParams
+
+        renderer, unlimited = self._core().renderer, TokenizeParams(max_total_tokens=None)
+        with _translated(images, lambda: True):
+            given = await _tokens_prompt(prompt, images)
             # Not through the cache that the core has a copy of: what it is not sent it must not be thought to have.
-            (found,) = await llm.renderer.render_cmpl_async([await _tokens_prompt(prompt, images)], skip_mm_cache=True)
-        except (ValueError, TypeError, AssertionError) as error:
-            raise BadPrompt(str(error)) from error
+            (found,) = await renderer.render_cmpl_async([given], unlimited, skip_mm_cache=True)
         return len(found["prompt_token_ids"])
 
     async def alive(self) -> bool:
@@ -104,7 +105,7 @@ class Embedded:
         self._running.add(request.id)
         fresh = True
         try:
-            with _translated(request, lambda: fresh):
+            with _translated(request.images, lambda: fresh):
                 stream = llm.generate(
                     await _prompt(request),
                     _params(request),
@@ -193,7 +194,7 @@ def _hushed() -> Iterator[None]:
 
 
 @contextmanager
-def _translated(request: Request, fresh: Callable[[], bool]) -> Iterator[None]:
+def _translated(images: Sequence[bytes], fresh: Callable[[], bool]) -> Iterator[None]:
     """vLLM's exceptions as those of the border.
 
     A ValueError before the first token is the request's fault, as is an AssertionError where images are placed.
@@ -204,9 +205,9 @@ def _translated(request: Request, fresh: Callable[[], bool]) -> Iterator[None]:
         yield
     except VLLMClientError as error:
         raise BadPrompt(str(error)) from error
-    except (VLLMError, ValueError, TypeError) as error:
+    except (VLLMError, ValueError, TypeError, AssertionError) as error:
         cause = error.__cause__ or error
-        if fresh() and isinstance(cause, (ValueError, TypeError, *([AssertionError] if request.images else []))):
+        if fresh() and isinstance(cause, (ValueError, TypeError, *([AssertionError] if images else []))):
             raise BadPrompt(str(cause)) from error
         raise EngineDown(f"vLLM has failed: {cause!r}") from error
 

@@ -35,14 +35,14 @@ def fetched(found: Images) -> Images:
 
 
 async def new(project: str, given: Items, items: Items, param: str = "input") -> Images:
-    """The images of items that a client gives, each seen to be one. What an item of the store refers to is as it was kept.
+    """The images of items that a client gives, each seen to be one. Those of an item of the store, named by its id, are as they were kept.
 
     `items` are those that were `given`, with references resolved. Raises Invalid with the path of the URL.
     """
     shown = list(images(items))
     if not shown:
         return {}
-    stored = [item["id"] for item, raw in zip(items, given, strict=True) if raw["type"] == "item_reference"]
+    stored = [raw["id"] for raw in given if "id" in raw]
     kept = await store.of_items(project, stored) if stored else {}
     found = await _all({image.url: image for image in reversed(shown) if (image.item, image.url) not in kept}, param)
     return {(image.item, image.url): kept.get((image.item, image.url)) or found[image.url] for image in shown}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
-from responses_app.engines.border import BadPrompt, Constraint, Engine, Request, Sampling
-from responses_app.errors import Invalid
+from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
+from responses_app.errors import Invalid, Unavailable
 from responses_app.runs import context, conversation, fit, images, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
@@ -50,10 +51,11 @@ async def plan(order: Order, served: Served) -> Plan:
     items = context.pair(context.folded(sealed.opened(order, before.items, own)))
     context.asks_for_json(order, items)
     uids = [one["id"] for one in own]
-    _seen(order, served, items, uids)
-    new = await images.new(order.project, order.input, own)
-    seen = {**await images.before(before.keys, before.items), **new}
-    request, listener = await ask(order, served, items, seen, uids)
+    with _away(served):
+        _seen(order, served, items, uids)
+        new = await images.new(order.project, order.input, own)
+        seen = {**await images.before(before.keys, before.items), **new}
+        request, listener = await ask(order, served, items, seen, uids)
     return Plan(before, own, items, seen, images.fetched(new), request, listener)
 
 
@@ -83,6 +85,15 @@ async def ask(
     return request, functions.heard(served.dialect.listen(turn), origins)
 
 
+@contextmanager
+def _away(served: Served) -> Iterator[None]:
+    """An engine that has to be asked for something and is not there. Raises Unavailable."""
+    try:
+        yield
+    except EngineDown as error:
+        raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.") from error
+
+
 async def _before(order: Order) -> Context:
     """What the response continues: a conversation, another response, or nothing. Raises ApiError."""
     if order.conversation is not None:
@@ -94,12 +105,10 @@ def _seen(order: Order, served: Served, items: Sequence[Mapping[str, Any]], own:
     """Nothing is decoded or fetched for a model that does not see. Raises Invalid for the newest image."""
     shown = list(parts.images(items))
     if shown and not served.sees:
-        error = parts.blind(shown[-1].path)
-        where = _blame(error.param, order, items, own) or "input"
+        where = _blame(shown[-1].path, order, items, own) or "input"
+        error = parts.blind(where)
         told = (
-            str(parts.blind(where))
-            if "input" in where
-            else f"This model takes text only, and what '{where}' continues has images."
+            str(error) if where.startswith("input") else f"This model takes text only, and what '{where}' continues has images."
         )
         raise Invalid(told, param=where, code=error.code)
 
@@ -107,12 +116,12 @@ def _seen(order: Order, served: Served, items: Sequence[Mapping[str, Any]], own:
 async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, prompts: Prompts) -> tuple[Turn, Request]:
     """The engine's request. Raises BadTurn for what this model cannot be told, Invalid for a prompt that does not fit."""
     limit = served.engine.max_model_len
-    prompt = await prompts.of(turn)
-    constraint = await asyncio.to_thread(dialect.constrain, turn)
-    if prompt.length >= limit and order.truncation == "auto":
+    tokens, constraint = await asyncio.to_thread(_told, order, served.engine, dialect, turn)
+    prompt = await prompts.measured(turn, tokens)
+    if order.truncation == "auto" and not prompt.fits(limit - 1):
         wanted = min(order.max_output_tokens or ROOM, limit // 4)
         turn, prompt = await _fitted(prompts, turn, prompt, limit - wanted)
-    await asyncio.to_thread(_check, served.engine, order, constraint)
+    prompt.check()
     room = limit - prompt.length
     if room < 1:
         raise Invalid(
@@ -143,6 +152,13 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
     )
 
 
+def _told(order: Order, engine: Engine, dialect: Dialect, turn: Turn) -> tuple[list[int], Constraint | None]:
+    """Its tokens, and what the answer must match. Raises BadTurn, Invalid."""
+    tokens, constraint = dialect.render(turn), dialect.constrain(turn)
+    _check(engine, order, constraint)
+    return tokens, constraint
+
+
 async def _fitted(prompts: Prompts, turn: Turn, prompt: Prompt, most: int) -> tuple[Turn, Prompt]:
     """The turn without as few of its oldest items as it takes to come down to `most` tokens; without all of them, if need be."""
     droppable = fit.droppable(turn.items)
@@ -153,7 +169,7 @@ async def _fitted(prompts: Prompts, turn: Turn, prompt: Prompt, most: int) -> tu
         gone = {place for unit in droppable[:count] for place in unit}
         shorter = replace(turn, items=[item for place, item in enumerate(turn.items) if place not in gone])
         rendered = await prompts.of(shorter)
-        if rendered.length <= most:
+        if rendered.fits(most):
             best, enough = (shorter, rendered), count - 1
         else:
             fewest = count + 1

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from responses_app.dialects import parts
 from responses_app.dialects.base import BadTurn, Dialect, Turn
-from responses_app.engines.border import BadPrompt, Engine, EngineDown
-from responses_app.errors import Invalid, Unavailable
+from responses_app.engines.border import BadPrompt, Engine
+from responses_app.errors import Invalid
 from responses_app.images import picture
 from responses_app.store.records import Images
 
@@ -25,6 +25,17 @@ class Prompt:
     images: Sequence[bytes]
     length: int
     measured: bool = True
+    pixels: int = 0
+
+    def fits(self, most: int) -> bool:
+        """Whether it is no longer than so many tokens, and its images no larger than what may be told together."""
+        return self.length <= most and self.pixels <= MOST_PIXELS
+
+    def check(self) -> None:
+        """Raises Invalid for images that are too large together."""
+        if self.pixels > MOST_PIXELS:
+            message = f"The images of the input have {self.pixels:,} pixels; up to {MOST_PIXELS:,} in all are taken."
+            raise Invalid(message, param="input", code="image_too_large")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +51,25 @@ class Prompts:
     measure: bool
 
     async def of(self, turn: Turn) -> Prompt:
-        """The prompt of a turn. Raises BadTurn, and ApiError where the engine has to be asked for its length."""
-        tokens = await asyncio.to_thread(self.dialect.render, turn)
+        """The prompt of a turn. Raises BadTurn, and what `measured` raises."""
+        return await self.measured(turn, await asyncio.to_thread(self.dialect.render, turn))
+
+    async def measured(self, turn: Turn, tokens: Sequence[int]) -> Prompt:
+        """The prompt of a turn that was rendered. Raises BadTurn for an image that is not kept, Invalid, EngineDown."""
         shown = list(parts.images(turn.items))
         if not shown:
             return Prompt(tokens, (), len(tokens))
         found = [self._bytes(image) for image in shown]
-        _bounded(found)
-        if not (self.measure or self.engine.measures):
-            return Prompt(tokens, found, len(tokens), measured=False)
+        pixels = sum(map(picture.area, found))
+        if pixels > MOST_PIXELS or not (self.measure or self.engine.measures):
+            return Prompt(tokens, found, len(tokens), measured=False, pixels=pixels)
         try:
-            return Prompt(tokens, found, await self.engine.measure(tokens, found))
+            return Prompt(tokens, found, await self.engine.measure(tokens, found), pixels=pixels)
         except BadPrompt as error:
             raise Invalid(f"The model does not take these images: {error}", param="input", code="invalid_image") from error
-        except EngineDown as error:
-            raise Unavailable("The engine does not answer. Try again in a moment.") from error
 
     def _bytes(self, image: parts.Image) -> bytes:
         found = self.images.get((image.item, image.url))
         if found is None:
             raise BadTurn("The image is not kept any more.", image.path, "image_file_not_found")
         return found
-
-
-def _bounded(found: Sequence[bytes]) -> None:
-    count = sum(map(picture.area, found))
-    if count > MOST_PIXELS:
-        message = f"The images of the input have {count:,} pixels; up to {MOST_PIXELS:,} in all are taken."
-        raise Invalid(message, param="input", code="image_too_large")

@@ -191,10 +191,12 @@ class RefusedTest(SeeingCase):
             self.assertEqual(await Conversation.objects.acount(), 0)
 
     async def test_all_images_together_have_a_limit(self) -> None:
-        async with self.serving(answered()) as client:
+        async with self.serving(answered(), answered()) as client:
             with patch("responses_app.runs.prompt.MOST_PIXELS", 2 * 4 * 3):
                 self.refused(await self.post(client, input=[user(*[part()] * 3)]), 400, "image_too_large", "input", "in all")
                 await self.made(client, input=[user(*[part()] * 2)])
+                await self.made(client, input=[user(*[part()] * 2), user(part())], truncation="auto")
+                self.assertEqual(self.shown, [RED])
 
 
 class BlindTest(ApiCase):
