@@ -55,8 +55,10 @@ def images(items: Sequence[Item]) -> Iterator[Image]:
     for index, item in placed(items):
         key = "output" if "output" in item else "content"
         content = item.get(key)
-        for at, part in enumerate(content if has_images(content) else ()):
-            if part.get("type") == IMAGE:
+        if not isinstance(content, list):
+            continue
+        for at, part in enumerate(content):
+            if isinstance(part, Mapping) and part.get("type") == IMAGE:
                 yield Image(str(item.get("id")), f"input[{index}].{key}[{at}]", str(part.get("image_url") or ""))
 
 

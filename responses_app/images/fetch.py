@@ -81,7 +81,7 @@ class Web:
         """The bytes, or where they have moved to; from the first of the host's addresses that can be reached."""
         addresses = await self._addresses(url)
         timeout = httpx2.Timeout(self.limit, connect=CONNECT_S)
-        trust = self.trust or await asyncio.to_thread(_usual)
+        trust = await asyncio.to_thread(_usual) if self.trust is None else self.trust
         # Nothing of the environment: a proxy would resolve the name again.
         async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=trust) as client:
             for address in addresses[:-1]:

@@ -53,7 +53,11 @@ async def before(keys: Sequence[int], items: Items) -> Images:
     shown = list(images(items))
     kept = await store.of_keys(keys) if any(not picture.is_data(image.url) for image in shown) else {}
     clear = [image for image in shown if picture.is_data(image.url)]
-    return kept | await asyncio.to_thread(lambda: {(image.item, image.url): picture.data(image.url) for image in clear})
+    return {**kept, **await asyncio.to_thread(_decoded, clear)}
+
+
+def _decoded(shown: Sequence[Image]) -> Images:
+    return {(image.item, image.url): picture.data(image.url) for image in shown}
 
 
 async def _all(wanted: Mapping[str, Image], param: str) -> Mapping[str, bytes]:
