@@ -87,6 +87,7 @@ class Response(models.Model):
     model = models.CharField(max_length=200)
     status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
     background = models.BooleanField(default=False, help_text="It runs whether anybody listens or not, and can be cancelled.")
+    streamed = models.BooleanField(default=False, help_text="It was asked for as a stream.")
     stored = models.BooleanField(default=True, help_text="False: kept for a while only, so that it can be polled.")
     thread = models.CharField(max_length=64, db_index=True)
     previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from responses_app.api.problems import Loc, path, wrong_type
 
 NAME = r"^[a-zA-Z0-9_-]+$"
+TEXT_LIMIT = 10_485_760
+Status = Literal["in_progress", "completed", "incomplete"]
+CallId = Annotated[str, Field(min_length=1, max_length=64)]
+LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
 
 
 class Strict(BaseModel):
     """No coercion, no unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+
+class Caller(Strict):
+    """Who made a call: the model itself. Programs that call are not served."""
+
+    type: Literal["direct"]
 
 
 def given(raw: object, loc: Loc) -> dict[str, Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
 from responses_app.api import tools
-from responses_app.api.base import NAME, Strict, given
+from responses_app.api.base import NAME, TEXT_LIMIT, Caller, CallId, LongText, Status, Strict, given
+from responses_app.api.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
 from responses_app.api.problems import Loc, path, shorten, translate, untyped, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.grammar.ids import PREFIXES
@@ -16,19 +17,9 @@ from responses_app.images.picture import BadImage, is_data, media_type
 from responses_app.runs import images
 from responses_app.runs.ids import could_be
 
-TEXT_LIMIT = 10_485_760
 IMAGE_URL_LIMIT = 20_971_520
 # What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
 COPIES = frozenset({"parsed", "parsed_arguments"})
-Status = Literal["in_progress", "completed", "incomplete"]
-CallId = Annotated[str, Field(min_length=1, max_length=64)]
-LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
-
-
-class Caller(Strict):
-    """Who made a call: the model itself. Programs that call are not served."""
-
-    type: Literal["direct"]
 
 
 class Thought(Strict):
@@ -184,6 +175,7 @@ MODELS: Mapping[str, type[Strict]] = {
     "compaction": Compaction,
     "additional_tools": AdditionalTools,
     "item_reference": Reference,
+    **CLIENT_ITEMS,
 }
 INPUT_PARTS = ("input_text", "input_image")
 RULE_PARTS = ("input_text",)
@@ -197,10 +189,13 @@ PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
     "developer": RULE_PARTS,
 }
 # The prefix is validated (responses-api.md §1.0); clients make ids of their own, such as `fco_…`, so an output shares its call's.
-ID_PREFIXES = {kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")} | {
+ID_PREFIXES = {
+    kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")
+} | {
     "function_call_output": "fc",
     "custom_tool_call_output": "ctc",
     "additional_tools": "",  # No prefix is known: clients make these ids themselves.
+    **CLIENT_PREFIXES,
 }
 
 
@@ -339,6 +334,26 @@ def _added_tools(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return {**item, "tools": tools.read(raw["tools"], (*loc, "tools"))}
 
 
+def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    kind = raw["type"]
+    if kind == "local_shell_call_output" and "call_id" not in raw and "id" in raw:
+        raw = {**{key: said for key, said in raw.items() if key != "id"}, "call_id": raw["id"]}
+    item = {"status": "completed", **_id(_valid(CLIENT_ITEMS[kind], raw, loc), loc)}
+    if kind == "tool_search_output":
+        item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True)
+    if kind == "shell_call_output":
+        _ended(item["output"], (*loc, "output"))
+    return item
+
+
+def _ended(results: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+    """A command that came to its end has an exit code. Raises Invalid."""
+    for index, result in enumerate(results):
+        if result["outcome"]["type"] == "exit" and "exit_code" not in result["outcome"]:
+            where = path((*loc, index, "outcome", "exit_code"))
+            raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+
+
 def _reference(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return {"type": "item_reference", "id": _valid(Reference, raw, loc)["id"]}
 
@@ -353,6 +368,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "compaction": _compaction,
     "additional_tools": _added_tools,
     "item_reference": _reference,
+    **dict.fromkeys(CLIENT_ITEMS, _client_item),
 }
 
 

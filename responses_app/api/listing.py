@@ -28,9 +28,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     wanted = _filter(request)
     after = request.GET.get("after") or None
     known = after is None or could_be(after)
-    page = (
-        await listing.page(key.project, wanted, limit=limit, newest_first=newest_first, after=after) if known else None
-    )
+    page = await listing.page(key.project, wanted, limit=limit, newest_first=newest_first, after=after) if known else None
     if page is None:
         raise NotFound(f"No response found with id '{after}'", param="after")
     bodies = [snapshot or await unfinished(row) for row, snapshot in page.rows]

@@ -193,7 +193,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         store=settings.RESPONSES_STORE_DEFAULT if body.store is None else body.store,
         stream=bool(body.stream),
         background=bool(body.background),
-        obfuscate=bool(body.stream_options and body.stream_options.include_obfuscation),
+        obfuscate=body.stream_options is None or body.stream_options.include_obfuscation is not False,
         priority=PRIORITIES.get(body.service_tier or "auto", 0),
         truncation=body.truncation or "disabled",
         logprobs=_logprobs(body),
@@ -202,6 +202,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         conversation=conversation,
         include=frozenset(body.include or ()),
         metadata=body.metadata or {},
+        cache_key=body.prompt_cache_key,
         echo={
             "max_tool_calls": body.max_tool_calls,
             "prompt_cache_key": body.prompt_cache_key,
@@ -235,7 +236,9 @@ def _conversation(raw: object) -> str | None:
     if not isinstance(raw, str):
         raise wrong_type(where, "a string" if where != "conversation" else "a string or an object", raw)
     if not raw.startswith("conv"):
-        raise Invalid(f"Invalid '{where}': '{raw[:64]}'. Expected an ID that begins with 'conv'.", param=where, code="invalid_value")
+        raise Invalid(
+            f"Invalid '{where}': '{raw[:64]}'. Expected an ID that begins with 'conv'.", param=where, code="invalid_value"
+        )
     return raw
 
 

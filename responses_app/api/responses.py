@@ -116,15 +116,26 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     """GET /v1/responses/{id}, as JSON or as the stream of its log (decision F3)."""
     streamed = query.boolean(request, "stream")
     after = query.integer(request, "starting_after", -1, least=0, most=LAST)
-    obfuscate = query.boolean(request, "include_obfuscation")
+    obfuscate = query.boolean(request, "include_obfuscation", default=True)
     wanted = sealed.INCLUDE in query.include(request)
     if after >= 0 and not streamed:
         raise Invalid("'starting_after' needs 'stream=true'.", param="starting_after", code="invalid_value")
     row = await _find(key, uid)
+    if settings.RESPONSES_STRICT_COMPAT:
+        _as_at_openai(row, streamed)
     if streamed:
         return EventStream(_replay(row, after), Form(obfuscate, is_open(request)))
     snapshot = await replay.snapshot(row.pk) or await unfinished(row)
     return answer(sealed.filled(key.project, snapshot) if wanted else snapshot)
+
+
+def _as_at_openai(row: Response, streamed: bool) -> None:
+    """What OpenAI refuses and this server does not by itself (decision F3). Raises ApiError."""
+    for asked, name in ((row.background, "background"), (row.streamed, "stream")):
+        if streamed and not asked:
+            raise Invalid(f"This response cannot be streamed because it was not created with {name}=true.")
+    if not row.background and row.ended_at is None:
+        raise _missing(row.uid)
 
 
 async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:

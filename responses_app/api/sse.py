@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from hashlib import blake2b
+
+from django.conf import settings
 
 from responses_app.api.profile import renamed
 from responses_app.store.records import Frame
 
 HEARTBEAT = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
-# The padding hides token lengths from whoever watches the wire; it is drawn anew for each listener and never stored.
-PAD_BYTES = 8
+# The padding hides token lengths from whoever watches the wire. It is never stored; made of the event itself, it is the same for every
+# listener, so that a replay has the bytes of the stream.
+BLOCK = 16
 
 
 def encode(frame: Frame, obfuscate: bool = False) -> bytes:
-    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1)."""
+    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1).
+
+    A padded delta is as long as the next one that fills a block of BLOCK bytes.
+    """
     data = frame.data
     if obfuscate and frame.type.endswith(".delta"):
-        data = data[:-1] + b',"obfuscation":"' + secrets.token_hex(PAD_BYTES).encode() + b'"}'
+        pad = blake2b(data, digest_size=BLOCK // 2).hexdigest()[len(data) % BLOCK :]
+        data = data[:-1] + b',"obfuscation":"' + pad.encode() + b'"}'
     return b"event: " + frame.type.encode() + b"\ndata: " + data + b"\n\n"
 
 
@@ -40,4 +47,5 @@ async def stream(frames: AsyncGenerator[Frame | None, None], form: Form) -> Asyn
                 yield HEARTBEAT
             else:
                 yield encode(renamed(frame) if form.named_open else frame, form.obfuscate)
-    yield DONE
+    if settings.RESPONSES_SSE_DONE:
+        yield DONE

@@ -9,27 +9,28 @@ from django.conf import settings
 from pydantic import Field, ValidationError
 
 from responses_app.api.base import NAME, Strict, given
+from responses_app.api.client_items import LocalEnvironment
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
 from responses_app.api.strict import conforms, misshapen
+from responses_app.dialects import grammars
 from responses_app.errors import Invalid
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
-ACTIVE = ("function", "custom", "namespace")
+ACTIVE = ("function", "custom", "namespace", "shell", "local_shell", "apply_patch", "tool_search")
+# Those that a `tool_choice` may name by their type alone.
+CHOSEN = ("shell", "apply_patch")
+LONGEST_GRAMMAR = 32_768
 MODES = ("none", "auto", "required")
 # Tool types of the protocol that this server does not run or pass on.
 UNSUPPORTED = frozenset(
     {
-        "apply_patch",
         "code_interpreter",
         "computer",
         "computer_use_preview",
         "file_search",
         "image_generation",
-        "local_shell",
         "mcp",
         "programmatic_tool_calling",
-        "shell",
-        "tool_search",
         "web_search",
         "web_search_2025_08_26",
         "web_search_preview",
@@ -49,14 +50,22 @@ class Function(Strict):
     output_schema: dict[str, Any] | None = None
     # What these say is how it is here anyway; anything else is refused.
     async_: Literal[False] = Field(default=False, alias="async")
-    defer_loading: Literal[False] = False
+    defer_loading: bool = False
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
 
 
 class TextFormat(Strict):
     """The `format` of a custom tool that takes any text."""
 
-    type: Literal["text"] = "text"
+    type: Literal["text"]
+
+
+class GrammarFormat(Strict):
+    """The `format` of a custom tool whose text follows a grammar."""
+
+    type: Literal["grammar"]
+    syntax: Literal["lark", "regex"]
+    definition: Annotated[str, Field(max_length=LONGEST_GRAMMAR)]
 
 
 class Custom(Strict):
@@ -65,10 +74,40 @@ class Custom(Strict):
     type: Literal["custom"]
     name: Name
     description: str | None = None
-    format: TextFormat = Field(default_factory=TextFormat)
+    format: Any = None
     async_: Literal[False] = Field(default=False, alias="async")
-    defer_loading: Literal[False] = False
+    defer_loading: bool = False
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class Shell(Strict):
+    """The client's shell."""
+
+    type: Literal["shell"]
+    environment: LocalEnvironment | None = None
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class LocalShell(Strict):
+    """The client's shell in the protocol's first form."""
+
+    type: Literal["local_shell"]
+
+
+class ApplyPatch(Strict):
+    """Changes of the client's files."""
+
+    type: Literal["apply_patch"]
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class ToolSearch(Strict):
+    """A search for deferred tools, which the client makes."""
+
+    type: Literal["tool_search"]
+    execution: Literal["client"]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
 
 
 class Namespace(Strict):
@@ -78,6 +117,14 @@ class Namespace(Strict):
     name: Name
     description: str | None = None
     tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
+
+
+CLIENT: Mapping[str, type[Strict]] = {
+    "shell": Shell,
+    "local_shell": LocalShell,
+    "apply_patch": ApplyPatch,
+    "tool_search": ToolSearch,
+}
 
 
 class Named(Strict):
@@ -95,23 +142,41 @@ class Allowed(Strict):
     tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
 
 
-def read(raw: object, loc: Loc = ("tools",)) -> list[dict[str, Any]]:
-    """The `tools` of a request, in their echoed form. Raises Invalid, also for a type that is not served: never silence (F9)."""
+def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
+    """The `tools` of a request, in their echoed form. Raises Invalid, also for a type that is not served: never silence (F9).
+
+    A tool that is deferred needs a search to find it, unless it is one that was `found`.
+    """
     if raw is None:
         return []
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "an array", raw)
     tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
+    if not found and not any(tool["type"] == "tool_search" for tool in tools):
+        _none_deferred(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         # A model is told a tool of a namespace by both names in one.
         inside = [f"{tool['name']}__{one['name']}" for one in tool["tools"]] if tool["type"] == "namespace" else []
-        for name in [tool["name"], *inside] if "name" in tool else []:
+        name_of = tool.get("name") or (tool["type"] if tool["type"] in CLIENT else None)
+        for name in [name_of, *inside] if name_of else []:
             if name in seen:
                 where = path((*loc, index, "name"))
                 raise Invalid(f"Invalid '{where}': the name '{name}' is used twice.", param=where, code="invalid_value")
             seen.add(name)
     return tools
+
+
+def _none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+    each = [((*loc, n), tool) for n, tool in enumerate(tools)]
+    each += [
+        ((*at, "tools", n), one) for at, tool in each if tool["type"] == "namespace" for n, one in enumerate(tool["tools"])
+    ]
+    for at, tool in each:
+        if tool.get("defer_loading") and tool["type"] in ACTIVE:
+            where = path((*at, "defer_loading"))
+            message = f"Invalid '{where}': a tool with 'defer_loading' needs a tool of type 'tool_search' to be found."
+            raise Invalid(message, param=where, code="invalid_value")
 
 
 def inactive(tools: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -129,12 +194,14 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         return raw
     if kind in UNSUPPORTED:
         raise Invalid(
-            f"Tools of type '{kind}' are not supported by this server; use 'function', 'custom' or 'namespace'.",
+            f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(ACTIVE)}.",
             param=where,
             code="invalid_value",
         )
     if kind not in ACTIVE:
         raise value(where, kind, ", ".join(f"'{one}'" for one in ACTIVE))
+    if kind in CLIENT:
+        return _client(raw, loc)
     if kind != "function":
         return (_custom if kind == "custom" else _namespace)(raw, loc)
     try:
@@ -144,16 +211,46 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     return _normal(tool, loc)
 
 
+def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    model = CLIENT[raw["type"]]
+    try:
+        tool = model.model_validate(raw).model_dump(exclude_none=True, exclude_defaults=True)
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
+    wrong = misshapen(tool.get("parameters") or {})
+    if wrong is not None:
+        where = path((*loc, "parameters"))
+        raise Invalid(f"Invalid schema for 'tool_search': {wrong}", param=where, code="invalid_function_parameters")
+    return tool
+
+
+def _deferred(tool: Function | Custom) -> dict[str, bool]:
+    return {"defer_loading": True} if tool.defer_loading else {}
+
+
 def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    given_format = raw.get("format")
-    if isinstance(given_format, Mapping) and given_format.get("type") == "grammar":
-        where = path((*loc, "format"))
-        raise Invalid("Grammars of custom tools are not supported by this server yet.", param=where, code="unsupported_value")
     try:
         tool = Custom.model_validate(raw)
     except ValidationError as error:
         raise translate(error, loc, Custom.model_fields) from error
-    return {"type": "custom", "name": tool.name, "description": tool.description, "format": {"type": tool.format.type}}
+    form = _format(tool.format or {"type": "text"}, (*loc, "format"))
+    return {"type": "custom", "name": tool.name, "description": tool.description, "format": form, **_deferred(tool)}
+
+
+def _format(raw: object, loc: Loc) -> dict[str, Any]:
+    """What the text of a custom tool is. Raises Invalid, also for a grammar that is none (§3.15)."""
+    raw = given(raw, loc)
+    model = GrammarFormat if raw.get("type") == "grammar" else TextFormat
+    try:
+        form = model.model_validate(raw).model_dump()
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
+    try:
+        grammars.ebnf(form)
+    except grammars.BadGrammar as error:
+        where = path((*loc, "definition"))
+        raise Invalid(f"Invalid '{where}': {error}.", param=where, code="invalid_grammar") from error
+    return form
 
 
 def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
@@ -161,7 +258,7 @@ def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
         space = Namespace.model_validate(raw)
     except ValidationError as error:
         raise translate(error, loc, Namespace.model_fields) from error
-    inside = read(space.tools, (*loc, "tools"))
+    inside = read(space.tools, (*loc, "tools"), found=True)
     for index, tool in enumerate(inside):
         if tool["type"] not in ("function", "custom"):
             raise value(path((*loc, "tools", index, "type")), tool["type"], "'function', 'custom'")
@@ -184,6 +281,7 @@ def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
         "parameters": tool.parameters,
         "strict": tool.strict if tool.strict is not None else tool.parameters is not None and problem is None,
         "output_schema": tool.output_schema,
+        **_deferred(tool),
     }
 
 
@@ -203,8 +301,8 @@ def choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, A
         raise wrong_type("tool_choice", "a string or an object", raw)
     if raw.get("type") == "allowed_tools":
         return _allowed(raw, tools)
-    if raw.get("type") not in ("function", "custom"):
-        raise value("tool_choice.type", raw.get("type"), "'function', 'custom', 'allowed_tools'")
+    if raw.get("type") not in ("function", "custom", *CHOSEN):
+        raise value("tool_choice.type", raw.get("type"), "'function', 'custom', 'shell', 'apply_patch', 'allowed_tools'")
     return _named(raw, tools, ("tool_choice",))
 
 
@@ -219,10 +317,20 @@ def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[st
 
 
 def _named(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    raw = given(raw, loc)
+    kind = raw.get("type")
+    if isinstance(kind, str) and kind in CLIENT and set(raw) == {"type"}:
+        return _client_choice(kind, tools)
     try:
-        named = Named.model_validate(given(raw, loc))
+        named = Named.model_validate(raw)
     except ValidationError as error:
         raise translate(error, loc, Named.model_fields) from error
     if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
         raise Invalid(f"Tool choice '{named.name}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
     return {"type": named.type, "name": named.name}
+
+
+def _client_choice(kind: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not any(tool["type"] == kind for tool in tools):
+        raise Invalid(f"Tool choice '{kind}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
+    return {"type": kind}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
-from responses_app.demo import chitchat, echoes, knowledge, madeup, manners, natural, stories, sums, toolbox, words
+from responses_app.demo import chitchat, echoes, knowledge, madeup, manners, natural, pictures, stories, sums, toolbox, words
 from responses_app.demo.cases import UNSEEN
 from responses_app.demo.forms import Call, Dialogue, Result, Say, Tool, Turn, Turns, User, ask, fill, retext
 from responses_app.demo.toolbox import Use
@@ -320,6 +320,17 @@ def one(exchange: Exchange, skill: str) -> Callable[[Random], Dialogue]:
     return make
 
 
+def picture_dialogue(r: Random) -> Dialogue:
+    """Something to see, with tools that do not help now and then, or with small talk after it."""
+    turns = r.choice(pictures.PICTURES)(r)
+    if r.random() < 0.15:
+        turns += roughened(r, small(r))
+    if r.random() < 0.15:
+        said = [replace(t, think=f"No tool is needed. {t.think}") if isinstance(t, Say) else t for t in turns]
+        return Dialogue(said, "picture", tools=[madeup.distractor(r)])
+    return Dialogue(turns, "picture")
+
+
 _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (13, chat_dialogue),
     (11, memory_dialogue),
@@ -331,6 +342,7 @@ _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (3, one(stories.tale, "stories")),
     (1, one(knowledge.junk, "junk")),
     (1, one(knowledge.no_tool, "chat")),
+    (4, picture_dialogue),
     (36, tool_dialogue),
     (2, two_tools_dialogue),
     (7, no_tool_dialogue),
@@ -348,6 +360,7 @@ _FOCUS: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (4, one(lambda r: r.choice(echoes.COPYING)(r), "copy")),
     (3, one(stories.tale, "stories")),
     (1, one(knowledge.no_tool, "chat")),
+    (4, picture_dialogue),
     (16, tool_dialogue),
     (10, lambda r: tool_dialogue(r, several_use)),
     (10, lambda r: tool_dialogue(r, madeup.plain_use)),

@@ -215,7 +215,10 @@ def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], stage: Sta
             yield maze_sample(r, pool)
         if r.random() < DRILLS:
             yield drill_sample(r, encode)
-        yield chat.sample(d, tokenizer) if name == "demo-chat" else harmony.sample(d, r)
+        if name == "demo-chat":
+            yield chat.sample(d, tokenizer)
+        elif d.skill != "picture":
+            yield harmony.sample(d, r)
 
 
 def chat_vocabulary(folder: Path, width: int) -> tuple[Vocabulary, Any, list[int]]:

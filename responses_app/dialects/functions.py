@@ -1,34 +1,34 @@
 """Every kind of tool as a plain function, for models that know nothing else; calls come back as what they were (F7, F8).
 
-A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one.
+A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one;
+a tool that the protocol names (shell, patch, search) is a function of that name, whose call is heard whole. A tool that says
+`defer_loading` is not told: a search has to find it first.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
+from responses_app.dialects import client_tools, grammars
 from responses_app.dialects.base import Listener, Turn
+from responses_app.dialects.client_tools import CLIENT_TOOLS
+from responses_app.dialects.wrapped import Wrapped
 from responses_app.engines.border import Chunk
-from responses_app.grammar.pieces import Arguments, Break, Call, Piece
+from responses_app.grammar.pieces import Arguments, Break, Call, ClientCall, Piece
 
 KEY = "input"
-_SCHEMA: Mapping[str, Any] = {"type": "object", "properties": {KEY: {"type": "string"}}, "required": [KEY], "additionalProperties": False}
+_SCHEMA: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {KEY: {"type": "string"}},
+    "required": [KEY],
+    "additionalProperties": False,
+}
 _TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "function_call_output"}
-_HEAD = re.compile(r'\s*\{\s*"input"\s*:\s*"')
-# As much of a head as there is: each step may be where the text ends so far.
-_HEAD_SO_FAR = re.compile(r'\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:u(?:t(?:"\s*(?::\s*)?)?)?)?)?)?)?)?)?')
-# Characters and whole escapes of a JSON string; both halves of a surrogate pair together.
-_WHOLE = re.compile(
-    r'(?:[^"\\]|\\["\\/bfnrt]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*'
-)
-_ESCAPE_SO_FAR = re.compile(r"\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?)?)?")
-_BROKEN = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
-
-
+_ADDING = ("additional_tools", "tool_search_output")
+_STRANGE = frozenset({*_TYPES, "additional_tools", *client_tools.CALLS, *client_tools.OUTPUTS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Origin:
     """What a function that a model was told is in truth."""
 
     name: str
-    kind: Literal["function", "custom"] = "function"
+    kind: str = "function"
     namespace: str | None = None
 
 
@@ -46,9 +46,9 @@ Json: TypeAlias = Mapping[str, Any]
 
 def plain(turn: Turn) -> tuple[Turn, Origins]:
     """The same turn in functions, and what those are that are no functions; `turn` itself if all are."""
-    told = {_told(tool["name"], space): (tool, space) for tool, space in _each([*turn.tools, *_added(turn)])}
-    origins = {name: Origin(tool["name"], tool["type"], space) for name, (tool, space) in told.items()}
-    strange = {name: one for name, one in origins.items() if one.kind == "custom" or one.namespace}
+    told = {_told(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
+    origins = {name: Origin(_name(tool), tool["type"], space) for name, (tool, space) in told.items()}
+    strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace}
     if not strange and not any(map(_strange, turn.items)) and len(told) == len(turn.tools):
         return turn, {}
     items = [_item(item) for item in turn.items if item.get("type") != "additional_tools"]
@@ -61,17 +61,22 @@ def heard(listener: Listener, origins: Origins) -> Listener:
     return Unwrapping(listener, origins) if origins else listener
 
 
-def _each(tools: Sequence[Json]) -> Iterator[tuple[Json, str | None]]:
+def _each(tools: Sequence[Json], *, found: bool = False) -> Iterator[tuple[Json, str | None]]:
+    """The tools that a model is told, with their namespace; one that waits for a search once it was found."""
     for tool in tools:
         if tool["type"] == "namespace":
-            yield from ((one, tool["name"]) for one in tool["tools"])
-        elif tool["type"] in ("function", "custom"):
+            yield from ((one, tool["name"]) for one in tool["tools"] if found or not one.get("defer_loading"))
+        elif tool["type"] in ("function", "custom", *CLIENT_TOOLS) and (found or not tool.get("defer_loading")):
             yield tool, None
 
 
+def _name(tool: Json) -> str:
+    return str(tool.get("name") or tool["type"])
+
+
 def _added(turn: Turn) -> list[Json]:
-    """Tools that came with items of the conversation."""
-    return [tool for item in turn.items if item.get("type") == "additional_tools" for tool in item["tools"]]
+    """Tools that came with items of the conversation, or were found by a search."""
+    return [tool for item in turn.items if item.get("type") in _ADDING for tool in item["tools"]]
 
 
 def _told(name: str, namespace: str | None) -> str:
@@ -79,11 +84,15 @@ def _told(name: str, namespace: str | None) -> str:
 
 
 def _strange(item: Json) -> bool:
-    return item.get("type") in (*_TYPES, "additional_tools") or bool(item.get("namespace"))
+    return item.get("type") in _STRANGE or bool(item.get("namespace"))
 
 
 def _item(item: Json) -> Json:
     kind, space = str(item.get("type")), item.get("namespace")
+    if kind in client_tools.CALLS:
+        return client_tools.call(item)
+    if kind in client_tools.OUTPUTS:
+        return client_tools.output(item)
     told = {key: value for key, value in item.items() if key not in (KEY, "namespace")}
     if item.get("name"):
         told["name"] = _told(item["name"], space)
@@ -97,8 +106,17 @@ def _item(item: Json) -> Json:
 def _function(name: str, tool: Json) -> Json:
     if tool["type"] == "function":
         return {**tool, "name": name}
-    said = {"name": name, "description": tool.get("description")}
-    return {"type": "function", **said, "parameters": _SCHEMA, "strict": True}
+    if tool["type"] in CLIENT_TOOLS:
+        return client_tools.function(tool)
+    form = tool.get("format") or {}
+    grammar = grammars.ebnf(form)
+    said = {"name": name, "description": _described(tool.get("description"), form) if grammar else tool.get("description")}
+    return {"type": "function", **said, "parameters": _SCHEMA, "strict": True, "grammar": grammar}
+
+
+def _described(description: str | None, form: Json) -> str:
+    kind = "Lark grammar" if form["syntax"] == "lark" else "regular expression"
+    return f"{description or ''}\n\nThe input must match this {kind}:\n{form['definition']}".strip()
 
 
 def _choice(choice: str | Json) -> str | Json:
@@ -106,6 +124,8 @@ def _choice(choice: str | Json) -> str | Json:
         return choice
     if choice.get("type") == "custom":
         return {**choice, "type": "function"}
+    if choice.get("type") in CLIENT_TOOLS:
+        return {"type": "function", "name": choice["type"]}
     if choice.get("type") == "allowed_tools":
         tools: Sequence[Json] = choice.get("tools") or ()
         return {**choice, "tools": [_choice(one) for one in tools]}
@@ -117,7 +137,8 @@ class Unwrapping:
 
     def __init__(self, inner: Listener, origins: Origins) -> None:
         self._inner, self._origins = inner, origins
-        self._text: _Text | None = None
+        self._text: Wrapped | None = None
+        self._whole: _Whole | None = None
 
     @property
     def reasoning_tokens(self) -> int:
@@ -131,13 +152,15 @@ class Unwrapping:
         return [piece for heard in self._inner.hear(chunk) for piece in self._back(heard)]
 
     def close(self) -> list[Piece]:
-        return [piece for heard in self._inner.close() for piece in self._back(heard)]
+        return [*(piece for heard in self._inner.close() for piece in self._back(heard)), *self._told()]
 
     def _back(self, piece: Piece) -> list[Piece]:
+        if self._whole is not None and isinstance(piece, Arguments):
+            return self._whole.hear(piece)
         if isinstance(piece, Call):
-            origin = self._origins.get(piece.name)
-            self._text = _Text() if origin and origin.kind == "custom" else None
-            return [Call(origin.name, origin.kind, origin.namespace) if origin else piece]
+            return [*self._told(), *self._called(piece)]
+        if self._whole is not None:
+            return [*self._told(), piece]
         if self._text is None:
             return [piece]
         if isinstance(piece, Arguments):
@@ -146,58 +169,42 @@ class Unwrapping:
         # Only what was no wrapping after all is left then.
         return [*(_said(ending.rest()) if isinstance(piece, Break) else []), piece]
 
+    def _called(self, piece: Call) -> list[Piece]:
+        origin, self._text = self._origins.get(piece.name), None
+        if origin is None:
+            return [piece]
+        if origin.kind in CLIENT_TOOLS:
+            self._whole = _Whole(origin.kind)
+            return []
+        if origin.kind != "custom":
+            return [Call(origin.name, "function", origin.namespace)]
+        self._text = Wrapped()
+        return [Call(origin.name, "custom", origin.namespace)]
+
+    def _told(self) -> list[Piece]:
+        """The call that was held back until it was whole."""
+        whole, self._whole = self._whole, None
+        return whole.end() if whole is not None else []
+
+
+class _Whole:
+    """A call that makes an item only when all of it is known."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._said: list[str] = []
+
+    def hear(self, piece: Arguments) -> list[Piece]:
+        self._said.append(piece.text)
+        return []
+
+    def end(self) -> list[Piece]:
+        said = "".join(self._said)
+        body = client_tools.body(self._name, said)
+        if body is None:
+            return [Call(self._name), *_said(said)]
+        return [ClientCall(CLIENT_TOOLS[self._name].kind, body)]
+
 
 def _said(text: str) -> list[Piece]:
     return [Arguments(text)] if text else []
-
-
-class _Text:
-    """The text inside `{"input": "..."}` as it comes; what is wrapped in any other way is the text itself."""
-
-    def __init__(self) -> None:
-        self._held = ""
-        self._inside = self._over = self._raw = False
-
-    def read(self, more: str) -> str:
-        """What is certain by now."""
-        if self._raw:
-            return more
-        self._held += more
-        if not self._inside and not self._open():
-            return self.rest() if self._raw else ""
-        return self._inner()
-
-    def rest(self) -> str:
-        """What was held back, when no more will come."""
-        text, self._held = "" if self._inside else self._held, ""
-        return text
-
-    def _open(self) -> bool:
-        head = _HEAD.match(self._held)
-        if head is not None:
-            self._held, self._inside = self._held[head.end() :], True
-            return True
-        self._raw = _HEAD_SO_FAR.fullmatch(self._held) is None
-        return False
-
-    def _inner(self) -> str:
-        said = []
-        while self._held and not self._over:
-            whole = _WHOLE.match(self._held)
-            assert whole is not None  # noqa: S101 - it matches the empty text
-            said.append(json.loads(f'"{whole[0]}"', strict=False))
-            self._held = self._held[whole.end() :]
-            if self._held.startswith('"'):
-                self._over = True
-            elif self._held and _ESCAPE_SO_FAR.fullmatch(self._held):
-                break
-            elif self._held:
-                said.append(self._mend())
-        return "".join(said)
-
-    def _mend(self) -> str:
-        """An escape that means nothing: half a pair is no character, anything else is what it says."""
-        broken = _BROKEN.match(self._held)
-        assert broken is not None  # noqa: S101 - it begins with a backslash
-        self._held = self._held[broken.end() :]
-        return "\ufffd" if len(broken[0]) > 2 else broken[0]

@@ -80,7 +80,12 @@ def constraint(content: Format) -> Constraint:
 
 
 def arguments(tool: Tool) -> Format:
-    """The arguments of a call: of its schema if that was promised or is plain, and in any case an object that parses (C7)."""
+    """The arguments of a call: of its schema if that was promised or is plain, and in any case an object that parses (C7).
+
+    One text that has a grammar is the only argument of its tool.
+    """
+    if tool.get("grammar"):
+        return sequence(const('{"input": "'), {"type": "grammar", "grammar": tool["grammar"]}, const('"}'))
     schema = tool.get("parameters") or {}
     wanted = schema if tool.get("strict") or plain(schema) else {}
     return json_value({**wanted, "type": "object"} if wanted.get("type", "object") == "object" else {"type": "object"})

@@ -78,6 +78,28 @@ class FunctionCall(Spoken):
         return [*told, self.done({"arguments": self.whole, "status": honest})]
 
 
+class ShellCall(Opened):
+    """A call of the client's shell: each of its commands is told by events of its own (§2.3)."""
+
+    __slots__ = ("action",)
+
+    def __init__(self, body: Item, index: int) -> None:
+        self.action = body["action"]
+        super().__init__({**body, "action": {**self.action, "commands": []}}, index)
+
+    def open(self) -> list[Event]:
+        """The item opens, and its commands are told one after the other."""
+        return [*super().open(), *(told for n, text in enumerate(self.action["commands"]) for told in self._command(n, text))]
+
+    def _command(self, number: int, text: str) -> list[Event]:
+        said = [events.command_delta(self.index, number, text)] if text else []
+        return [events.command_added(self.index, number), *said, events.command_done(self.index, number, text)]
+
+    def close(self, status: str) -> list[Event]:
+        """With all that it asks for."""
+        return [self.done({"action": self.action, "status": status})]
+
+
 class McpToolCall(Spoken):
     """A call of an MCP tool; its status events are `in_progress` and one of `completed`, `failed`."""
 
@@ -195,6 +217,10 @@ FAMILIES: Final[dict[str, type[Opened]]] = {
     "reasoning": Thought,
     "function_call": FunctionCall,
     "custom_tool_call": Spoken,
+    "shell_call": ShellCall,
+    "local_shell_call": Opened,
+    "apply_patch_call": Opened,
+    "tool_search_call": Opened,
     "mcp_list_tools": McpListing,
     "mcp_call": McpToolCall,
     "mcp_approval_request": Opened,

@@ -225,6 +225,36 @@ def call_done(kind: str, item_id: str, output_index: int, whole: str) -> Event:
     return {"type": channel.done, "item_id": item_id, "output_index": output_index, channel.key: whole}
 
 
+def command_added(output_index: int, command_index: int) -> Event:
+    """A command of a shell call opens, empty. These events have no `item_id` (§2.2, 21 to 23)."""
+    return {
+        "type": "response.shell_call_command.added",
+        "output_index": output_index,
+        "command_index": command_index,
+        "command": "",
+    }
+
+
+def command_delta(output_index: int, command_index: int, delta: str) -> Event:
+    """More of a command."""
+    return {
+        "type": "response.shell_call_command.delta",
+        "output_index": output_index,
+        "command_index": command_index,
+        "delta": delta,
+    }
+
+
+def command_done(output_index: int, command_index: int, command: str) -> Event:
+    """The whole command."""
+    return {
+        "type": "response.shell_call_command.done",
+        "output_index": output_index,
+        "command_index": command_index,
+        "command": command,
+    }
+
+
 def progress(kind: str, stage: str, item_id: str, output_index: int) -> Event:
     """`response.<kind>.<stage>`: how far a tool that the server runs has come."""
     return {"type": f"response.{kind}.{stage}", "item_id": item_id, "output_index": output_index}

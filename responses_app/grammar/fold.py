@@ -53,13 +53,14 @@ class _Text:
 class _Item:
     """An item: what its opening said, its parts and deltas since, and what its end adds."""
 
-    __slots__ = ("channel", "done", "opening", "said", "shelves", "stage")
+    __slots__ = ("channel", "commands", "done", "opening", "said", "shelves", "stage")
 
     def __init__(self, opening: Json) -> None:
         self.opening = opening
         self.shelves: dict[str, list[_Text]] = {}
         self.channel: str | None = None
         self.said: list[str] = []
+        self.commands: list[str] = []
         self.stage: str | None = None
         self.done: Json | None = None
 
@@ -70,7 +71,8 @@ class _Item:
             told[self.channel] = "".join(self.said)
         if self.done is None and self.stage is not None:
             told["status"] = self.stage
-        return {**(self.opening if self.done is None else self.done), **told}
+        whole = {**(self.opening if self.done is None else self.done), **told}
+        return {**whole, "action": {**whole["action"], "commands": self.commands}} if self.commands else whole
 
 
 class _Folding:
@@ -129,6 +131,15 @@ class _Folding:
         item.channel = _CHANNELS[event["type"]]
         item.said.append(event["delta"])
 
+    def _command_added(self, event: Json) -> None:
+        self._item(event).commands.append(event["command"])
+
+    def _command(self, event: Json) -> None:
+        try:
+            self._item(event).commands[event["command_index"]] += event["delta"]
+        except IndexError:
+            raise GrammarError(f"{event['type']} before its command") from None
+
     def _stage(self, event: Json) -> None:
         stage = event["type"].rpartition(".")[2]
         if stage in _STAGES:
@@ -155,6 +166,8 @@ _ACTS: Final[dict[str, Callable[[_Folding, Json], None]]] = {
     "response.content_part.added": _Folding._part_added,
     "response.reasoning_summary_part.added": _Folding._part_added,
     "response.output_text.annotation.added": _Folding._annotation,
+    "response.shell_call_command.added": _Folding._command_added,
+    "response.shell_call_command.delta": _Folding._command,
     **dict.fromkeys(_DELTAS, _Folding._delta),
     **dict.fromkeys(_CHANNELS, _Folding._channel),
 }

@@ -9,6 +9,7 @@ from responses_app.grammar.ids import Mint, prefix
 from responses_app.grammar.pieces import (
     Approval,
     Call,
+    ClientCall,
     CodeCall,
     Compaction,
     FileSearch,
@@ -74,6 +75,17 @@ def call(mint: Mint, piece: Call) -> Item:
         key: "",
     }
     return item if piece.namespace is None else {**item, "namespace": piece.namespace}
+
+
+def client_call(mint: Mint, piece: ClientCall) -> Item:
+    """A call of a shell, a patch or a search that the client makes."""
+    return {
+        "id": mint(prefix(piece.kind)),
+        "type": piece.kind,
+        "status": "in_progress",
+        "call_id": mint(prefix("call")),
+        **piece.body,
+    }
 
 
 def mcp_list(mint: Mint, piece: McpList) -> Item:
@@ -165,6 +177,7 @@ BIRTHS: Final[dict[type[Piece], Callable[[Mint, Any], Item]]] = {
     Reasoning: _reasoning,
     Summary: _reasoning,
     Call: call,
+    ClientCall: client_call,
     McpList: mcp_list,
     McpCall: mcp_call,
     Approval: approval,

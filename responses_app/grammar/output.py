@@ -10,6 +10,7 @@ the open item) up in `TABLE`; an empty cell is our bug and raises GrammarError b
     CodeCall WebSearch           anew     anew     anew       anew
     FileSearch                   ask      ask      ask        ask
     Approval Compaction          alone    alone    alone      alone
+    ClientCall                   alone    alone    alone      alone
     Break                        leave    leave    leave      leave
     Part                         idle     on       on         idle                    on
     Annotation                            on
@@ -46,6 +47,7 @@ from responses_app.grammar.pieces import (
     Arguments,
     Break,
     Call,
+    ClientCall,
     CodeCall,
     CodeResult,
     Compaction,
@@ -216,6 +218,7 @@ TABLE: Final[dict[type[Piece], dict[str, Action]]] = {
     Reasoning: _anywhere(Output._speak),
     Summary: _anywhere(Output._speak),
     Call: _anywhere(Output._anew),
+    ClientCall: _anywhere(Output._alone),
     McpList: _anywhere(Output._anew),
     McpCall: _anywhere(Output._anew),
     CodeCall: _anywhere(Output._anew),

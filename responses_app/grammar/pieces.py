@@ -66,6 +66,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientCall:
+    """A call of a tool that the protocol names and the client runs, whole; `body` is its action, operation or arguments."""
+
+    kind: Literal["shell_call", "local_shell_call", "apply_patch_call", "tool_search_call"]
+    body: Json
+
+
+@dataclass(frozen=True, slots=True)
 class Arguments:
     """More of what the open call says: JSON arguments, the input of a custom tool, or code. Exactly as generated."""
 
@@ -183,6 +191,7 @@ Piece: TypeAlias = (
     | Break
     | Annotation
     | Call
+    | ClientCall
     | Arguments
     | McpList
     | McpTools

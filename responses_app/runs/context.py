@@ -12,11 +12,22 @@ from responses_app.runs.order import Order
 from responses_app.store import history
 from responses_app.store.history import Context
 
-OUTPUTS = {"function_call_output": "function_call", "custom_tool_call_output": "custom_tool_call"}
+OUTPUTS = {
+    "function_call_output": "function_call",
+    "custom_tool_call_output": "custom_tool_call",
+    "shell_call_output": "shell_call",
+    "local_shell_call_output": "local_shell_call",
+    "apply_patch_call_output": "apply_patch_call",
+    "tool_search_output": "tool_search_call",
+}
 ITEM_PREFIXES = {
     **PREFIXES,
     "function_call_output": "fco_",
     "custom_tool_call_output": "ctco_",
+    "shell_call_output": "sho_",
+    "local_shell_call_output": "lsho_",
+    "apply_patch_call_output": "apco_",
+    "tool_search_output": "tso_",
     "additional_tools": "at_",
 }
 CALLS = frozenset(OUTPUTS.values())
@@ -95,6 +106,14 @@ def pair(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         answered.add(item["call_id"])
     _all_answered(calls.values(), answered)
     return told
+
+
+def linked(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items; an output that names the item of its call, as those of local shells may, names its call."""
+    calls = {item["id"]: item["call_id"] for item in items if item["type"] == "local_shell_call"}
+    if not calls:
+        return list(items)
+    return [{**item, "call_id": calls[item["call_id"]]} if item.get("call_id") in calls else item for item in items]
 
 
 def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> None:

@@ -206,6 +206,7 @@ def _row(order: Order, uid: str, now: int, before: Context) -> Response:
         model=order.model,
         status=Status.QUEUED if order.background else Status.IN_PROGRESS,
         background=order.background,
+        streamed=order.stream,
         stored=order.store,
         thread=before.thread or uid,
         previous_uid=order.previous_response_id,

@@ -33,6 +33,7 @@ class Order:
     obfuscate: bool = False
     # Smaller is served sooner.
     priority: int = 0
+    cache_key: str | None = None
     truncation: str = "disabled"
     # Length of the context in tokens from which on the response ends with a compaction; None for never.
     compact_threshold: int | None = None

@@ -48,7 +48,7 @@ async def plan(order: Order, served: Served) -> Plan:
     before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
-    items = context.pair(context.folded(sealed.opened(order, before.items, own)))
+    items = context.pair(context.folded(context.linked(sealed.opened(order, before.items, own))))
     context.asks_for_json(order, items)
     uids = [one["id"] for one in own]
     with _away(served):
@@ -141,12 +141,15 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
         ignore_eos=order.ignore_eos,
         stop_token_ids=dialect.stop_token_ids,
     )
+    # A key of one project says nothing about what another one has in the cache.
+    salt = f"{order.project}/{order.cache_key}" if order.cache_key else None
     return turn, Request(
         mint("resp_"),
         prompt.tokens,
         sampling,
         constraint,
         priority=order.priority,
+        cache_salt=salt,
         images=prompt.images,
         length=prompt.length if prompt.measured else None,
     )

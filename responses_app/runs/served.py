@@ -76,7 +76,9 @@ def aliases(text: str, served: Mapping[str, Served]) -> dict[str, str]:
         name, sep, model = entry.rpartition("=")
         if not sep or not name or model not in served:
             known = ", ".join(served) or "none"
-            raise ImproperlyConfigured(f"RESPONSES_ALIASES: {entry!r} must be name=model, with a model that is served ({known})")
+            raise ImproperlyConfigured(
+                f"RESPONSES_ALIASES: {entry!r} must be name=model, with a model that is served ({known})"
+            )
         found[name] = model
     return found
 

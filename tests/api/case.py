@@ -71,6 +71,11 @@ def sse(body: bytes) -> list[dict[str, Any]]:
     return events
 
 
+def bare(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The events as the log has them, without padding."""
+    return [{key: value for key, value in event.items() if key != "obfuscation"} for event in events]
+
+
 class KeyedClient(AsyncClient):
     """A client that sends its key with every request, unless told otherwise."""
 

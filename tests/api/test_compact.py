@@ -151,7 +151,11 @@ class AutomaticTest(ApiCase):
         async with self.serving() as client:
             for value, code, param in (
                 ([], "array_below_min_length", "context_management"),
-                ([{"type": "compaction", "compact_threshold": 999}], "integer_below_min_value", "context_management[0].compact_threshold"),
+                (
+                    [{"type": "compaction", "compact_threshold": 999}],
+                    "integer_below_min_value",
+                    "context_management[0].compact_threshold",
+                ),
                 ([{"type": "magic", "compact_threshold": 1000}], "invalid_value", "context_management[0].type"),
                 ("auto", "invalid_type", "context_management"),
             ):

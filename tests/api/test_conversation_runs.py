@@ -43,11 +43,15 @@ class ConversationRunTest(ConversationCase):
             got = orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content)
             self.assertEqual(got, made)
             events = await self.stream(client, input="Again.", conversation={"id": uid})
-            self.assertEqual({orjson.dumps(e["response"]["conversation"]) for e in (events[0], events[-1])}, {orjson.dumps({"id": uid})})
+            self.assertEqual(
+                {orjson.dumps(e["response"]["conversation"]) for e in (events[0], events[-1])}, {orjson.dumps({"id": uid})}
+            )
             self.assertIn("Hello there!", self.prompt())
             told = ["I am Ada.", "Who am I?", "Hello there!", "Again.", "Hello there!"]
             self.assertEqual(texts(await self.listed(client, uid)), told)
-            page = orjson.loads((await client.get(f"/v1/responses/{events[-1]['response']['id']}/input_items?order=asc")).content)
+            page = orjson.loads(
+                (await client.get(f"/v1/responses/{events[-1]['response']['id']}/input_items?order=asc")).content
+            )
             self.assertEqual(texts(page["data"]), told[:4])
 
     async def test_items_that_were_linked_keep_the_order_of_the_conversation(self) -> None:
@@ -87,7 +91,9 @@ class ConversationRunTest(ConversationCase):
 
     def locked(self, response: Any) -> None:
         """It is refused, for now."""
-        self.refused(response, 400, "conversation_locked", "conversation", "Another process is currently operating on this conversation.")
+        self.refused(
+            response, 400, "conversation_locked", "conversation", "Another process is currently operating on this conversation."
+        )
 
     async def test_a_failed_one_adds_nothing_and_an_incomplete_one_does(self) -> None:
         async with self.serving(said(GARBLED), said(LONG)) as client:

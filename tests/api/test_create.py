@@ -10,7 +10,7 @@ from openai.types.responses import Response as WireResponse
 from responses_app.engines.scripted import Delay, Fault, Line, Tokens
 from responses_app.models import Event, Item, Response
 from responses_app.store import replay
-from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, said, sse, tokens
+from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, said, sse, tokens
 
 
 class CreateTest(ApiCase):
@@ -27,6 +27,23 @@ class CreateTest(ApiCase):
             posted = await self.post(client)
             again = await client.get(f"/v1/responses/{orjson.loads(posted.content)['id']}")
             self.assertEqual(posted.content, again.content)
+
+    async def test_deltas_are_padded_unless_that_is_switched_off(self) -> None:
+        async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
+            for options in ({}, {"stream_options": {"include_obfuscation": False}}):
+                response = await self.post(client, stream=True, **options)
+                live = [part async for part in response.streaming_content]  # type: ignore[attr-defined]
+                uid = orjson.loads(live[0].split(b"data: ")[1])["response"]["id"]
+                asked = "" if not options else "&include_obfuscation=false"
+                replay = await client.get(f"/v1/responses/{uid}?stream=true{asked}")
+                for parts in (live, [part async for part in replay.streaming_content]):  # type: ignore[attr-defined]
+                    deltas = [part for part in parts if b".delta" in part.split(b"\n")[0]]
+                    self.assertTrue(deltas)
+                    padded = [b'"obfuscation":"' in part for part in deltas]
+                    self.assertEqual(padded, [not options] * len(deltas))
+                    lengths = {len(part.split(b"data: ")[1]) % 16 for part in deltas}
+                    self.assertEqual(len(lengths) == 1, not options)
+                    self.assertFalse(any(b"obfuscation" in part for part in parts if part not in deltas))
 
     async def test_the_body_is_a_response_of_the_openai_package(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
@@ -197,7 +214,7 @@ class CreateTest(ApiCase):
             response = await self.post(client, stream=True)
             row = await Response.objects.aget()
             seen, own = await asyncio.gather(self._follow(row.pk), self._drain(response.streaming_content))
-            self.assertEqual(sse(own), seen)
+            self.assertEqual(bare(sse(own)), seen)
 
     async def _follow(self, pk):  # type: ignore[no-untyped-def]
         return [orjson.loads(frame.data) async for frame in replay.follow(pk) if frame is not None]

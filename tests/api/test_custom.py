@@ -12,6 +12,9 @@ from tests.api.case import ENCODING, HELLO, TOOL, ApiCase, said
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code"}
 CODE = 'print("a\\tb")\nprint(2)'
+REGEX = {"type": "grammar", "syntax": "regex", "definition": "[a-z]+\\n"}
+BAD_REGEX = {"type": "grammar", "syntax": "regex", "definition": "(?=a)b"}
+BAD_LARK = {"type": "grammar", "syntax": "lark", "definition": "start: nothing"}
 RUN = (
     "<|channel|>analysis<|message|>Run it.<|end|><|start|>assistant<|channel|>commentary to=functions.exec <|constrain|>json"
     f"<|message|>{orjson.dumps({'input': CODE}).decode()}<|call|>"
@@ -55,6 +58,15 @@ class CustomTest(ApiCase):
             response = await self.post(client, input=items, tools=[EXEC], store=False)
             self.assertEqual(response.status_code, 200, response.content)
 
+    async def test_a_grammar_binds_its_text_and_is_told(self) -> None:
+        async with self.serving(said(RUN)) as client:
+            made = orjson.loads((await self.post(client, tools=[{**EXEC, "format": REGEX}], tool_choice="required")).content)
+            self.assertEqual(made["tools"][0]["format"], REGEX)
+            WireResponse.model_validate(made, strict=True)
+            request = self.engine.requests[-1]
+            self.assertIn("root ::= ", orjson.dumps(request.constraint.value).decode())  # type: ignore[union-attr]
+            self.assertIn("[a-z]+", ENCODING.decode(list(request.prompt)))
+
     async def test_it_can_be_forced_and_allowed(self) -> None:
         named = {"type": "custom", "name": "exec"}
         allowed = {"type": "allowed_tools", "mode": "required", "tools": [named]}
@@ -73,11 +85,10 @@ class CustomTest(ApiCase):
             for body, code, param in (
                 ({"tools": [{"type": "custom"}]}, "missing_required_parameter", "tools[0].name"),
                 ({"tools": [{**EXEC, "parameters": {}}]}, "unknown_parameter", "tools[0].parameters"),
-                (
-                    {"tools": [{**EXEC, "format": {"type": "grammar", "syntax": "lark", "definition": "x"}}]},
-                    "unsupported_value",
-                    "tools[0].format",
-                ),
+                ({"tools": [{**EXEC, "format": BAD_LARK}]}, "invalid_grammar", "tools[0].format.definition"),
+                ({"tools": [{**EXEC, "format": BAD_REGEX}]}, "invalid_grammar", "tools[0].format.definition"),
+                ({"tools": [{**EXEC, "format": {**REGEX, "syntax": "peg"}}]}, "invalid_value", "tools[0].format.syntax"),
+                ({"tools": [{**EXEC, "format": {"type": "grammar"}}]}, "missing_required_parameter", "tools[0].format.syntax"),
                 ({"tools": [{**EXEC, "format": {"type": "json"}}]}, "invalid_value", "tools[0].format.type"),
                 ({"tools": [EXEC, {**TOOL, "name": "exec"}]}, "invalid_value", "tools[1].name"),
                 ({"tools": [EXEC], "tool_choice": {"type": "function", "name": "exec"}}, "invalid_value", "tool_choice"),
@@ -156,7 +167,9 @@ class NamespaceTest(ApiCase):
             with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"file_search"})):
                 other = {"type": "file_search", "vector_store_ids": ["x"]}
                 self.assertEqual((await self.post(client, tools=[other]))["x-inactive-tools"], "file_search")
-                self.refused(await self.post(client, tools=[{"type": "code_interpreter"}]), 400, "invalid_value", "tools[0].type")
+                self.refused(
+                    await self.post(client, tools=[{"type": "code_interpreter"}]), 400, "invalid_value", "tools[0].type"
+                )
             self.refused(await self.post(client, tools=[{"type": "web_search"}]), 400, "invalid_value", "tools[0].type")
 
     async def test_what_is_wrong_is_named(self) -> None:

@@ -30,7 +30,9 @@ class LogprobsTest(ApiCase):
             told = [entry for e in deltas for entry in e["logprobs"]]
             self.assertEqual("".join(entry["token"] for entry in told), "Hello there!")
             self.assertEqual({len(entry["top_logprobs"]) for entry in told}, {2})
-            self.assertEqual(told[0], {"token": "Hello", "logprob": -0.5, "bytes": list(b"Hello"), "top_logprobs": told[0]["top_logprobs"]})
+            self.assertEqual(
+                told[0], {"token": "Hello", "logprob": -0.5, "bytes": list(b"Hello"), "top_logprobs": told[0]["top_logprobs"]}
+            )
             done = next(e for e in events if e["type"] == "response.output_text.done")
             end = events[-1]["response"]
             self.assertEqual(end["output"][0]["content"][0]["logprobs"], told)

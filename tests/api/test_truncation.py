@@ -56,7 +56,9 @@ class TruncationTest(ApiCase):
                 {"role": "assistant", "content": long(WORDS[2])},
                 {"role": "user", "content": long(WORDS[3])},
             ]
-            await self.made(client, input=rest, tools=[TOOL], previous_response_id=made["id"], truncation="auto", max_output_tokens=200)
+            await self.made(
+                client, input=rest, tools=[TOOL], previous_response_id=made["id"], truncation="auto", max_output_tokens=200
+            )
             self.assertEqual(self.told(), WORDS[2:4])
             self.assertNotIn("get_weather <|constrain|>", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -133,6 +134,49 @@ def test_a_custom_tool_and_one_of_a_namespace_are_called(client: OpenAI, model: 
     )
     calls: list[Any] = [item for item in made.output if item.type == "function_call"]
     assert made.status == "incomplete" or {(call.namespace, call.name) for call in calls} == {("sky", "get_weather")}
+
+
+ZONES = """
+start: city ("/" city)*
+city: /[A-Z][a-z]{2,5}/
+"""
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    ("form", "shape"),
+    [
+        ({"syntax": "regex", "definition": r'"[a-c]{3,5}"\n\\[0-9]{2}'}, r'"[a-c]{3,5}"\n\\[0-9]{2}'),
+        ({"syntax": "lark", "definition": ZONES}, "[A-Z][a-z]{2,5}(/[A-Z][a-z]{2,5})*"),
+    ],
+)
+def test_the_text_of_a_custom_tool_matches_its_grammar(client: OpenAI, model: str, form: dict[str, str], shape: str) -> None:
+    tool: Any = {**EXEC, "format": {"type": "grammar", **form}}
+    made = client.responses.create(model=model, input="Run it.", tools=[tool], tool_choice="required", max_output_tokens=200)
+    calls = [item for item in made.output if item.type == "custom_tool_call"]
+    assert calls or made.status == "incomplete"
+    # A call that the limit cut off has the beginning of such a text.
+    assert all(re.fullmatch(shape, call.input) for call in calls if made.status == "completed")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_shell_and_a_patch_are_called_and_answered(client: OpenAI, model: str) -> None:
+    tools: Any = [{"type": "shell", "environment": {"type": "local"}}, {"type": "apply_patch"}]
+    for kind, output in (
+        ("shell", {"output": [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]}),
+        ("apply_patch", {"status": "completed"}),
+    ):
+        choice: Any = {"type": kind}
+        made = client.responses.create(
+            model=model, input="List the files.", tools=tools, tool_choice=choice, max_output_tokens=300
+        )
+        calls: list[Any] = [item for item in made.output if item.type == f"{kind}_call"]
+        if made.status == "incomplete":
+            continue
+        assert len(calls) == 1
+        answer: Any = {"type": f"{kind}_call_output", "call_id": calls[0].call_id, **output}
+        after = client.responses.create(model=model, input=[answer], previous_response_id=made.id, tools=tools)
+        assert after.status in ("completed", "incomplete")
 
 
 def test_a_prompt_that_does_not_fit_is_made_to_fit_if_asked(client: OpenAI) -> None:

@@ -17,6 +17,7 @@ from responses_app.grammar.pieces import (
     Arguments,
     Break,
     Call,
+    ClientCall,
     CodeCall,
     CodeResult,
     Compaction,
@@ -50,6 +51,8 @@ CITATION = {"type": "url_citation", "start_index": 0, "end_index": 1, "title": "
 TOOL = {"name": "ask", "input_schema": {"type": "object"}, "description": "asks", "annotations": None}
 TOOL_ERROR = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no"}]}
 FOUND = {"file_id": "file_1", "filename": "a.txt", "score": 0.5, "text": "words", "attributes": {}}
+SHELL = ClientCall("shell_call", {"action": {"commands": ["ls -l", "pwd"], "timeout_ms": None, "max_output_length": None}})
+PATCH = ClientCall("apply_patch_call", {"operation": {"type": "update_file", "path": "a.txt", "diff": "@@\n-a\n+b"}})
 SEARCHED = {"type": "search", "query": "words", "queries": ["words"]}
 
 
@@ -198,6 +201,7 @@ clauses: st.SearchStrategy[list[Piece]] = st.one_of(
     st.sampled_from([[McpList("files"), McpTools([TOOL])], [McpList("files"), McpTools(error="no route")]]),
     st.builds(_mcp, json_arguments, st.booleans(), st.booleans()),
     st.just([Approval("files", "ask", "{}")]),
+    st.sampled_from([[SHELL], [PATCH]]),
     st.builds(_code, free_arguments, st.booleans(), st.booleans()),
     st.builds(_web, st.integers(0, 2), st.booleans()),
     st.builds(_file, st.integers(0, 2), st.booleans()),

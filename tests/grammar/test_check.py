@@ -35,7 +35,7 @@ from responses_app.grammar.pieces import (
     WebResult,
     WebSearch,
 )
-from tests.grammar.speech import CITATION, SEARCHED, TOOL, items, speeches, tell
+from tests.grammar.speech import CITATION, SEARCHED, SHELL, TOOL, items, speeches, tell
 
 LOGPROBS = [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}]
 RICH: list[Piece] = [
@@ -421,6 +421,36 @@ def test_items_may_overlap() -> None:
     one, other = events[2:6], events[6:10]
     mixed = [event for pair in zip(one, other, strict=True) for event in pair]
     assert judge(numbered([*events[:2], *mixed, *events[10:]])) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "key", "value"),
+    [
+        ("C1", "added", "command_index", 1),
+        ("C1", "added", "command", "ls"),
+        ("C2", "delta", "command_index", 1),
+        ("C2", "delta", "delta", None),
+        ("C3", "done", "command", "rm"),
+    ],
+)
+def test_a_command_of_a_shell_is_a_text_of_its_own(rule: str, name: str, key: str, value: Any) -> None:
+    events = json.loads(json.dumps(tell([SHELL])[0]))
+    assert judge(events) == []
+    put(f"shell_call_command.{name}", key, to=value)(events)
+    assert rule in {found.rule for found in judge(events)}
+
+
+def test_the_commands_of_the_item_are_those_that_were_told() -> None:
+    events = json.loads(json.dumps(tell([SHELL])[0]))
+    for event in events:
+        if event["type"] == "response.output_item.done":
+            event["item"]["action"]["commands"] = ["pwd"]
+    assert "C6" in {found.rule for found in judge(events)}
+
+
+def test_a_command_that_is_never_done_is_missed() -> None:
+    events = json.loads(json.dumps(tell([SHELL])[0]))
+    assert "C4" in {found.rule for found in judge(lose("shell_call_command.done", nth=1)(events) or [])}
 
 
 def test_shell_commands_have_no_item_id() -> None:

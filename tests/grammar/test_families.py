@@ -15,6 +15,7 @@ from responses_app.grammar.pieces import (
     Arguments,
     Break,
     Call,
+    ClientCall,
     CodeCall,
     CodeResult,
     Compaction,
@@ -35,7 +36,7 @@ from responses_app.grammar.pieces import (
     WebResult,
     WebSearch,
 )
-from tests.grammar.speech import CITATION, FOUND, SEARCHED, TOOL, TOOL_ERROR, items, kinds, tell
+from tests.grammar.speech import CITATION, FOUND, PATCH, SEARCHED, SHELL, TOOL, TOOL_ERROR, items, kinds, tell
 
 TEXT = "content_part.added output_text.delta output_text.done content_part.done"
 SUMMARY = "reasoning_summary_part.added reasoning_summary_text.delta reasoning_summary_text.done reasoning_summary_part.done"
@@ -44,6 +45,8 @@ ARGS = "function_call_arguments.delta function_call_arguments.done"
 INPUT = "custom_tool_call_input.delta custom_tool_call_input.done"
 CODE = "code_interpreter_call_code.delta code_interpreter_call_code.done"
 MCP = "mcp_call_arguments.delta mcp_call_arguments.done"
+COMMAND = " ".join(f"shell_call_command.{act}" for act in ("added", "delta", "done"))
+EXEC = {"type": "exec", "command": ["ls"], "env": {}, "timeout_ms": None, "user": None, "working_directory": None}
 FILE = "file_search_call"
 WEB = "web_search_call"
 
@@ -73,6 +76,11 @@ FAMILIES: Final[dict[str, tuple[list[Piece], str, str | None]]] = {
     "function call": ([Call("f"), Arguments('{"a":1}')], ARGS, "completed"),
     "custom call": ([Call("f", "custom"), Arguments('a "b"\nc')], INPUT, "completed"),
     "custom call without input": ([Call("f", "custom")], "custom_tool_call_input.done", "completed"),
+    "shell": ([SHELL], f"{COMMAND} {COMMAND}", "completed"),
+    "shell without a command": ([ClientCall("shell_call", {"action": {"commands": []}})], "", "completed"),
+    "local shell": ([ClientCall("local_shell_call", {"action": EXEC})], "", "completed"),
+    "patch": ([PATCH], "", "completed"),
+    "tool search": ([ClientCall("tool_search_call", {"execution": "client", "arguments": {"query": "q"}})], "", "completed"),
     "mcp tools": ([McpList("m"), McpTools([TOOL])], "mcp_list_tools.in_progress mcp_list_tools.completed", None),
     "mcp tools that fail": ([McpList("m"), McpTools(error="no")], "mcp_list_tools.in_progress mcp_list_tools.failed", None),
     "mcp call": (
@@ -138,6 +146,19 @@ def test_it_opens_empty(name: str) -> None:
         "reasoning": {"status": "in_progress", "summary": [], "content": []},
         "function_call": {"status": "in_progress", "name": "f", "call_id": "call_1", "arguments": ""},
         "custom_tool_call": {"status": "in_progress", "name": "f", "call_id": "call_1", "input": ""},
+        "shell_call": {
+            "status": "in_progress",
+            "call_id": "call_1",
+            "action": {key: [] if key == "commands" else None for key in opened.get("action", {})},
+        },
+        "local_shell_call": {"status": "in_progress", "call_id": "call_1", "action": EXEC},
+        "apply_patch_call": {"status": "in_progress", "call_id": "call_1", **PATCH.body},
+        "tool_search_call": {
+            "status": "in_progress",
+            "call_id": "call_1",
+            "execution": "client",
+            "arguments": {"query": "q"},
+        },
         "mcp_list_tools": {"server_label": "m", "tools": [], "error": None},
         "mcp_call": {
             "status": "in_progress",
@@ -167,6 +188,10 @@ def test_the_ids_of_every_family_have_their_prefix() -> None:
         "reasoning": "rs_",
         "function_call": "fc_",
         "custom_tool_call": "ctc_",
+        "shell_call": "sh_",
+        "local_shell_call": "lsh_",
+        "apply_patch_call": "apc_",
+        "tool_search_call": "tsc_",
         "mcp_list_tools": "mcpl_",
         "mcp_call": "mcp_",
         "mcp_approval_request": "mcpr_",

@@ -116,3 +116,43 @@ def is_json(text: object) -> bool:
     except (TypeError, ValueError, RecursionError):
         return False
     return True
+
+
+class Commands:
+    """The commands of a shell call, one after the other: each a text of its own with an index in place of an id (C1 to C4, C6)."""
+
+    def __init__(self, *, known: bool = True) -> None:
+        self.known = known
+        self.told: list[Channel] = []
+
+    def step(self, act: str, event: Mapping[str, Any]) -> Breaches:
+        """`added`, `delta` or `done`."""
+        index = event.get("command_index")
+        if act == "added":
+            yield from self._added(index, event)
+            return
+        if not self.told and not self.known:
+            # It opened before the resume.
+            self.told.append(Channel("command", known=False))
+        elif not self.told or (self.known and index != len(self.told) - 1):
+            yield "C2", f"no command is open at {index!r}"
+            return
+        yield from self.told[-1].delta(event) if act == "delta" else self.told[-1].done(event)
+
+    def _added(self, index: object, event: Mapping[str, Any]) -> Breaches:
+        if self.known and index != len(self.told):
+            yield "C1", f"command_index is {index!r}, not {len(self.told)}"
+        if self.told and self.told[-1].whole is None:
+            yield "C1", "a command opens and the one before it is not done"
+        if event.get("command") != "":
+            yield "C1", f"the command opens with {event.get('command')!r}"
+        self.told.append(Channel("command"))
+
+    def close(self, item: Mapping[str, Any]) -> Breaches:
+        """The item has the commands that were told; one that was told as a whole only has none here."""
+        if any(one.whole is None for one in self.told):
+            yield "C4", "the item is done and a command of it never was"
+        action = item.get("action")
+        commands = action.get("commands") if isinstance(action, Mapping) else None
+        if self.told and commands != [one.whole for one in self.told]:
+            yield "C6", "the commands of the item are not those that were done"

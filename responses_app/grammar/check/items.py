@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from responses_app.grammar.check.channels import CHANNELS, STAGES, Channel, Progress, is_json
+from responses_app.grammar.check.channels import CHANNELS, STAGES, Channel, Commands, Progress, is_json
 from responses_app.grammar.check.parts import CONTENT, KEYS, SPOKEN, SUMMARY, Part, Shelf, opening
 from responses_app.grammar.check.violation import Breaches, integer
 from responses_app.grammar.check.vocabulary import EMPTY, FINAL_STATUSES, MISSING, NAMED, foreign
@@ -43,6 +43,7 @@ class Item:
         kind = str(self.type)
         self.channel = Channel(CHANNELS[kind][1], known=known) if kind in CHANNELS else None
         self.progress = Progress(kind, known=known) if kind in STAGES else None
+        self.commands = Commands(known=known)
 
     def open(self) -> Breaches:
         """I1: an item opens empty; I2: with an id."""
@@ -73,6 +74,8 @@ class Item:
             return
         if name in SPOKEN:
             yield from self._speak(name, event)
+        elif owner in NAMELESS:
+            yield from self.commands.step(name.partition(".")[2], event)
         elif self.channel is not None and owner == CHANNELS[str(self.type)][0]:
             yield from self.channel.delta(event) if name.endswith(".delta") else self.channel.done(event)
         elif self.progress is not None and owner == self.type:
@@ -105,6 +108,7 @@ class Item:
             yield from self.channel.close(item)
         if self.progress is not None:
             yield from self.progress.close(item)
+        yield from self.commands.close(item)
         if self.type in ("message", "reasoning") and self.part is None:
             yield from self._shelf(CONTENT, item)
         if self.type == "reasoning":

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('responses_app', '0004_responses_of_conversations'),
+        ('responses_app', '0005_streamed'),
     ]
 
     operations = [

@@ -1,0 +1,176 @@
+"""Items of the tools that the protocol names and the client runs: calls of shells, patches and searches, and what they gave back (§1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from responses_app.api.base import Caller, CallId, LongText, Status, Strict
+
+Words = Annotated[list[LongText], Field(max_length=1024)]
+
+
+class ShellAction(Strict):
+    """What a shell was to do."""
+
+    commands: Words
+    timeout_ms: int | None = None
+    max_output_length: int | None = None
+
+
+class LocalEnvironment(Strict):
+    """Where the client runs a shell: on its own machine. Containers of the server there are none."""
+
+    type: Literal["local"]
+    skills: Annotated[list[Any], Field(max_length=0)] | None = None
+
+
+class ShellCall(Strict):
+    """A call of the client's shell."""
+
+    type: Literal["shell_call"]
+    id: str | None = None
+    call_id: CallId
+    action: ShellAction
+    environment: LocalEnvironment | None = None
+    status: Status | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+class Outcome(Strict):
+    """How a command ended."""
+
+    type: Literal["exit", "timeout"]
+    exit_code: int | None = None
+
+
+class ShellResult(Strict):
+    """What one command printed."""
+
+    stdout: LongText
+    stderr: LongText
+    outcome: Outcome
+    created_by: str | None = None
+
+
+class ShellCallOutput(Strict):
+    """What the shell gave back."""
+
+    type: Literal["shell_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: list[ShellResult]
+    max_output_length: int | None = None
+    status: Status | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+class ExecAction(Strict):
+    """What a local shell was to do."""
+
+    type: Literal["exec"]
+    command: Words
+    env: dict[str, str] = Field(default_factory=dict)
+    timeout_ms: int | None = None
+    user: str | None = None
+    working_directory: str | None = None
+
+
+class LocalShellCall(Strict):
+    """A call of the local shell."""
+
+    type: Literal["local_shell_call"]
+    id: str | None = None
+    call_id: CallId
+    action: ExecAction
+    status: Status | None = None
+
+
+class LocalShellCallOutput(Strict):
+    """What the local shell gave back; it may name its call or, as in the protocol's first form, the item of its call by `id`."""
+
+    type: Literal["local_shell_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: LongText
+    status: Status | None = None
+
+
+class Operation(Strict):
+    """A change of one file."""
+
+    type: Literal["create_file", "update_file", "delete_file"]
+    path: LongText
+    diff: LongText | None = None
+
+
+class ApplyPatchCall(Strict):
+    """A change that the client was to make."""
+
+    type: Literal["apply_patch_call"]
+    id: str | None = None
+    call_id: CallId
+    operation: Operation
+    status: Literal["in_progress", "completed"] | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+class ApplyPatchCallOutput(Strict):
+    """Whether the change was made."""
+
+    type: Literal["apply_patch_call_output"]
+    id: str | None = None
+    call_id: CallId
+    status: Literal["completed", "failed"]
+    output: LongText | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+class ToolSearchCall(Strict):
+    """A search for tools that the client was to make."""
+
+    type: Literal["tool_search_call"]
+    id: str | None = None
+    call_id: CallId
+    arguments: Any
+    execution: Literal["client"] = "client"
+    status: Status | None = None
+    created_by: str | None = None
+
+
+class ToolSearchOutput(Strict):
+    """The tools that the client has found; they may be called from here on."""
+
+    type: Literal["tool_search_output"]
+    id: str | None = None
+    call_id: CallId
+    execution: Literal["client"] = "client"
+    tools: list[Any]
+    status: Status | None = None
+    created_by: str | None = None
+
+
+CLIENT_ITEMS: Mapping[str, type[Strict]] = {
+    "shell_call": ShellCall,
+    "shell_call_output": ShellCallOutput,
+    "local_shell_call": LocalShellCall,
+    "local_shell_call_output": LocalShellCallOutput,
+    "apply_patch_call": ApplyPatchCall,
+    "apply_patch_call_output": ApplyPatchCallOutput,
+    "tool_search_call": ToolSearchCall,
+    "tool_search_output": ToolSearchOutput,
+}
+# How their ids begin. Of outputs no prefix is known: clients make these ids themselves.
+CLIENT_PREFIXES: Mapping[str, str] = {
+    "shell_call": "sh",
+    "local_shell_call": "lsh",
+    "apply_patch_call": "apc",
+    "tool_search_call": "tsc",
+    **{kind: "" for kind in CLIENT_ITEMS if not kind.endswith("_call")},
+}

@@ -1,0 +1,67 @@
+"""A Lark grammar as EBNF, for text that stands inside a JSON string."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from responses_app.dialects.regexes import BadGrammar
+from responses_app.dialects.regexes import ebnf as of_regex
+
+_DIRECTIVE: Final = re.compile(r"^\s*%(\w+)[ \t]*(\S*)", re.MULTILINE)
+START: Final = "start"
+
+
+def ebnf(definition: str) -> str:
+    """All rules, `root` first. Raises BadGrammar.
+
+    What a grammar ignores may stand between two of its terminals.
+    """
+    from lark.exceptions import LarkError
+    from lark.load_grammar import load_grammar
+
+    _check_directives(definition)
+    try:
+        # No parser is made of it: Lark's own take no terminal that may be empty.
+        terminals, rules, ignored = load_grammar(definition, "grammar", [], global_keep_all_tokens=True)[0].compile(
+            [START], "*"
+        )
+    except (LarkError, RecursionError, re.error, OSError, ValueError) as error:
+        raise BadGrammar(f"the grammar cannot be read: {str(error).strip() or type(error).__name__}") from error
+    return "\n".join(_rules(rules, terminals, ignored))
+
+
+def _check_directives(definition: str) -> None:
+    for name, what in _DIRECTIVE.findall(definition):
+        if name == "import" and not re.match(r"common(\.|$)", what.removeprefix("(")):
+            raise BadGrammar(f"'%import {what}' is not possible: only terminals of 'common' can be imported")
+        if name not in ("import", "ignore"):
+            raise BadGrammar(f"'%{name}' is not supported")
+
+
+def _rules(rules: Sequence[Any], terminals: Sequence[Any], ignored: Sequence[str]) -> Iterable[str]:
+    names = {rule.origin.name: f"r{n}" for n, rule in enumerate(rules)}
+    terms = {terminal.name: f"t{n}" for n, terminal in enumerate(terminals)}
+    gap = " gap" if ignored else ""
+    if START not in names:
+        raise BadGrammar(f"the grammar has no rule '{START}'")
+    yield f"root ::= {names[START]}"
+    for name, short in names.items():
+        options = [_expansion(rule.expansion, names, terms, gap) for rule in rules if rule.origin.name == name]
+        yield f"{short} ::= {' | '.join(options)}"
+    for terminal in terminals:
+        yield f"{terms[terminal.name]} ::= {_terminal(terminal)}"
+    if ignored:
+        yield f"gap ::= ({' | '.join(terms[name] for name in ignored)})?"
+
+
+def _expansion(symbols: Iterable[Any], names: dict[str, str], terminals: dict[str, str], gap: str) -> str:
+    return " ".join(terminals[s.name] + gap if s.is_term else names[s.name] for s in symbols) or '""'
+
+
+def _terminal(terminal: Any) -> str:
+    try:
+        return of_regex(terminal.pattern.to_regexp())
+    except BadGrammar as error:
+        raise BadGrammar(f"terminal '{terminal.name}': {error}") from error

@@ -1,0 +1,149 @@
+"""Grammars of custom tools: what they match is what the expression or the grammar matches, spelt as JSON."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.dialects import grammars, regexes, tags
+from responses_app.dialects.regexes import BadGrammar
+
+PATTERNS = [
+    r"[A-Za-z]+\s\d{2,4}",
+    r'(?i)abc|[^"\\]x',
+    r"^a.b\n?$",
+    r'"\w+"',
+    r"\\d(?s:.)",
+    r"[\n\t -~]*",
+    r"(?:[^a-z]|x)+",
+    r"(a|b){3,}c{,2}",
+]
+ARITHMETIC = """
+start: expr
+expr: expr "+" term | term
+term: term "*" factor | factor
+factor: NUMBER | "(" expr ")"
+%import common.NUMBER
+%ignore " "
+"""
+PATCH = r"""
+start: "*** Begin Patch" LF hunk+ "*** End Patch" LF?
+hunk: "*** Add File: " /(.+)/ LF add_line+ | "*** Delete File: " /(.+)/ LF
+add_line: "+" /(.*)/ LF -> line
+%import common.LF
+"""
+
+
+def matches(ebnf: str, text: str) -> bool:
+    """Whether the engine's grammar takes this text as it stands in JSON."""
+    import xgrammar
+    from xgrammar.testing import _is_grammar_accept_string
+
+    spelt = json.dumps(text, ensure_ascii=False)[1:-1]
+    return bool(_is_grammar_accept_string(xgrammar.Grammar.from_ebnf(ebnf), spelt))
+
+
+def regex(pattern: str) -> str:
+    found = grammars.ebnf({"type": "grammar", "syntax": "regex", "definition": pattern})
+    assert found is not None
+    return found
+
+
+def lark(definition: str) -> str:
+    found = grammars.ebnf({"type": "grammar", "syntax": "lark", "definition": definition})
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@settings(deadline=None)
+@given(data=st.data())
+def test_a_regular_expression_takes_what_python_takes(pattern: str, data: st.DataObject) -> None:
+    text = data.draw(st.from_regex(pattern, fullmatch=True, alphabet=st.sampled_from('abcdABC019 "\\\n\tx')))
+    assert re.fullmatch(pattern, text)
+    assert matches(regex(pattern), text)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@settings(deadline=None)
+@given(text=st.text(alphabet='abcABC019 "\\\n\txd', max_size=6))
+def test_it_takes_nothing_else(pattern: str, text: str) -> None:
+    assert matches(regex(pattern), text) == bool(re.fullmatch(pattern, text))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(?=a)b", "look-ahead"),
+        ("(?<!x)a", "look-behind"),
+        ("a*?", "lazy"),
+        ("a++", "possessive"),
+        (r"(a)\1", "references"),
+        (r"a\bb", "word boundaries"),
+        ("[", "cannot be read"),
+        ("a{20000}", "repeated more than"),
+        ("(" * 5000 + ")" * 5000, "regular expression"),
+        (r"[\x00-\x01]", "none that a text can hold"),
+    ],
+)
+def test_what_is_no_such_expression_says_why(pattern: str, why: str) -> None:
+    with pytest.raises(BadGrammar, match=why):
+        regexes.ebnf(pattern)
+
+
+@pytest.mark.parametrize(
+    ("definition", "text", "good"),
+    [
+        (ARITHMETIC, "1+2", True),
+        (ARITHMETIC, "(1 + 2)*3.5", True),
+        (ARITHMETIC, "1+", False),
+        (ARITHMETIC, "a", False),
+        (PATCH, '*** Begin Patch\n*** Add File: a.txt\n+say "hi"\n+\n*** End Patch\n', True),
+        (PATCH, "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch", True),
+        (PATCH, "*** Begin Patch\n*** End Patch", False),
+        ('start: "a"i "b"~2..3', "Abb", True),
+        ('start: "a"i "b"~2..3', "ab", False),
+        ('start: ["x"] A?\nA: "a".."c"+', "xab", True),
+        ("start:", "", True),
+    ],
+)
+def test_a_lark_grammar_takes_its_language(definition: str, text: str, good: bool) -> None:
+    assert matches(lark(definition), text) is good
+
+
+@pytest.mark.parametrize(
+    ("definition", "why"),
+    [
+        ("start: x", "Rule 'x' used but not defined"),
+        ('foo: "a"', "no rule 'start'"),
+        ('start: "a', "cannot be read"),
+        ('start: "a"\n%import .local', "only terminals of 'common'"),
+        ("%import python.NAME\nstart: NAME", "only terminals of 'common'"),
+        ('%declare X\nstart: "a"', "'%declare' is not supported"),
+        ("start: A\nA: /(?!b)a/", "look-ahead"),
+        ("", "no rule 'start'"),
+    ],
+)
+def test_what_is_no_such_grammar_says_why(definition: str, why: str) -> None:
+    with pytest.raises(BadGrammar, match=why):
+        lark(definition)
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60))
+def test_whatever_is_sent_it_is_a_grammar_or_a_clear_no(text: str) -> None:
+    for syntax in ("regex", "lark"):
+        try:
+            grammars.ebnf({"type": "grammar", "syntax": syntax, "definition": text})
+        except BadGrammar as error:
+            said = str(error)
+            assert said
+
+
+def test_the_grammar_stands_in_the_arguments_of_a_call() -> None:
+    found = tags.arguments({"name": "t", "grammar": regex("a+")})
+    assert [one["type"] for one in found["elements"]] == ["const_string", "grammar", "const_string"]
