@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from io import BytesIO
 from typing import Any
 
 from responses_app.engines.arguments import BadOption
@@ -250,10 +249,11 @@ def _decode(images: Sequence[bytes]) -> list[Any]:
 
 
 def _picture(data: bytes, at: int) -> Any:
-    from PIL import Image
+    """As vLLM's own server reads it: turned as the camera was held, on white where it is transparent."""
+    from vllm.multimodal.media.image import ImageMediaIO
 
     try:
-        return Image.open(BytesIO(data)).convert("RGB")
+        return ImageMediaIO().load_bytes(data)
     except Exception as error:  # Pillow's decoders raise whatever they like, some of it derived from Exception alone.
         raise BadPrompt(f"image {at} cannot be decoded ({type(error).__name__})") from error
 

@@ -101,8 +101,8 @@ class Hub:
         """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
         await self._up()
         served = self.model(order.model)
-        request = (await plan(order, served)).request
-        return request.length or await served.engine.measure(request.prompt, request.images)
+        request = (await plan(order, served, measure=True)).request
+        return request.length or len(request.prompt)
 
     async def compact(self, order: Order) -> dict[str, Any]:
         """The `response.compaction` object. Raises ApiError; nothing is kept."""

@@ -43,8 +43,8 @@ class Plan:
     listener: Listener
 
 
-async def plan(order: Order, served: Served) -> Plan:
-    """Everything that a run needs to begin; nothing is kept. Raises ApiError."""
+async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
+    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError."""
     before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
@@ -53,14 +53,20 @@ async def plan(order: Order, served: Served) -> Plan:
     uids = [one["id"] for one in own]
     with _away(served):
         _seen(order, served, items, uids)
-        new = await images.new(order.project, order.input, own)
-        seen = {**await images.before(before.keys, before.items), **new}
-        request, listener = await ask(order, served, items, seen, uids)
+    new = await images.new(order.project, order.input, own)
+    seen = {**await images.before(before.keys, before.items), **new}
+    request, listener = await ask(order, served, items, seen, uids, measure=measure)
     return Plan(before, own, items, seen, images.fetched(new), request, listener)
 
 
 async def ask(
-    order: Order, served: Served, items: Sequence[Mapping[str, Any]], seen: Images, own: Sequence[object] = ()
+    order: Order,
+    served: Served,
+    items: Sequence[Mapping[str, Any]],
+    seen: Images,
+    own: Sequence[object] = (),
+    *,
+    measure: bool = False,
 ) -> tuple[Request, Listener]:
     """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
@@ -77,9 +83,10 @@ async def ask(
         format=order.format,
     )
     turn, origins = functions.plain(turn)
-    prompts = Prompts(served.engine, served.dialect, seen, measure=order.truncation == "auto")
+    prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto")
     try:
-        turn, request = await _request(order, served, served.dialect, turn, prompts)
+        with _away(served):
+            turn, request = await _request(order, served, served.dialect, turn, prompts)
     except BadTurn as error:
         raise Invalid(str(error), param=_blame(error.param, order, turn.items, own), code=error.code) from error
     return request, functions.heard(served.dialect.listen(turn), origins)

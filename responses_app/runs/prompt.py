@@ -66,6 +66,9 @@ class Prompts:
         try:
             return Prompt(tokens, found, await self.engine.measure(tokens, found), pixels=pixels)
         except BadPrompt as error:
+            if not self.engine.measures:
+                # Such an engine cannot be asked how long a prompt is that is too long for it.
+                return Prompt(tokens, found, max(len(tokens), self.engine.max_model_len), pixels=pixels)
             raise Invalid(f"The model does not take these images: {error}", param="input", code="invalid_image") from error
 
     def _bytes(self, image: parts.Image) -> bytes:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import AsyncMock, patch
 
 import orjson
 
+from responses_app.engines.border import BadPrompt, EngineDown
+from responses_app.engines.scripted import Scripted
 from responses_app.models import Conversation, Event, Image, Item, Response
 from tests.api.case import HELLO, TOOL, ApiCase, said
 from tests.api.seeing import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
@@ -20,6 +22,14 @@ FUNCTION = {"type": "function_call", "call_id": "c1", "name": "get_weather", "ar
 async def rows() -> int:
     """How many rows there are."""
     return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
+
+
+async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
+    """As a server that is asked to generate: what is too long for it has no length."""
+    length = len(prompt) + len(images) * (IMAGE_TOKENS - 1)
+    if length > 500:
+        raise BadPrompt("too long")
+    return length
 
 
 class ToldTest(SeeingCase):
@@ -100,6 +110,24 @@ class ToldTest(SeeingCase):
             self.refused(await self.post(client, input=many), 400, "context_length_exceeded", "input")
             await self.made(client, input=many, truncation="auto", max_output_tokens=16)
         self.assertEqual(self.shown, [png("blue")])
+
+    async def test_an_engine_that_measures_by_generating_is_asked_only_where_it_matters(self) -> None:
+        async with self.serving(answered(), answered()) as client:
+            self.engine._max_model_len = 500
+            with (
+                patch.object(Scripted, "measures", False),
+                patch.object(Scripted, "measure", AsyncMock(side_effect=refusing)) as measure,
+            ):
+                made = await self.made(client, input=[user("Look:", part())])
+                self.assertEqual(measure.await_count, 0)
+                self.assertEqual(made["usage"]["input_tokens"], len(encode(self.prompt)) + IMAGE_TOKENS - 1)
+                body = orjson.dumps({"model": "m", "input": [user("Look:", part())]})
+                counted = await client.post("/v1/responses/input_tokens", body, content_type="application/json")
+                self.assertEqual(orjson.loads(counted.content)["input_tokens"], made["usage"]["input_tokens"])
+                self.assertEqual(measure.await_count, 1)
+                many = [user(f"{name} " * 50, part(data_url(png(name)))) for name in ("red", "green", "blue")]
+                await self.made(client, input=many, truncation="auto", max_output_tokens=16)
+                self.assertEqual(self.shown, [png("blue")])
 
     async def test_a_compaction_is_made_of_what_is_seen(self) -> None:
         async with self.serving(answered("A red picture.")) as client:
@@ -189,6 +217,16 @@ class RefusedTest(SeeingCase):
             response = await client.post("/v1/conversations", body, content_type="application/json")
             self.refused(response, 400, "invalid_image_url", "items[1].content[0].image_url")
             self.assertEqual(await Conversation.objects.acount(), 0)
+
+    async def test_an_engine_that_is_away_or_does_not_take_them_is_told_apart(self) -> None:
+        async with self.serving() as client:
+            for error, status, code, param in (
+                (EngineDown("gone"), 503, "server_error", None),
+                (BadPrompt("too wide"), 400, "invalid_image", "input"),
+            ):
+                with patch.object(Scripted, "measure", side_effect=error):
+                    self.refused(await self.post(client, input=[user(part())]), status, code, param)
+                self.assertEqual(await rows(), 0)
 
     async def test_all_images_together_have_a_limit(self) -> None:
         async with self.serving(answered(), answered()) as client:

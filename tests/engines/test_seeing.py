@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import tempfile
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from PIL import Image
 
 from responses_app.engines import guard
 from responses_app.runs import hub
@@ -22,8 +24,16 @@ from tests.engines.demands import START_LIMIT_S
 # vLLM and torch warn of what is theirs.
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
 
-RED, BLUE = (data_url(png(colour, (seeing.SIDE, seeing.SIDE))) for colour in ("red", "blue"))
+SIZE = (seeing.SIDE, seeing.SIDE)
+RED, BLUE = (data_url(png(colour, SIZE)) for colour in ("red", "blue"))
 GREEDY = {"temperature": 0, "max_output_tokens": 16, "top_logprobs": 2, "ignore_eos": True}
+
+
+def drawn(image: Image.Image) -> bytes:
+    """Its bytes."""
+    out = BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
 
 
 class SeeingTest(ApiCase):
@@ -71,6 +81,8 @@ class SeeingTest(ApiCase):
         both, two = await self.said(part(RED), "or", part(BLUE))
         self.assertNotEqual(both, (await self.said(part(BLUE), "or", part(RED)))[0])
         self.assertEqual(await self.counted(part(BLUE), "or", part(RED)), two["usage"]["input_tokens"])
+        clear, _ = await self.said("Look:", part(data_url(drawn(Image.new("RGBA", SIZE, (255, 0, 0, 0))))))
+        self.assertEqual(clear, (await self.said("Look:", part(data_url(png("white", SIZE)))))[0])
         # What a user writes is no placeholder, or there would be one too many.
         _, written = await self.said("<image>", part(RED))
         self.assertEqual(written["status"], "completed" if written["incomplete_details"] is None else "incomplete")
