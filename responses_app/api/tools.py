@@ -49,7 +49,7 @@ class Function(Strict):
     strict: bool | None = None
     output_schema: dict[str, Any] | None = None
     # What these say is how it is here anyway; anything else is refused.
-    async_: Literal[False] = Field(default=False, alias="async")
+    async_: bool = Field(default=False, alias="async")
     defer_loading: bool = False
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
 
@@ -75,7 +75,7 @@ class Custom(Strict):
     name: Name
     description: str | None = None
     format: Any = None
-    async_: Literal[False] = Field(default=False, alias="async")
+    async_: bool = Field(default=False, alias="async")
     defer_loading: bool = False
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
 
@@ -224,8 +224,9 @@ def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return tool
 
 
-def _deferred(tool: Function | Custom) -> dict[str, bool]:
-    return {"defer_loading": True} if tool.defer_loading else {}
+def _flags(tool: Function | Custom) -> dict[str, bool]:
+    """What a tool says of itself beyond its kind, where it does."""
+    return {name: True for name, said in (("async", tool.async_), ("defer_loading", tool.defer_loading)) if said}
 
 
 def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
@@ -234,7 +235,7 @@ def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     except ValidationError as error:
         raise translate(error, loc, Custom.model_fields) from error
     form = _format(tool.format or {"type": "text"}, (*loc, "format"))
-    return {"type": "custom", "name": tool.name, "description": tool.description, "format": form, **_deferred(tool)}
+    return {"type": "custom", "name": tool.name, "description": tool.description, "format": form, **_flags(tool)}
 
 
 def _format(raw: object, loc: Loc) -> dict[str, Any]:
@@ -281,7 +282,7 @@ def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
         "parameters": tool.parameters,
         "strict": tool.strict if tool.strict is not None else tool.parameters is not None and problem is None,
         "output_schema": tool.output_schema,
-        **_deferred(tool),
+        **_flags(tool),
     }
 
 

@@ -38,6 +38,7 @@ class Origin:
     name: str
     kind: str = "function"
     namespace: str | None = None
+    async_: bool = False
 
 
 Origins: TypeAlias = Mapping[str, Origin]
@@ -47,8 +48,8 @@ Json: TypeAlias = Mapping[str, Any]
 def plain(turn: Turn) -> tuple[Turn, Origins]:
     """The same turn in functions, and what those are that are no functions; `turn` itself if all are."""
     told = {_told(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
-    origins = {name: Origin(_name(tool), tool["type"], space) for name, (tool, space) in told.items()}
-    strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace}
+    origins = {name: Origin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in told.items()}
+    strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace or one.async_}
     if not strange and not any(map(_strange, turn.items)) and len(told) == len(turn.tools):
         return turn, {}
     items = [_item(item) for item in turn.items if item.get("type") != "additional_tools"]
@@ -177,9 +178,9 @@ class Unwrapping:
             self._whole = _Whole(origin.kind)
             return []
         if origin.kind != "custom":
-            return [Call(origin.name, "function", origin.namespace)]
+            return [Call(origin.name, "function", origin.namespace, origin.async_)]
         self._text = Wrapped()
-        return [Call(origin.name, "custom", origin.namespace)]
+        return [Call(origin.name, "custom", origin.namespace, origin.async_)]
 
     def _told(self) -> list[Piece]:
         """The call that was held back until it was whole."""

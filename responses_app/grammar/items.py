@@ -74,7 +74,8 @@ def call(mint: Mint, piece: Call) -> Item:
         "name": piece.name,
         key: "",
     }
-    return item if piece.namespace is None else {**item, "namespace": piece.namespace}
+    said = {"namespace": piece.namespace, "async": piece.async_ or None}
+    return {**item, **{name: value for name, value in said.items() if value is not None}}
 
 
 def client_call(mint: Mint, piece: ClientCall) -> Item:

@@ -63,6 +63,8 @@ class Call:
     name: str
     kind: Literal["function", "custom"] = "function"
     namespace: str | None = None
+    # The client may answer it in any later turn, or not at all.
+    async_: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,7 @@ def pair(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     told = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
     calls = {item["call_id"]: item for item in told if item["type"] in CALLS}
     answered = set()
+    last = {item["call_id"]: place for place, item in enumerate(told) if item["type"] in OUTPUTS}
     for item in told:
         if item["type"] not in OUTPUTS:
             continue
@@ -105,7 +106,8 @@ def pair(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
             raise Invalid(f"No tool call found for function call output with call_id {item['call_id']}.", param="input")
         answered.add(item["call_id"])
     _all_answered(calls.values(), answered)
-    return told
+    # Of several outputs of one call the latest counts (responses-api.md §1.2).
+    return [item for place, item in enumerate(told) if item["type"] not in OUTPUTS or last[item["call_id"]] == place]
 
 
 def linked(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

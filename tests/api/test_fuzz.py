@@ -197,7 +197,9 @@ def _drop(r: Random, spot: Any, key: Any) -> None:
 
 
 def _wrap(r: Random, spot: Any, key: Any) -> None:
-    spot[key] = r.choice([[spot[key]], {"type": spot[key]}, [spot[key]] * 3, orjson.dumps(spot[key]).decode()])
+    spot[key] = r.choice(
+        [[spot[key]], {"type": spot[key]}, [copy.deepcopy(spot[key]) for _ in range(3)], orjson.dumps(spot[key]).decode()]
+    )
 
 
 def _move(r: Random, spot: Any, key: Any) -> None:

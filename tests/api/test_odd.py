@@ -162,7 +162,6 @@ class OddTest(ApiCase):
             ({"input": [{**THOUGHT, "encrypted_content": "x"}]}, "invalid_encrypted_content", "input[0].encrypted_content"),
             ({"input": [{**THOUGHT, "content": [{"x": 1}]}]}, "missing_required_parameter", "input[0].content[0].type"),
             ({"input": [{**CALL, "name": "a b"}, OUTPUT]}, "invalid_value", "input[0].name"),
-            ({"tools": [{**TOOL, "async": True}]}, "invalid_value", "tools[0].async"),
             ({"tools": [{**TOOL, "defer_loading": True}]}, "invalid_value", "tools[0].defer_loading"),
             ({"tools": [{**TOOL, "parameters": {"type": "array"}}]}, "invalid_function_parameters", "tools[0].parameters"),
             (
