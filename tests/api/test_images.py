@@ -299,6 +299,19 @@ class FetchedTest(SeeingCase):
         found: dict[str, Any] = orjson.loads((await Item.objects.order_by("pk").afirst()).body)  # type: ignore[union-attr]
         return found
 
+    async def test_an_item_that_is_sent_again_under_its_id_is_not_fetched_again(self) -> None:
+        with self.web() as here:
+            item = {"id": "msg_sent", **user("One:", part(here.url("/a.png", "127.0.0.1")))}
+            async with self.serving(answered(), answered()) as client:
+                await self.made(client, input=[item])
+                here.pages.clear()
+                await self.made(client, input=[item, user("And?")], store=False)
+                self.assertEqual(self.shown, [RED])
+                other = {**item, "id": "msg_other"}
+                self.refused(
+                    await self.post(client, input=[other]), 400, "invalid_image_url", "input[0].content[1].image_url", "404"
+                )
+
     async def test_it_goes_with_its_item(self) -> None:
         with self.web() as here:
             async with self.serving(answered()) as client:
