@@ -166,6 +166,9 @@ READ = (
 )
 
 
+NEW = ("zzz", "id", "type", "status", "name", "strict", "call_id", "background", "conversation", "async", "defer_loading")
+
+
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a JSON value."""
     found = [path] if path else []
@@ -209,9 +212,7 @@ def _move(r: Random, spot: Any, key: Any) -> None:
 
 def _add(r: Random, spot: Any, key: Any) -> None:
     if isinstance(spot, dict):
-        spot[r.choice(["zzz", "id", "type", "status", "name", "strict", "call_id", "background", "conversation"])] = r.choice(
-            ODD
-        )
+        spot[r.choice(NEW)] = copy.deepcopy(r.choice(ODD))
     else:
         spot.append(copy.deepcopy(r.choice([*spot, *ODD])))
 
