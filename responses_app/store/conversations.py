@@ -99,7 +99,9 @@ def _enter(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: Image
     wanted: dict[str, Mapping[str, Any]] = {}
     for item in items:
         wanted.setdefault(item["id"], item)
-    known = Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, entries=None).order_by("-pk")
+    known = (
+        Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, entries=None).order_by("-pk")
+    )
     rows = {one.uid: one for one in known}
     new = [_item(row, body) for uid, body in wanted.items() if uid not in rows]
     Item.objects.bulk_create(new)
