@@ -145,6 +145,20 @@ class Item(models.Model):
         return self.uid
 
 
+class Image(models.Model):
+    """A picture that an item names by its address, as it was when it was fetched. It goes with the item."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="images")
+    url = models.TextField()
+    data = models.BinaryField()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.url
+
+
 class Entry(models.Model):
     """The place of an item in a conversation, by primary key. An item may have a place in several, and one at most in each."""
 

@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from responses_app.api import items, pages, query, requests
+from responses_app.api import items, pages, query, requests, shown
 from responses_app.api.door import answer
 from responses_app.api.problems import wrong_type
 from responses_app.errors import Invalid, NotFound
@@ -29,14 +29,14 @@ MOST_ITEMS = 20
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/conversations."""
     raw = _body(request, {"items", "metadata"})
-    given = await gather(key.project, _items(raw.get("items"), least=0))
+    given, fetched = await gather(key.project, _items(raw.get("items"), least=0))
     row = Conversation(
         uid=mint("conv_"),
         project=key.project,
         metadata=_metadata(raw.get("metadata")),
         created_at=datetime.fromtimestamp(int(time.time()), UTC),
     )
-    await sync_to_async(conversations.create)(row, given)
+    await sync_to_async(conversations.create)(row, given, fetched)
     return answer(_shape(row))
 
 
@@ -67,38 +67,38 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 
 async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """POST /v1/conversations/{id}/items: all of them, or none."""
-    query.include(request)
+    include = query.include(request)
     raw = _body(request, {"items"})
     if raw.get("items") is None:
         raise Invalid("Missing required parameter: 'items'.", param="items", code="missing_required_parameter")
     given = _items(raw["items"], least=1)
     row = await find(key.project, uid)
-    bodies: list[str] = await _change(conversations.add, row, await gather(key.project, given))
-    return pages.shown(Page([(0, body) for body in bodies], more=False))
+    bodies: list[str] = await _change(conversations.add, row, *await gather(key.project, given))
+    return pages.shown(Page([(0, body) for body in bodies], more=False), include)
 
 
 async def list_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """GET /v1/conversations/{id}/items."""
     limit = query.integer(request, "limit", 20, least=1, most=100)
     newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
-    query.include(request)
+    include = query.include(request)
     after = request.GET.get("after") or None
     row = await find(key.project, uid)
     known = after is None or could_be(after)
     page = await conversations.page(row, limit=limit, newest_first=newest_first, after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    return pages.shown(page)
+    return pages.shown(page, include)
 
 
 async def retrieve_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:
     """GET /v1/conversations/{id}/items/{item_id}."""
-    query.include(request)
+    include = query.include(request)
     row = await find(key.project, uid)
     body = await conversations.item(row, item) if could_be(item) else None
     if body is None:
         raise _no_item(uid, item)
-    return answer(body.encode())
+    return answer(shown.pictured(body, include))
 
 
 async def remove_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:

@@ -14,8 +14,11 @@ from responses_app.api.controls import ConfigurationUpdate, Trigger, final
 from responses_app.api.problems import Loc, path, shorten, translate, untyped, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.grammar.ids import PREFIXES
+from responses_app.images.picture import BadImage, is_data, media_type
+from responses_app.runs import images
 from responses_app.runs.ids import could_be
 
+IMAGE_URL_LIMIT = 20_971_520
 # What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
 COPIES = frozenset({"parsed", "parsed_arguments"})
 
@@ -41,6 +44,16 @@ class Part(Strict):
     text: LongText
     annotations: list[dict[str, Any]] | None = None
     logprobs: list[dict[str, Any]] | None = None
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class ImagePart(Strict):
+    """A picture, by a data URL or an address."""
+
+    type: Literal["input_image"]
+    image_url: Annotated[str, Field(max_length=IMAGE_URL_LIMIT)] | None = None
+    file_id: str | None = None
+    detail: Literal["low", "high", "auto", "original"] = "auto"
     prompt_cache_breakpoint: dict[str, Any] | None = None
 
 
@@ -167,10 +180,17 @@ MODELS: Mapping[str, type[Strict]] = {
     "item_reference": Reference,
     **CLIENT_ITEMS,
 }
-INPUT_PARTS = ("input_text",)
+INPUT_PARTS = ("input_text", "input_image")
+RULE_PARTS = ("input_text",)
 OUTPUT_PARTS = ("output_text", "refusal")
 # Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
-UNSUPPORTED_PARTS = frozenset({"input_image", "input_file", "input_audio"})
+UNSUPPORTED_PARTS = frozenset({"input_file", "input_audio"})
+PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
+    "user": INPUT_PARTS,
+    "assistant": OUTPUT_PARTS,
+    "system": RULE_PARTS,
+    "developer": RULE_PARTS,
+}
 # The prefix is validated (responses-api.md §1.0); clients make ids of their own, such as `fco_…`, so an output shares its call's.
 ID_PREFIXES = {
     kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")
@@ -235,8 +255,7 @@ def _id(item: dict[str, Any], loc: Loc) -> dict[str, Any]:
 
 def _message(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     item = _id(_valid(Message, {"type": "message", **raw, "content": raw.get("content", ...)}, loc), loc)
-    assistant = item["role"] == "assistant"
-    content = _content(item["content"], (*loc, "content"), OUTPUT_PARTS if assistant else INPUT_PARTS)
+    content = _content(item["content"], (*loc, "content"), PARTS_OF_ROLES[item["role"]])
     return {"status": "completed", **item, "content": content}
 
 
@@ -256,12 +275,17 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(kind, str):
         raise untyped(f"{path(loc)}.type", kind)
     if kind in UNSUPPORTED_PARTS:
-        message = f"Unsupported content part '{kind}' at '{path(loc)}': this model takes text only."
+        message = f"Unsupported content part '{kind}' at '{path(loc)}': this server takes texts and images."
+        raise Invalid(message, param=path(loc), code="unsupported_value")
+    if kind == "input_image" and allowed is RULE_PARTS:
+        message = f"Unsupported content part '{kind}' at '{path(loc)}': images are taken in messages of the user and in outputs of tools."
         raise Invalid(message, param=path(loc), code="unsupported_value")
     if kind not in allowed:
         raise value(f"{path(loc)}.type", kind, _list(allowed))
     if kind == "refusal":
         return _valid(RefusalPart, raw, loc)
+    if kind == "input_image":
+        return _image(raw, loc)
     part = _valid(Part, raw, loc)
     if kind == "output_text":
         return {
@@ -271,6 +295,25 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
             "logprobs": part.get("logprobs", []),
         }
     return {"type": kind, "text": part["text"]}
+
+
+def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    """What can be told of a picture without decoding or fetching it; the rest is seen by `runs.images`."""
+    part = _valid(ImagePart, raw, loc)
+    if "file_id" in part:
+        where = path((*loc, "file_id"))
+        message = f"Unsupported parameter: '{where}': this server has no files; give the image in 'image_url'."
+        raise Invalid(message, param=where, code="unsupported_parameter")
+    where = path((*loc, "image_url"))
+    url = part.get("image_url")
+    if not url:
+        raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    check = media_type if is_data(url) else images.web().check
+    try:
+        check(url)
+    except BadImage as error:
+        raise Invalid(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
+    return {"type": "input_image", "detail": part["detail"], "image_url": url}
 
 
 def _call(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:

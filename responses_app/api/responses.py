@@ -13,7 +13,7 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import pages, query, requests, sse, tools
+from responses_app.api import pages, query, requests, shown, sse, tools
 from responses_app.api.door import answer
 from responses_app.api.profile import is_open
 from responses_app.api.sse import Form
@@ -175,15 +175,14 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     """GET /v1/responses/{id}/input_items: the request's own input and the history before it."""
     limit = query.integer(request, "limit", 20, least=1, most=100)
     order = query.choice(request, "order", "desc", ("asc", "desc"))
-    wanted = sealed.INCLUDE in query.include(request)
+    include = query.include(request)
     row = await _find(key, uid)
     after = request.GET.get("after") or None
     known = after is None or could_be(after)
     page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    bodies = (sealed.listed(key.project, body, wanted=wanted).encode() for _, body in page.rows)
-    return pages.listed(bodies, page.first, page.last, more=page.more)
+    return pages.listed(shown.bodies(key.project, page, include), page.first, page.last, more=page.more)
 
 
 def _detached(run: Run, order: Order, form: Form) -> HttpResponseBase:

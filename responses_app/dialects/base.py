@@ -68,6 +68,8 @@ class Dialect(Protocol):
     """One way of talking. Instances are per model, made once, shared by all runs, and hold no state of a run."""
 
     stop_token_ids: Sequence[int]
+    # Whether images can be told at all; what `parts.images` finds in a turn is then to be given to the engine, in that order.
+    sees: bool
 
     def render(self, turn: Turn) -> list[int]:
         """Prompt token ids. Raises BadTurn."""

@@ -11,6 +11,7 @@ from responses_app.dialects.chat_listener import ChatListener
 from responses_app.dialects.chat_prompt import Rules, function, guarded, messages
 from responses_app.dialects.chat_scanner import END_THINK, THINK
 from responses_app.dialects.chat_tags import Marks, Thinking, constrain
+from responses_app.dialects.parts import images
 from responses_app.dialects.template import ChatTemplate, TemplateRefused
 from responses_app.dialects.toolset import toolset
 from responses_app.dialects.vocabulary import Vocabulary
@@ -24,7 +25,8 @@ _SOME_DAY = date(2000, 1, 1)
 class Chat:
     """A chat model; `marks` begin and end its reasoning, `<think>` and `</think>` unless told otherwise.
 
-    `always_thinks` is for models that leave out the first mark although their template does not write it.
+    `always_thinks` is for models that leave out the first mark although their template does not write it. `sees` says that
+    the model takes images; it is told them if its template writes them.
     """
 
     def __init__(
@@ -35,9 +37,11 @@ class Chat:
         *,
         always_thinks: bool = False,
         marks: Marks | None = None,
+        sees: bool = False,
     ) -> None:
         self.stop_token_ids: Sequence[int] = tuple(stop_token_ids)
         self.vocabulary = vocabulary
+        self.sees = sees and template.image is not None
         self._template = template
         self._always_thinks = always_thinks
         self._marks = marks or (THINK, END_THINK)
@@ -79,8 +83,8 @@ class Chat:
     def _rendered(self, turn: Turn) -> str:
         tools = toolset(turn)
         try:
-            return self._template.render(
-                messages(turn, self._rules, self.vocabulary.guard),
+            text = self._template.render(
+                messages(turn, self._rules, self.vocabulary.guard, sees=self.sees),
                 today=turn.today,
                 tools=[guarded(function(tool), self.vocabulary.guard) for tool in tools.offered],
                 thinking=turn.effort not in QUIET,
@@ -89,6 +93,17 @@ class Chat:
             raise BadTurn(f"The model's chat template refuses this input: {refused}", "input", "invalid_value") from refused
         except RecursionError as error:
             raise BadTurn("The input is nested too deeply.", "input", "invalid_value") from error
+        self._all_shown(turn, text)
+        return text
+
+    def _all_shown(self, turn: Turn, text: str) -> None:
+        """Every image has its placeholder. Some templates write none in what tools return, and nobody would miss it. Raises BadTurn."""
+        shown = list(images(turn.items)) if self.sees else []
+        if shown and text.count(self._template.image or "") != len(shown):
+            # Those of the user are what a template for images is made for.
+            lost = next((image for image in shown if ".output[" in image.path), shown[0])
+            message = f"The model's chat template does not take the image at '{lost.path}'."
+            raise BadTurn(message, lost.path, "unsupported_value")
 
     def _thinking(self, turn: Turn) -> Thinking:
         """How the answer begins, read from the end of the prompt: some templates open `<think>`, some close it at once."""

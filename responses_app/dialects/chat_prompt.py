@@ -5,19 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from enum import Enum, auto
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from responses_app.dialects.base import BadTurn, Turn
 from responses_app.dialects.parts import (
+    IMAGE,
     Item,
     called_names,
     callee,
+    has_images,
     kind,
     message_text,
-    output_text,
+    part_text,
     placed,
     reasoning_text,
     refuse,
+    text_of,
 )
 from responses_app.dialects.toolset import Tool
 
@@ -40,13 +43,13 @@ class Rules(Enum):
     NOWHERE = auto()
 
 
-def messages(turn: Turn, rules: Rules, guard: Callable[[str], str]) -> list[Message]:
-    """The conversation of a turn. Raises BadTurn.
+def messages(turn: Turn, rules: Rules, guard: Callable[[str], str], *, sees: bool = False) -> list[Message]:
+    """The conversation of a turn. Raises BadTurn, also for an image unless the model `sees`.
 
     Instructions and the system and developer items at the head are one system message; later ones stay where they stand if
     the template allows, else they join the first. `guard` is asked about every text that comes from outside.
     """
-    said = _Said(guard, called_names(turn.items), at_head=rules is not Rules.ANYWHERE)
+    said = _Said(guard, called_names(turn.items), at_head=rules is not Rules.ANYWHERE, sees=sees)
     said.rules.append(guard(turn.instructions or ""))
     for index, item in placed(turn.items):
         said.add(item, f"input[{index}]")
@@ -76,19 +79,24 @@ def _lead(said: _Said, rules: Rules) -> list[Message]:
     if rules is not Rules.NOWHERE:
         return [{"role": "system", "content": text}, *said.messages]
     if first is not None and first["role"] == "user":
-        return [{**first, "content": f"{text}\n\n{first['content']}"}, *said.messages[1:]]
+        return [{**first, "content": _before(text, first["content"])}, *said.messages[1:]]
     return [{"role": "user", "content": text}, *said.messages]
+
+
+def _before(text: str, content: str | list[Message]) -> str | list[Message]:
+    return f"{text}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": f"{text}\n\n"}, *content]
 
 
 class _Said:
     """The messages so far; what one assistant said in a row is one message as long as its order can be written in one."""
 
-    def __init__(self, guard: Callable[[str], str], names: Mapping[str, str], *, at_head: bool) -> None:
+    def __init__(self, guard: Callable[[str], str], names: Mapping[str, str], *, at_head: bool, sees: bool) -> None:
         self.messages: list[Message] = []
         self.rules: list[str] = []
         self._guard = guard
         self._names = names
         self._at_head = at_head
+        self._sees = sees
 
     def add(self, item: Item, path: str) -> None:
         add = _KINDS.get(kind(item))
@@ -97,13 +105,17 @@ class _Said:
         add(self, item, path)
 
     def message(self, item: Item, path: str) -> None:
-        role, text = item.get("role"), self._guard(message_text(item, path))
+        role = item.get("role")
+        if role == "user":
+            self.messages.append({"role": role, "content": self._content(item.get("content"), f"{path}.content")})
+            return
+        text = self._guard(message_text(item, path))
         if role == "assistant":
             self._assistant("content", text)
         elif role in _RULES and (self._at_head or not self.messages):
             self.rules.append(text)
-        elif role in _RULES or role == "user":
-            self.messages.append({"role": "user" if role == "user" else "system", "content": text})
+        elif role in _RULES:
+            self.messages.append({"role": "system", "content": text})
         else:
             raise BadTurn(f"Invalid value: {role!r}.", f"{path}.role", "invalid_value")
 
@@ -118,9 +130,24 @@ class _Said:
         self._assistant("tool_calls", [{"id": names["id"], "type": "function", "function": function}])
 
     def output(self, item: Item, path: str) -> None:
-        text, name = self._guard(output_text(item, path)), callee(item, self._names)
+        content, name = self._content(item.get("output"), f"{path}.output"), callee(item, self._names)
         call_id = guarded(item.get("call_id"), self._guard)
-        self.messages.append({"role": "tool", "tool_call_id": call_id, "name": self._guard(name), "content": text})
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "name": self._guard(name), "content": content})
+
+    def _content(self, content: object, path: str) -> str | list[Message]:
+        """The text, or if there are images the parts as templates know them; texts that stand together are one."""
+        if not self._sees or not has_images(content):
+            return self._guard(text_of(content, path))
+        parts: list[Message] = []
+        for index, part in enumerate(cast("list[Item]", content)):
+            if part.get("type") == IMAGE:
+                parts.append({"type": "image"})
+                continue
+            text = self._guard(part_text(part, f"{path}[{index}]"))
+            if parts and parts[-1]["type"] == "text":
+                text = f"{parts.pop()['text']}\n{text}"
+            parts.append({"type": "text", "text": text})
+        return parts
 
     def _assistant(self, key: str, value: Any) -> None:
         if not value:

@@ -18,15 +18,13 @@ def ebnf(definition: str) -> str:
 
     What a grammar ignores may stand between two of its terminals.
     """
+    from lark import load_grammar
     from lark.exceptions import LarkError
-    from lark.load_grammar import load_grammar
 
     _check_directives(definition)
     try:
         # No parser is made of it: Lark's own take no terminal that may be empty.
-        terminals, rules, ignored = load_grammar(definition, "grammar", [], global_keep_all_tokens=True)[0].compile(
-            [START], "*"
-        )
+        terminals, rules, ignored = _read(load_grammar, definition)
     except (LarkError, RecursionError, re.error, OSError, ValueError) as error:
         raise BadGrammar(f"the grammar cannot be read: {str(error).strip() or type(error).__name__}") from error
     return "\n".join(_rules(rules, terminals, ignored))
@@ -38,6 +36,13 @@ def _check_directives(definition: str) -> None:
             raise BadGrammar(f"'%import {what}' is not possible: only terminals of 'common' can be imported")
         if name not in ("import", "ignore"):
             raise BadGrammar(f"'%{name}' is not supported")
+
+
+def _read(lark: Any, definition: str) -> tuple[Sequence[Any], Sequence[Any], Sequence[str]]:
+    """Terminals, rules, and the names of what is ignored."""
+    grammar, _files = lark.load_grammar(definition, "grammar", [], global_keep_all_tokens=True)
+    compiled: tuple[Sequence[Any], Sequence[Any], Sequence[str]] = grammar.compile([START], "*")
+    return compiled
 
 
 def _rules(rules: Sequence[Any], terminals: Sequence[Any], ignored: Sequence[str]) -> Iterable[str]:

@@ -10,6 +10,8 @@ from typing import Any
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.template import ChatTemplate
 
+# By one of these a model's configuration says that it takes images, whatever its family is called.
+_SEES = ("vision_config", "image_token_id", "image_token_index")
 # Parsers of vLLM whose formats our own scanner reads; any other pair goes through vLLM.
 _OWN_REASONING = frozenset({None, "qwen3", "deepseek_r1"})
 _OWN_TOOLS = frozenset({None, "hermes"})
@@ -39,15 +41,16 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
         raise ValueError(f"{source} has no fast tokenizer (tokenizer.json).")
     template = _template(source, tokenizer)
     stops = sorted(_stops(source, tokenizer))
+    sees = any(_config(source, "config.json").get(key) is not None for key in _SEES)
     if reasoning_parser in _OWN_REASONING and tool_parser in _OWN_TOOLS:
         vocabulary = Vocabulary(tokenizer.backend_tokenizer, visible=MARKERS)
-        return Chat(vocabulary, template, stops, always_thinks=reasoning_parser == "deepseek_r1")
+        return Chat(vocabulary, template, stops, always_thinks=reasoning_parser == "deepseek_r1", sees=sees)
     from responses_app.dialects.vllm_chat import VllmChat
     from responses_app.dialects.vllm_parser import Registry
 
     # These parsers look for special tokens of all kinds, in the text and by id.
     vocabulary = Vocabulary(tokenizer.backend_tokenizer, visible=tokenizer.all_special_tokens)
-    return VllmChat(vocabulary, template, stops, Registry(tokenizer, reasoning_parser, tool_parser))
+    return VllmChat(vocabulary, template, stops, Registry(tokenizer, reasoning_parser, tool_parser), sees=sees)
 
 
 def _template(source: str, tokenizer: Any) -> ChatTemplate:

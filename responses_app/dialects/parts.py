@@ -1,8 +1,9 @@
-"""The text of items and content parts of the API, for models that read text."""
+"""The text and the images of items and content parts of the API."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -10,6 +11,7 @@ from responses_app.dialects.base import BadTurn
 
 Item: TypeAlias = Mapping[str, Any]
 
+IMAGE = "input_image"
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 
 
@@ -36,11 +38,46 @@ def text_of(content: object, path: str, *, joint: str = "\n") -> str:
         return content
     if not isinstance(content, Sequence):
         raise BadTurn("Invalid content: expected a string or a list of parts.", path, "invalid_type")
-    return joint.join(_part(part, f"{path}[{index}]") for index, part in enumerate(content))
+    return joint.join(part_text(part, f"{path}[{index}]") for index, part in enumerate(content))
 
 
-def _part(part: Item, path: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image of a turn: the id of its item, where it stands there, and its URL."""
+
+    item: str
+    path: str
+    url: str
+
+
+def images(items: Sequence[Item]) -> Iterator[Image]:
+    """All images of a turn, in the order in which a model is told them."""
+    for index, item in placed(items):
+        key = "output" if "output" in item else "content"
+        content = item.get(key)
+        if not isinstance(content, list):
+            continue
+        for at, part in enumerate(content):
+            if isinstance(part, Mapping) and part.get("type") == IMAGE:
+                yield Image(str(item.get("id")), f"input[{index}].{key}[{at}]", str(part.get("image_url") or ""))
+
+
+def has_images(content: object) -> bool:
+    """Whether there is an image among these parts."""
+    return isinstance(content, list) and any(isinstance(part, Mapping) and part.get("type") == IMAGE for part in content)
+
+
+def blind(path: str) -> BadTurn:
+    """The error for an image that is put to a model that does not see."""
+    message = f"Unsupported content part '{IMAGE}' at '{path}': this model takes text only."
+    return BadTurn(message, path, "unsupported_value")
+
+
+def part_text(part: Item, path: str) -> str:
+    """The text of one part. Raises BadTurn for what is not text."""
     key = _TEXT_KEYS.get(str(part.get("type")))
+    if part.get("type") == IMAGE:
+        raise blind(path)
     if key is None:
         raise BadTurn(f"Content of type {part.get('type')!r} is not supported with this model.", path, "invalid_value")
     return str(part.get(key) or "")

@@ -7,15 +7,15 @@ matches is matched by the expression; rare spellings of the same character (`\u0
 from __future__ import annotations
 
 import json
-
-# The parser that `re` itself uses; there is no other way to its tree.
-import re._constants as op
-import re._parser as parser
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from re import DOTALL, IGNORECASE
 from re import error as ReError
 from typing import Any, Final, TypeAlias
 
+# The parser that `re` itself uses; there is no other way to its tree.
+op: Any = import_module("re._constants")
+parser: Any = import_module("re._parser")
 Ranges: TypeAlias = list[tuple[int, int]]
 _LAST: Final = 0x10FFFF
 _EVERY: Final[Ranges] = [(0, 0xD7FF), (0xE000, _LAST)]
@@ -77,7 +77,8 @@ def _node(kind: Any, value: Any, flags: int) -> str:
         _, add, drop, inner = value
         return f"({_sequence(inner, (flags | add) & ~drop)})"
     if kind is op.MAX_REPEAT:
-        return _repeat(*value, flags)
+        least, most, inner = value
+        return _repeat(least, most, inner, flags)
     raise BadGrammar(f"{_NAMES.get(kind, str(kind).lower())} are not supported")
 
 

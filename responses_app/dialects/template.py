@@ -27,8 +27,16 @@ class _Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
+# Two texts by which it is found what a template makes of a message, and a day for it.
+_A, _B = "\ue0f4", "\ue0f5"
+_SOME_DAY = date(2000, 1, 1)
+
+
 class ChatTemplate:
-    """Renders messages to text. `tokens` are the special tokens by name, such as `bos_token`."""
+    """Renders messages to text. `tokens` are the special tokens by name, such as `bos_token`.
+
+    `image` is what it writes for an image, None if it takes none.
+    """
 
     def __init__(self, source: str, tokens: Mapping[str, str] | None = None, *, with_tools: str | None = None) -> None:
         environment = ImmutableSandboxedEnvironment(
@@ -40,6 +48,10 @@ class ChatTemplate:
         self._plain = environment.from_string(source)
         self._with_tools = environment.from_string(with_tools) if with_tools else self._plain
         self._tokens = dict(tokens or {})
+        self._lists = False
+        # Some templates take text as a list of parts only, and lose any other without a word.
+        self._lists = _A not in self._tried(_A) and _A in self._tried([_text(_A)])
+        self.image = self._placeholder()
 
     def render(
         self,
@@ -51,6 +63,8 @@ class ChatTemplate:
     ) -> str:
         """The prompt, up to where the assistant begins. Raises TemplateRefused."""
         template = self._with_tools if tools else self._plain
+        if self._lists:
+            messages = [{**said, "content": [_text(said["content"])]} if _is_text(said) else said for said in messages]
         try:
             return template.render(
                 **self._tokens,
@@ -65,6 +79,33 @@ class ChatTemplate:
             )
         except (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
             raise TemplateRefused(str(error)) from error
+
+    def _tried(self, content: object) -> str:
+        """What a user's message of such a content becomes; nothing if it is refused."""
+        try:
+            return self.render([{"role": "user", "content": content}], today=_SOME_DAY)
+        except TemplateRefused:
+            return ""
+
+    def _placeholder(self) -> str | None:
+        plain, seen = (_between(self._tried([_text(_A), *image, _text(_B)])) for image in ([], [{"type": "image"}]))
+        if plain is None or seen is None or "'type'" in seen or '"type"' in seen:
+            return None
+        # What stands between any two parts is no part of the placeholder.
+        return seen.removeprefix(plain).removesuffix(plain).strip() or None
+
+
+def _text(text: object) -> dict[str, object]:
+    return {"type": "text", "text": text}
+
+
+def _is_text(said: Mapping[str, Any]) -> bool:
+    return isinstance(said.get("content"), str)
+
+
+def _between(text: str) -> str | None:
+    found = text.partition(_A)[2].partition(_B)
+    return found[0] if found[1] else None
 
 
 def _tojson(

@@ -20,10 +20,16 @@ class VllmChat(Chat):
     """A chat model with other marks than `<think>` and Hermes calls."""
 
     def __init__(
-        self, vocabulary: Vocabulary, template: ChatTemplate, stop_token_ids: Sequence[int], registry: Registry
+        self,
+        vocabulary: Vocabulary,
+        template: ChatTemplate,
+        stop_token_ids: Sequence[int],
+        registry: Registry,
+        *,
+        sees: bool = False,
     ) -> None:
         marks = registry.marks
-        super().__init__(vocabulary, template, stop_token_ids, marks=marks)
+        super().__init__(vocabulary, template, stop_token_ids, marks=marks, sees=sees)
         self._registry = registry
         self._reasons = marks is not None
 

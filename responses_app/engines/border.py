@@ -55,7 +55,7 @@ class Request:
     """One generation. `id` is unique per engine for the life of the server.
 
     `images` are encoded pictures (PNG, JPEG, WebP), one per placeholder of the prompt, in its order.
-    `priority`: smaller is served sooner.
+    `priority`: smaller is served sooner. `length` is how many tokens the prompt has with its images, None if that was not asked.
     """
 
     id: str
@@ -65,6 +65,7 @@ class Request:
     priority: int = 0
     cache_salt: str | None = None
     images: Sequence[bytes] = ()
+    length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +82,14 @@ class Chunk:
     """New tokens since the last chunk, in order. `finish` is set on the last chunk only, whose `tokens` may be empty.
 
     The stop token that ended the generation, if any, is the last of `tokens`. `cached` is the number of prompt tokens
-    that the engine took from its prefix cache, once known.
+    that the engine took from its prefix cache, `prompt` how many the prompt has with its images, once known.
     """
 
     tokens: Sequence[int] = ()
     logprobs: Sequence[Logprob] = field(default=())
     finish: Finish | None = None
     cached: int | None = None
+    prompt: int | None = None
 
 
 class Engine(Protocol):
@@ -107,6 +109,18 @@ class Engine(Protocol):
 
         Raises BadPrompt before the first chunk, EngineDown at any time.
         """
+        ...
+
+    # Whether `measure` costs no generation, so that every prompt with images may be measured.
+    measures: bool
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model behind it takes images, as far as the engine knows; known after `start`."""
+        ...
+
+    async def measure(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
+        """How many tokens a prompt has once every placeholder is as long as its image is to the model. Raises BadPrompt, EngineDown."""
         ...
 
     def check(self, constraint: Constraint) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager, suppress
-from io import BytesIO
 from typing import Any
 
 from responses_app.engines.arguments import BadOption
@@ -30,6 +29,8 @@ class Embedded:
     If the core dies, running requests get EngineDown, and it is started again in the background until `close`.
     """
 
+    measures = True
+
     def __init__(self, model: str, options: Mapping[str, str] | None = None) -> None:
         self.model = model
         self._options = dict(options or {})
@@ -41,6 +42,12 @@ class Embedded:
     @property
     def max_model_len(self) -> int:
         return int(self._core().model_config.max_model_len)
+
+    @property
+    def sees(self) -> bool:
+        """What vLLM says of the model, and of the limits that it was given."""
+        processor = self._core().renderer.mm_processor
+        return processor is not None and processor.info.allowed_mm_limits.get("image", 0) > 0
 
     async def start(self) -> None:
         """Load the model, 15 s and more. Raises ValueError for options that vLLM does not know, EngineDown if it does not come up."""
@@ -58,6 +65,17 @@ class Embedded:
             validate_xgrammar_grammar(SamplingParams(structured_outputs=structured))
         except Exception as error:  # Compilers in native code raise what they like; whatever it is, the constraint was refused.
             raise BadPrompt(str(error)) from error
+
+    async def measure(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
+        """See `Engine.measure`. vLLM's own processor says it, as it will when the images are to be generated from."""
+        from vllm.renderers import TokenizeParams
+
+        renderer, unlimited = self._core().renderer, TokenizeParams(max_total_tokens=None)
+        with _translated(images, lambda: True):
+            given = await _tokens_prompt(prompt, images)
+            # Not through the cache that the core has a copy of: what it is not sent it must not be thought to have.
+            (found,) = await renderer.render_cmpl_async([given], unlimited, skip_mm_cache=True)
+        return len(found["prompt_token_ids"])
 
     async def alive(self) -> bool:
         return self._llm is not None and not self._llm.errored
@@ -86,7 +104,7 @@ class Embedded:
         self._running.add(request.id)
         fresh = True
         try:
-            with _translated(request, lambda: fresh):
+            with _translated(request.images, lambda: fresh):
                 stream = llm.generate(
                     await _prompt(request),
                     _params(request),
@@ -175,7 +193,7 @@ def _hushed() -> Iterator[None]:
 
 
 @contextmanager
-def _translated(request: Request, fresh: Callable[[], bool]) -> Iterator[None]:
+def _translated(images: Sequence[bytes], fresh: Callable[[], bool]) -> Iterator[None]:
     """vLLM's exceptions as those of the border.
 
     A ValueError before the first token is the request's fault, as is an AssertionError where images are placed.
@@ -186,9 +204,9 @@ def _translated(request: Request, fresh: Callable[[], bool]) -> Iterator[None]:
         yield
     except VLLMClientError as error:
         raise BadPrompt(str(error)) from error
-    except (VLLMError, ValueError, TypeError) as error:
+    except (VLLMError, ValueError, TypeError, AssertionError) as error:
         cause = error.__cause__ or error
-        if fresh() and isinstance(cause, (ValueError, TypeError, *([AssertionError] if request.images else []))):
+        if fresh() and isinstance(cause, (ValueError, TypeError, *([AssertionError] if images else []))):
             raise BadPrompt(str(cause)) from error
         raise EngineDown(f"vLLM has failed: {cause!r}") from error
 
@@ -207,16 +225,22 @@ async def _prompt(request: Request) -> Any:
     A bare one is validated here and now. One with images or a constraint goes the long way through vLLM's thread pool, as
     decoding pictures and compiling grammars may take longer than an event loop should stand still.
     """
-    from vllm.inputs import TokensPrompt, tokens_input
+    from vllm.inputs import tokens_input
 
-    tokens = list(request.prompt)
     if not request.images and not request.constraint:
-        return tokens_input(tokens, cache_salt=request.cache_salt)
-    prompt = TokensPrompt(prompt_token_ids=tokens)
+        return tokens_input(list(request.prompt), cache_salt=request.cache_salt)
+    prompt = await _tokens_prompt(request.prompt, request.images)
     if request.cache_salt is not None:
         prompt["cache_salt"] = request.cache_salt
-    if request.images:
-        prompt["multi_modal_data"] = {"image": await asyncio.to_thread(_decode, request.images)}
+    return prompt
+
+
+async def _tokens_prompt(tokens: Sequence[int], images: Sequence[bytes]) -> Any:
+    from vllm.inputs import TokensPrompt
+
+    prompt = TokensPrompt(prompt_token_ids=list(tokens))
+    if images:
+        prompt["multi_modal_data"] = {"image": await asyncio.to_thread(_decode, images)}
     return prompt
 
 
@@ -225,10 +249,11 @@ def _decode(images: Sequence[bytes]) -> list[Any]:
 
 
 def _picture(data: bytes, at: int) -> Any:
-    from PIL import Image
+    """As vLLM's own server reads it: turned as the camera was held, on white where it is transparent."""
+    from vllm.multimodal.media.image import ImageMediaIO
 
     try:
-        return Image.open(BytesIO(data)).convert("RGB")
+        return ImageMediaIO().load_bytes(data)
     except Exception as error:  # Pillow's decoders raise whatever they like, some of it derived from Exception alone.
         raise BadPrompt(f"image {at} cannot be decoded ({type(error).__name__})") from error
 
@@ -252,6 +277,7 @@ def _chunk(output: Any, wanted: int | None, first: bool) -> Chunk:
         logprobs=_logprobs(completion, wanted),
         finish=FINISHES[finish] if finish else None,
         cached=output.num_cached_tokens if first else None,
+        prompt=len(output.prompt_token_ids or ()) or None if first else None,
     )
 
 

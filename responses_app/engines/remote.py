@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncGenerator, Iterator
+import uuid
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from time import monotonic
 
 import httpx2
 
 from responses_app.engines import wire
-from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request, Sampling
 
 POOL = 1024  # Connections, one per running request. What is beyond waits for POOL_S.
 POOL_S = 30.0
@@ -41,6 +42,8 @@ class Remote:
     `model` is one of the served names, by default the first; after `start` also `root`, the path or hub name of its files.
     `priorities` says that the server runs with `--scheduling-policy priority`: without, it refuses requests that have one.
     """
+
+    measures = False
 
     def __init__(
         self,
@@ -76,6 +79,21 @@ class Remote:
         except EngineDown:
             await self.close()
             raise
+
+    @property
+    def sees(self) -> bool:
+        """The server does not say; what the files of the model say is for the dialect to read."""
+        return True
+
+    async def measure(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
+        """See `Engine.measure`. The server has no endpoint for it, so it is asked for one token."""
+        if not images:
+            return len(prompt)
+        uid = uuid.uuid4().hex
+        # Salted, so that what is generated afterwards does not call the whole prompt cached.
+        asking = Request(f"measure-{uid}", prompt, Sampling(max_tokens=1), images=images, cache_salt=uid)
+        counts = [chunk.prompt async for chunk in self.generate(asking)]
+        return counts[-1] or len(prompt)
 
     def check(self, constraint: Constraint) -> None:
         """Left to the server, which refuses with the first answer: its grammar compiler may not be installed here."""

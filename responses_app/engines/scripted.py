@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -30,13 +31,19 @@ class Scripted:
 
     `requests` are all requests answered so far, oldest first; `aborted` the ids of those closed early; `running` the ids
     of those that still generate. Like a real engine it ends at `max_tokens` and at a full context with `length`, and
-    behind a stop token with `stop`. With `loop` a used line goes back to the end of the tape.
+    behind a stop token with `stop`. With `loop` a used line goes back to the end of the tape. Every image counts as
+    `image_tokens` tokens, its placeholder included; with none it takes no images.
     """
 
-    def __init__(self, lines: Iterable[Line] = (), *, loop: bool = False, max_model_len: int = MAX_MODEL_LEN) -> None:
+    measures = True
+
+    def __init__(
+        self, lines: Iterable[Line] = (), *, loop: bool = False, max_model_len: int = MAX_MODEL_LEN, image_tokens: int = 0
+    ) -> None:
         self._tape = deque(lines)
         self._loop = loop
         self._max_model_len = max_model_len
+        self._image_tokens = image_tokens
         self._away_until = 0.0
         self._started = self._closed = False
         self.requests: list[Request] = []
@@ -51,6 +58,14 @@ class Scripted:
     @property
     def max_model_len(self) -> int:
         return self._max_model_len
+
+    @property
+    def sees(self) -> bool:
+        return self._image_tokens > 0
+
+    async def measure(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
+        """See `Engine.measure`."""
+        return self._length(prompt, images)
 
     @property
     def left(self) -> list[Line]:
@@ -87,19 +102,23 @@ class Scripted:
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """The chunks of the next line that fits. Raises BadPrompt, EngineDown, UnexpectedRequest."""
         self._check_up()
-        if len(request.prompt) >= self._max_model_len:
-            raise BadPrompt(f"the prompt has {len(request.prompt)} tokens, the model takes {self._max_model_len}")
+        length = self._length(request.prompt, request.images)
+        if length >= self._max_model_len:
+            raise BadPrompt(f"the prompt has {length} tokens, the model takes {self._max_model_len}")
         line = self._take(request)
         self.requests.append(request)
         self.running.add(request.id)
+        # Like a real engine it says what the images have come to, once.
+        told = length if request.images else None
         ended = False
         try:
-            for step in _trim(line, request, self._max_model_len):
+            for step in _trim(line, request, self._max_model_len - length):
                 if isinstance(step, Chunk):
                     await asyncio.sleep(0)  # A real engine hands over between steps too.
                     self._check_up()
                     ended = step.finish is not None
-                    yield step
+                    yield step if told is None else replace(step, prompt=told)
+                    told = None
                 else:
                     await self._suffer(step)
         except (EngineDown, BadPrompt):
@@ -109,6 +128,9 @@ class Scripted:
             self.running.discard(request.id)
             if not ended:
                 self.aborted.append(request.id)
+
+    def _length(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
+        return len(prompt) + len(images) * (self._image_tokens - 1)
 
     @property
     def _away(self) -> bool:
@@ -139,9 +161,9 @@ class Scripted:
             raise EngineDown(step.message)
 
 
-def _trim(line: Line, request: Request, max_model_len: int) -> Iterator[Chunk | Delay | Fault]:
+def _trim(line: Line, request: Request, room: int) -> Iterator[Chunk | Delay | Fault]:
     """The line as this request gets it: cut at the stop token or the token limit, `finish` on the last chunk."""
-    room = min(request.sampling.max_tokens, max_model_len - len(request.prompt))
+    room = min(request.sampling.max_tokens, room)
     stops = frozenset(request.sampling.stop_token_ids)
     cached = line.cached
     for at, step in enumerate(line.steps):

@@ -69,6 +69,7 @@ class Answer:
         self._rest = b""
         self._finish: Finish | None = None
         self._cached: int | None = None
+        self._prompt: int | None = None
         self._begun = False
 
     def feed(self, data: bytes) -> Chunk | None:
@@ -90,7 +91,7 @@ class Answer:
         """The chunk that ends the generation. Raises EngineDown if the server has not said how it ended."""
         if self._finish is None:
             raise EngineDown("the stream broke off")
-        return Chunk(finish=self._finish, cached=self._cached)
+        return Chunk(finish=self._finish, cached=self._cached, prompt=self._prompt)
 
     def _events(self, data: bytes) -> Iterator[Mapping[str, Any]]:
         *events, self._rest = (self._rest + data).replace(b"\r\n", b"\n").split(b"\n\n")
@@ -122,6 +123,7 @@ class Answer:
 
     def _count(self, usage: Mapping[str, Any] | None) -> None:
         """The details are only there if the server was started with `--enable-prompt-tokens-details`."""
+        self._prompt = (usage or {}).get("prompt_tokens", self._prompt)
         details = (usage or {}).get("prompt_tokens_details") or {}
         self._cached = details.get("cached_tokens", self._cached)
 

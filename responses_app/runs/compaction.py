@@ -20,6 +20,7 @@ from responses_app.runs.served import Served
 from responses_app.runs.shape import usage
 from responses_app.runs.summary import QUESTION, asking, told
 from responses_app.runs.tally import Tally
+from responses_app.store.records import Images
 
 logger = logging.getLogger("responses.compaction")
 
@@ -31,7 +32,7 @@ FULL = 0.75
 async def compact(order: Order, served: Served) -> dict[str, Any]:
     """The `response.compaction` object for the order's context. Nothing is kept. Raises ApiError."""
     known = await plan(replace(order, compacts=False), served)
-    summary, figures = await _summarize(order, served, known.items)
+    summary, figures = await _summarize(order, served, known.items, known.images)
     return {
         "id": known.request.id,
         "object": "response.compaction",
@@ -44,7 +45,9 @@ async def compact(order: Order, served: Served) -> dict[str, Any]:
     }
 
 
-async def shorten(order: Order, served: Served, items: Sequence[Json], spent: int) -> tuple[Compaction, int] | None:
+async def shorten(
+    order: Order, served: Served, items: Sequence[Json], images: Images, spent: int
+) -> tuple[Compaction, int] | None:
     """What `context_management` asks for at the end of a response: a compaction of all items, and the tokens that it took.
 
     `spent` is the length of the context. None if that is below the threshold, or if there is no summary to be had: the
@@ -53,17 +56,17 @@ async def shorten(order: Order, served: Served, items: Sequence[Json], spent: in
     if order.compact_threshold is None or spent < (order.compact_threshold or int(served.engine.max_model_len * FULL)):
         return None
     try:
-        summary, figures = await _summarize(order, served, items)
+        summary, figures = await _summarize(order, served, items, images)
     except ApiError as error:
         logger.warning("no compaction: %s", error.message)
         return None
     return Compaction(seal_summary(order.project, summary)), figures["output_tokens"]
 
 
-async def _summarize(order: Order, served: Served, items: Sequence[Json]) -> tuple[str, dict[str, Any]]:
+async def _summarize(order: Order, served: Served, items: Sequence[Json], images: Images) -> tuple[str, dict[str, Any]]:
     """A summary, and the usage that it took. Raises ApiError."""
-    request, listener = await ask(asking(order), served, [*items, QUESTION])
-    tally, said = Tally(prompt=len(request.prompt)), list[Piece]()
+    request, listener = await ask(asking(order), served, [*items, QUESTION], images)
+    tally, said = Tally(prompt=request.length or len(request.prompt)), list[Piece]()
     try:
         async with aclosing(served.engine.generate(request)) as chunks:
             async for chunk in chunks:

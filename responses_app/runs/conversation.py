@@ -7,11 +7,12 @@ from typing import Any
 
 from responses_app.errors import Invalid, NotFound
 from responses_app.models import Conversation
+from responses_app.runs import images
 from responses_app.runs.context import with_ids
 from responses_app.runs.ids import could_be
 from responses_app.store import conversations, history
 from responses_app.store.history import Context
-from responses_app.store.records import Locked
+from responses_app.store.records import Images, Locked
 
 
 async def find(project: str, uid: str) -> Conversation:
@@ -41,7 +42,11 @@ def missing(uid: str) -> NotFound:
     return NotFound(f"Conversation with id '{uid}' not found.")
 
 
-async def gather(project: str, items: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Items to be added by hand: every one has an id, and a reference is the item that it refers to. Raises NotFound."""
+async def gather(project: str, items: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], Images]:
+    """Items to be added by hand: every one has an id, and a reference is the item that it refers to; and images that were fetched.
+
+    Raises NotFound, and Invalid for an image that is none.
+    """
     wanted = [item["id"] for item in items if item["type"] == "item_reference" and could_be(item["id"])]
-    return with_ids(items, await history.find(project, wanted) if wanted else {}, "items")
+    whole = with_ids(items, await history.find(project, wanted) if wanted else {}, "items")
+    return whole, images.fetched(await images.new(project, items, whole, "items"))

@@ -100,7 +100,9 @@ class Hub:
     async def count(self, order: Order) -> int:
         """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
         await self._up()
-        return len((await plan(order, self.model(order.model))).request.prompt)
+        served = self.model(order.model)
+        request = (await plan(order, served, measure=True)).request
+        return request.length or len(request.prompt)
 
     async def compact(self, order: Order) -> dict[str, Any]:
         """The `response.compaction` object. Raises ApiError; nothing is kept."""
@@ -160,7 +162,7 @@ class Hub:
             plan.request,
             plan.listener,
             recorder=self._recorder,
-            log=Log(_row(order, uid, now, plan.before), plan.own) if kept else None,
+            log=Log(_row(order, uid, now, plan.before), plan.own, plan.fetched) if kept else None,
             patient=settings.RESPONSES_DURABILITY == "visible",
             gate=self._gate if order.background else None,
             shorten=_shorten(order, served, plan) if order.compact_threshold is not None and not order.compacts else None,
@@ -191,7 +193,7 @@ def _shorten(order: Order, served: Served, plan: Plan) -> Shorten:
     """Makes the compaction of everything that was told and said."""
 
     def make(output: Sequence[Mapping[str, Any]], spent: int) -> Awaitable[tuple[Compaction, int] | None]:
-        return shorten(order, served, [*plan.items, *output], spent)
+        return shorten(order, served, [*plan.items, *output], plan.images, spent)
 
     return make
 

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from responses_app.dialects import functions
+from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
-from responses_app.engines.border import BadPrompt, Constraint, Engine, Request, Sampling
-from responses_app.errors import Invalid
-from responses_app.runs import context, conversation, fit, sealed, shape
+from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
+from responses_app.errors import Invalid, Unavailable
+from responses_app.runs import context, conversation, fit, images, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
+from responses_app.runs.prompt import Prompt, Prompts
 from responses_app.runs.served import Served
 from responses_app.runs.summary import QUESTION, Summing, asking
 from responses_app.store.history import Context
+from responses_app.store.records import Images
 
 LEAST_TOP_P = 1e-6
 # What is left free for the answer when older items are dropped, in tokens, unless the request names its own limit.
@@ -27,33 +30,50 @@ ROOM = 1024
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What came before, the request's own items, all that are told, the engine's request, and who hears the answer."""
+    """What came before, the request's own items, all that are told, the engine's request, and who hears the answer.
+
+    `images` are those of all items that are told, `fetched` those of the request's own that were fetched for it.
+    """
 
     before: Context
     own: Sequence[dict[str, object]]
     items: Sequence[Mapping[str, Any]]
+    images: Images
+    fetched: Images
     request: Request
     listener: Listener
 
 
-async def plan(order: Order, served: Served) -> Plan:
-    """Everything that a run needs to begin; nothing is kept. Raises ApiError."""
+async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
+    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError."""
     before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
     order, items = context.configured(order, sealed.opened(order, before.items, own))
     items = context.pair(context.folded(context.linked(items)))
     context.asks_for_json(order, items)
+    uids = [one["id"] for one in own]
+    with _away(served):
+        _seen(order, served, items, uids)
+    new = await images.new(order.project, order.input, own)
+    seen = {**await images.before(before.keys, before.items), **new}
     if order.compacts:
         order, items = asking(order), [*items, QUESTION]
-    request, listener = await ask(order, served, items, [one["id"] for one in own])
-    return Plan(before, own, items, request, Summing(listener, order.project) if order.compacts else listener)
+    request, listener = await ask(order, served, items, seen, uids, measure=measure)
+    heard = Summing(listener, order.project) if order.compacts else listener
+    return Plan(before, own, items, seen, images.fetched(new), request, heard)
 
 
 async def ask(
-    order: Order, served: Served, items: Sequence[Mapping[str, Any]], own: Sequence[object] = ()
+    order: Order,
+    served: Served,
+    items: Sequence[Mapping[str, Any]],
+    seen: Images,
+    own: Sequence[object] = (),
+    *,
+    measure: bool = False,
 ) -> tuple[Request, Listener]:
-    """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises Invalid."""
+    """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
     context_of = (order.reasoning or {}).get("context")
     turn = Turn(
@@ -68,8 +88,22 @@ async def ask(
         format=order.format,
     )
     turn, origins = functions.plain(turn)
-    turn, request = await asyncio.to_thread(_request, order, served, served.dialect, turn, own)
+    prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto")
+    try:
+        with _away(served):
+            turn, request = await _request(order, served, served.dialect, turn, prompts)
+    except BadTurn as error:
+        raise Invalid(str(error), param=_blame(error.param, order, turn.items, own), code=error.code) from error
     return request, functions.heard(served.dialect.listen(turn), origins)
+
+
+@contextmanager
+def _away(served: Served) -> Iterator[None]:
+    """An engine that has to be asked for something and is not there. Raises Unavailable."""
+    try:
+        yield
+    except EngineDown as error:
+        raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.") from error
 
 
 async def _before(order: Order) -> Context:
@@ -79,22 +113,32 @@ async def _before(order: Order) -> Context:
     return await context.before(order)
 
 
-def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: Sequence[object]) -> tuple[Turn, Request]:
-    """The engine's request. Raises Invalid for what this model cannot be told and for a prompt that does not fit."""
+def _seen(order: Order, served: Served, items: Sequence[Mapping[str, Any]], own: Sequence[object]) -> None:
+    """Nothing is decoded or fetched for a model that does not see. Raises Invalid for the newest image."""
+    shown = list(parts.images(items))
+    if shown and not served.sees:
+        where = _blame(shown[-1].path, order, items, own) or "input"
+        error = parts.blind(where)
+        told = (
+            str(error) if where.startswith("input") else f"This model takes text only, and what '{where}' continues has images."
+        )
+        raise Invalid(told, param=where, code=error.code)
+
+
+async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, prompts: Prompts) -> tuple[Turn, Request]:
+    """The engine's request. Raises BadTurn for what this model cannot be told, Invalid for a prompt that does not fit."""
     limit = served.engine.max_model_len
-    try:
-        prompt, constraint = dialect.render(turn), dialect.constrain(turn)
-        if len(prompt) >= limit and order.truncation == "auto":
-            wanted = min(order.max_output_tokens or ROOM, limit // 4)
-            turn, prompt = _fitted(dialect, turn, prompt, limit - wanted)
-    except BadTurn as error:
-        raise Invalid(str(error), param=_blame(error.param, order, turn, own), code=error.code) from error
-    _check(served.engine, order, constraint)
-    room = limit - len(prompt)
+    tokens, constraint = await asyncio.to_thread(_told, order, served.engine, dialect, turn)
+    prompt = await prompts.measured(turn, tokens)
+    if order.truncation == "auto" and not prompt.fits(limit - 1):
+        wanted = min(order.max_output_tokens or ROOM, limit // 4)
+        turn, prompt = await _fitted(prompts, turn, prompt, limit - wanted)
+    prompt.check()
+    room = limit - prompt.length
     if room < 1:
         raise Invalid(
             "Your input exceeds the context window of this model. Please adjust your input and try again. "
-            f"({len(prompt)} tokens of {limit})",
+            f"({prompt.length} tokens of {limit})",
             param="input",
             code="context_length_exceeded",
         )
@@ -111,10 +155,26 @@ def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, own: Se
     )
     # A key of one project says nothing about what another one has in the cache.
     salt = f"{order.project}/{order.cache_key}" if order.cache_key else None
-    return turn, Request(mint("resp_"), prompt, sampling, constraint, priority=order.priority, cache_salt=salt)
+    return turn, Request(
+        mint("resp_"),
+        prompt.tokens,
+        sampling,
+        constraint,
+        priority=order.priority,
+        cache_salt=salt,
+        images=prompt.images,
+        length=prompt.length if prompt.measured else None,
+    )
 
 
-def _fitted(dialect: Dialect, turn: Turn, prompt: list[int], most: int) -> tuple[Turn, list[int]]:
+def _told(order: Order, engine: Engine, dialect: Dialect, turn: Turn) -> tuple[list[int], Constraint | None]:
+    """Its tokens, and what the answer must match. Raises BadTurn, Invalid."""
+    tokens, constraint = dialect.render(turn), dialect.constrain(turn)
+    _check(engine, order, constraint)
+    return tokens, constraint
+
+
+async def _fitted(prompts: Prompts, turn: Turn, prompt: Prompt, most: int) -> tuple[Turn, Prompt]:
     """The turn without as few of its oldest items as it takes to come down to `most` tokens; without all of them, if need be."""
     droppable = fit.droppable(turn.items)
     fewest, enough = 1, len(droppable)
@@ -123,8 +183,8 @@ def _fitted(dialect: Dialect, turn: Turn, prompt: list[int], most: int) -> tuple
         count = (fewest + enough) // 2
         gone = {place for unit in droppable[:count] for place in unit}
         shorter = replace(turn, items=[item for place, item in enumerate(turn.items) if place not in gone])
-        rendered = dialect.render(shorter)
-        if len(rendered) <= most:
+        rendered = await prompts.of(shorter)
+        if rendered.fits(most):
             best, enough = (shorter, rendered), count - 1
         else:
             fewest = count + 1
@@ -148,12 +208,12 @@ def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
         raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
 
 
-def _blame(param: str | None, order: Order, turn: Turn, own: Sequence[object]) -> str | None:
+def _blame(param: str | None, order: Order, items: Sequence[Mapping[str, Any]], own: Sequence[object]) -> str | None:
     """A dialect counts the items that it was told; the client knows those of its request."""
     place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
     if place is None:
         return param
-    uid = turn.items[int(place[1])]["id"]
+    uid = items[int(place[1])]["id"]
     if uid in own:
         return f"input[{own.index(uid)}]{place[2]}"
     return "conversation" if order.conversation else "previous_response_id"

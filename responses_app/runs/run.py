@@ -57,7 +57,7 @@ class Run:
         self.frames: list[Frame] = []
         self.ended = False
         self.problem: ApiError | None = None
-        self.tally = Tally(prompt=len(request.prompt))
+        self.tally = Tally(prompt=request.length or len(request.prompt))
         self._writer, self._engine, self._request, self._listener = writer, engine, request, listener
         self._recorder, self._log, self._patient = recorder, log, patient
         self._listeners: set[asyncio.Future[bool]] = set()

@@ -42,6 +42,11 @@ class Served:
     created: int = field(default_factory=lambda: int(time.time()))
     dialect: Dialect | None = None
 
+    @property
+    def sees(self) -> bool:
+        """Whether the model takes images: its files say so, its template writes them, its engine takes them."""
+        return self.dialect is not None and self.dialect.sees and self.engine.sees
+
     async def open(self) -> None:
         """Load the tokenizer. Not beside anything else: transformers cannot be imported by two threads. Raises ValueError, OSError."""
         self.dialect = await asyncio.to_thread(self._open)

@@ -23,5 +23,7 @@ class Tally:
         if self.first is None and chunk.tokens:
             self.first = time.monotonic()
         self.output += len(chunk.tokens)
+        if chunk.prompt is not None:
+            self.prompt = chunk.prompt
         if chunk.cached is not None:
             self.cached = chunk.cached

@@ -10,9 +10,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from responses_app.models import Conversation, Direction, Entry, Item, Response
+from responses_app.store import images
 from responses_app.store.history import Context
 from responses_app.store.inputs import Page
-from responses_app.store.records import Locked
+from responses_app.store.records import Images, Locked
 
 
 class Present(Exception):
@@ -24,20 +25,20 @@ async def find(project: str, uid: str) -> Conversation | None:
     return await Conversation.objects.filter(project=project, uid=uid).afirst()
 
 
-def create(row: Conversation, items: Sequence[Mapping[str, Any]]) -> None:
+def create(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: Images) -> None:
     """Keep a new conversation and its first items, at once or not at all."""
     with transaction.atomic():
         row.save(force_insert=True)
-        _enter(row, items)
+        _enter(row, items, fetched)
 
 
-def add(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
+def add(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: Images) -> list[str]:
     """Append items, all or none; their bodies, in the same order. Raises Locked, Present, Conversation.DoesNotExist."""
     with transaction.atomic():
         _open(row)
         if row.entries.filter(uid__in=[item["id"] for item in items]).exists():
             raise Present
-        return _enter(row, items)
+        return _enter(row, items, fetched)
 
 
 def remove(row: Conversation, uid: str) -> bool:
@@ -93,15 +94,18 @@ def _open(row: Conversation) -> None:
         raise Locked
 
 
-def _enter(row: Conversation, items: Sequence[Mapping[str, Any]]) -> list[str]:
+def _enter(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: Images) -> list[str]:
     """New items are kept; one whose id is known is linked, and what is stored wins over what was sent (checklist 142)."""
     wanted: dict[str, Mapping[str, Any]] = {}
     for item in items:
         wanted.setdefault(item["id"], item)
-    known = Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, entries=None).order_by("-pk")
+    known = (
+        Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, entries=None).order_by("-pk")
+    )
     rows = {one.uid: one for one in known}
     new = [_item(row, body) for uid, body in wanted.items() if uid not in rows]
     Item.objects.bulk_create(new)
+    images.keep(new, fetched)
     rows.update((one.uid, one) for one in new)
     Entry.objects.bulk_create([Entry(conversation=row, item=rows[uid], uid=uid) for uid in wanted])
     return [rows[item["id"]].body for item in items]

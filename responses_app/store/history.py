@@ -34,7 +34,11 @@ class Context:
 async def context(project: str, uid: str) -> Context | None:
     """The context that a continuation of `uid` starts from, in two queries however long the chain is. None if there is none."""
     # What is kept for polling alone cannot be continued: the continuation would keep it for ever.
-    row = await Response.objects.filter(project=project, uid=uid, stored=True).values("id", "history", "thread", "status").afirst()
+    row = (
+        await Response.objects.filter(project=project, uid=uid, stored=True)
+        .values("id", "history", "thread", "status")
+        .afirst()
+    )
     if row is None:
         return None
     items = Item.objects.filter(Q(pk__in=row["history"]) | Q(response_id=row["id"])).order_by("pk")

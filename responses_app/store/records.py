@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db import DatabaseError
 
 from responses_app.models import Response
+
+# Bytes by the id of an item and the URL in it.
+Images: TypeAlias = Mapping[tuple[str, str], bytes]
 
 
 class Locked(DatabaseError):
@@ -31,6 +34,8 @@ class Log:
 
     row: Response
     input: Sequence[Mapping[str, Any]]
+    # Images of the input that had to be fetched.
+    images: Images = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Response, Status
+from responses_app.store import images
 from responses_app.store.records import Append, Locked
 
 COPY = "COPY responses_app_event (response_id, number, type, data) FROM STDIN"
@@ -67,7 +68,11 @@ def _open(appends: Sequence[Append]) -> None:
         if LOCK in str(error):
             raise Locked(str(error)) from error
         raise
-    Item.objects.bulk_create([item for append in appends for item in _items(append.log.row, append.log.input, Direction.INPUT)])
+    rows = [(append, _items(append.log.row, append.log.input, Direction.INPUT)) for append in appends]
+    Item.objects.bulk_create([item for _, items in rows for item in items])
+    for append, items in rows:
+        if append.log.images:
+            images.keep(items, append.log.images)
 
 
 def _start(keys: Sequence[int]) -> None:

@@ -11,6 +11,7 @@ from django.http import StreamingHttpResponse
 from django.test import AsyncClient, TestCase
 
 from responses_app.api import keys
+from responses_app.dialects.base import Dialect
 from responses_app.dialects.harmony import Harmony
 from responses_app.engines.scripted import Line, Scripted, Tokens
 from responses_app.grammar.check import Check
@@ -91,6 +92,8 @@ class KeyedClient(AsyncClient):
 class ApiCase(TestCase):
     """A project with one key, and a model called `m`."""
 
+    dialect: Dialect = HARMONY
+
     @classmethod
     def setUpTestData(cls) -> None:
         cls.key, cls.secret = ApiKey.make("test")
@@ -103,7 +106,7 @@ class ApiCase(TestCase):
     async def serving(self, *lines: Line) -> AsyncIterator[AsyncClient]:
         """A client of a server whose engine has these lines on its tape; all of them must be asked for."""
         self.engine.add(*lines)
-        self.hub = Hub({"m": Served("m", self.engine, "", {}, dialect=HARMONY)})
+        self.hub = Hub({"m": Served("m", self.engine, "", {}, dialect=self.dialect)})
         hub.use(self.hub)
         try:
             yield KeyedClient(self.secret)

@@ -53,8 +53,8 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ),
     (
         {"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]},
-        "unsupported_value",
-        "input[0].content[0]",
+        "invalid_image_url",
+        "input[0].content[0].image_url",
         "",
     ),
     (

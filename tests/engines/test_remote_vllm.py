@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import signal
-import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,54 +13,27 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from responses_app.engines import guard, open_engine
+from responses_app.engines import guard
 from responses_app.engines.border import EngineDown
 from responses_app.engines.remote import Remote
 from tests.engines import checkpoint
 from tests.engines.demands import START_LIMIT_S, Demands, Running
 from tests.engines.listening import ask, hear
+from tests.engines.serve import connected, serving
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(START_LIMIT_S)]
-
-# The server adopts its children and becomes vLLM: pid and start time, hence the mark, stay what they were.
-SERVER = "import os, sys; from responses_app.engines import guard; guard.adopt(); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
-QUIET = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-    "VLLM_LOGGING_LEVEL": "ERROR",
-}
 
 
 @pytest.fixture(scope="module")
 def server(tiny: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    vllm = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny), "--served-model-name", "tiny"]
-    options = ["--enforce-eager", "--enable-scale-out", "--enable-prompt-tokens-details", "--scheduling-policy", "priority"]
-    command = [sys.executable, "-c", SERVER, *vllm[1:], *options, "--host", "127.0.0.1", "--port", port]
-    process = subprocess.Popen(command, env=os.environ | QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    yield process, f"http://127.0.0.1:{port}?priority=1"
-    process.kill()
-    process.wait()
+    with serving(tiny) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def engine(runner: asyncio.Runner, server: tuple[subprocess.Popen[bytes], str]) -> Iterator[Remote]:
-    process, url = server
-    engine = open_engine(url)
-    assert isinstance(engine, Remote)
-    while True:
-        assert process.poll() is None, "vllm serve has ended"
-        try:
-            runner.run(engine.start())
-            break
-        except EngineDown:
-            time.sleep(0.5)
-    yield engine
-    runner.run(engine.close())
+    with connected(runner, *server) as engine:
+        yield engine
 
 
 @pytest.fixture

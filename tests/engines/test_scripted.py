@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -243,5 +244,21 @@ def test_it_serves_many_at_once() -> None:
         engine.add(*(say([n], [n], match=[n]) for n in range(50)))
         heard = await asyncio.gather(*(hear(engine, ask([n])) for n in reversed(range(50))))
         assert [tokens(chunks) for chunks in heard] == [[n, n] for n in reversed(range(50))]
+
+    asyncio.run(main())
+
+
+def test_an_image_is_as_many_tokens_as_it_was_told() -> None:
+    async def main() -> None:
+        engine = Scripted([say([1, 2, 3], [4]), say([1, 2, 3])], max_model_len=10, image_tokens=4)
+        await engine.start()
+        assert engine.sees
+        assert await engine.measure([7, 8], [b"a", b"b"]) == 8
+        shown = ask([7, 8], 9, images=[b"a", b"b"])
+        # The context is full after two; the first chunk says what the prompt has come to.
+        assert await hear(engine, shown) == [Chunk((1, 2), finish="length", prompt=8)]
+        with pytest.raises(BadPrompt, match="the prompt has 11 tokens"):
+            await anext(engine.generate(replace(shown, id="b", images=[b"a"] * 3)))
+        assert not Scripted().sees
 
     asyncio.run(main())

@@ -46,7 +46,7 @@ def test_it_reads_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
 
 
 def test_it_makes_one_chunk_of_what_arrives_together() -> None:
-    assert hear(STREAM) == [Chunk((1, 2, 3, 4)), Chunk(finish="stop", cached=4)]
+    assert hear(STREAM) == [Chunk((1, 2, 3, 4)), Chunk(finish="stop", cached=4, prompt=9)]
 
 
 def test_it_reads_carriage_returns_of_a_proxy() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
-from responses_app.dialects.base import Turn
 from responses_app.runs.order import Order
 from responses_app.runs.plan import _blame
 
@@ -23,12 +20,11 @@ from responses_app.runs.plan import _blame
     ],
 )
 def test_items_that_were_not_told_are_counted_all_the_same(param: str | None, blamed: str | None) -> None:
-    turn = Turn([{"id": "old"}, {"id": "b"}, {"id": "c"}], date(2026, 1, 1))
+    items = [{"id": "old"}, {"id": "b"}, {"id": "c"}]
     order = Order(project="p", key=1, model="m", input=[])
-    assert _blame(param, order, turn, ["a", "b", "c"]) == blamed
+    assert _blame(param, order, items, ["a", "b", "c"]) == blamed
 
 
 def test_a_conversation_is_blamed_for_its_items() -> None:
-    turn = Turn([{"id": "old"}], date(2026, 1, 1))
     order = Order(project="p", key=1, model="m", input=[], conversation="conv_1")
-    assert _blame("input[0]", order, turn, []) == "conversation"
+    assert _blame("input[0]", order, [{"id": "old"}], []) == "conversation"

@@ -1,0 +1,171 @@
+"""Fetches a picture from the web: from public addresses, within limits, and from the very address that was checked."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+
+import httpx2
+
+from responses_app.images.address import is_public
+from responses_app.images.picture import MOST_BYTES, BadImage
+
+LIMIT_S = 20.0  # For all of it: names, redirects and bytes.
+CONNECT_S = 5.0
+REDIRECTS = 3
+MOST_URL = 8192
+PORTS = {"https": 443, "http": 80}
+_MOVED = frozenset({301, 302, 303, 307, 308})
+# Not compressed: a small answer that becomes a large one is no picture's way. Some hosts refuse who does not say his name.
+_HEADERS = {"Accept": "image/png,image/jpeg,image/webp,image/gif", "Accept-Encoding": "identity", "User-Agent": "Verbatim"}
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """The addresses of a host name, in figures. Raises OSError."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in found]
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """What may be fetched. `schemes` are those of URLs that are taken, `inside` the hosts that may have internal addresses."""
+
+    schemes: Sequence[str] = ("https",)
+    inside: Collection[str] = ()
+    resolve: Resolve = resolve
+    # Certificates that are trusted; the usual ones unless told otherwise.
+    trust: ssl.SSLContext | None = None
+    limit: float = LIMIT_S
+    most: int = MOST_BYTES
+    ports: dict[str, int] = field(default_factory=lambda: dict(PORTS))
+
+    def check(self, url: str) -> httpx2.URL:
+        """The URL, which is one that may be fetched as far as can be told without asking anybody. Raises BadImage."""
+        try:
+            parsed = httpx2.URL(url) if len(url) <= MOST_URL else None
+        except (httpx2.InvalidURL, ValueError, TypeError):
+            parsed = None
+        if parsed is None or not parsed.host or parsed.scheme not in self.ports:
+            raise _bad("Expected a data URL, or an https URL of an image.")
+        if parsed.scheme not in self.schemes:
+            raise _bad(_only(self.schemes))
+        if parsed.userinfo:
+            raise _bad("URLs with a user name or a password are not fetched.")
+        return parsed
+
+    async def fetch(self, url: str) -> bytes:
+        """The bytes at `url`, which may be no picture at all. Raises BadImage."""
+        try:
+            async with asyncio.timeout(self.limit):
+                return await self._follow(self.check(url))
+        except TimeoutError as error:
+            raise _failed(url, f"it took more than {self.limit:g} seconds") from error
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, UnicodeError) as error:
+            raise _failed(url, _reason(error)) from error
+
+    async def _follow(self, url: httpx2.URL) -> bytes:
+        for _ in range(REDIRECTS + 1):
+            found = await self._ask(url)
+            if isinstance(found, bytes):
+                return found
+            url = self.check(str(url.join(found)))
+        raise _failed(str(url), f"it was redirected more than {REDIRECTS} times")
+
+    async def _ask(self, url: httpx2.URL) -> bytes | str:
+        """The bytes, or where they have moved to; from the first of the host's addresses that can be reached."""
+        addresses = await self._addresses(url)
+        timeout = httpx2.Timeout(self.limit, connect=CONNECT_S)
+        trust = await asyncio.to_thread(_usual) if self.trust is None else self.trust
+        # Nothing of the environment: a proxy would resolve the name again.
+        async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=trust) as client:
+            for address in addresses[:-1]:
+                try:
+                    return await self._get(client, url, address)
+                except (httpx2.ConnectError, httpx2.ConnectTimeout):
+                    continue
+            return await self._get(client, url, addresses[-1])
+
+    async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
+        """All addresses of the host, if all are public. Raises BadImage."""
+        addresses = list(dict.fromkeys(await self.resolve(url.host, url.port or self.ports[url.scheme])))
+        if not addresses:
+            raise _failed(str(url), "its host has no address")
+        if url.host.lower() not in self.inside and not all(map(is_public, addresses)):
+            raise _bad(f"The host '{url.host}' is not on the public internet, and images are fetched from there only.")
+        return addresses
+
+    async def _get(self, client: httpx2.AsyncClient, url: httpx2.URL, address: str) -> bytes | str:
+        """Ask the address that was checked; the name is for the certificate and the host's own use."""
+        request = client.build_request(
+            "GET",
+            url.copy_with(host=address.partition("%")[0]),
+            headers={**_HEADERS, "Host": url.netloc.decode("ascii")},
+            extensions={"sni_hostname": url.raw_host.decode("ascii")},
+        )
+        response = await client.send(request, stream=True)
+        try:
+            if response.status_code in _MOVED and "location" in response.headers:
+                return response.headers["location"]
+            return await self._read(url, response)
+        finally:
+            await response.aclose()
+
+    async def _read(self, url: httpx2.URL, response: httpx2.Response) -> bytes:
+        if response.status_code != 200:
+            raise _failed(str(url), f"its host answered with HTTP status {response.status_code}")
+        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        # Stores of files often do not know what they keep; what it is shows when it is decoded.
+        if kind and not kind.startswith("image/") and kind not in ("application/octet-stream", "binary/octet-stream"):
+            raise _failed(str(url), f"it is no image but '{kind[:64]}'")
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            raise _failed(str(url), "its host sends it compressed, which was not asked for")
+        said = response.headers.get("content-length", "")
+        read = bytearray()
+        if said.isascii() and said.isdigit() and int(said[:20]) > self.most:
+            raise self._too_large(url)
+        async for part in response.aiter_raw():
+            read += part
+            if len(read) > self.most:
+                raise self._too_large(url)
+        return bytes(read)
+
+    def _too_large(self, url: httpx2.URL) -> BadImage:
+        return BadImage(f"The image at {_short(str(url))} has more than {self.most} bytes.", "image_file_too_large")
+
+
+def _only(schemes: Sequence[str]) -> str:
+    if not schemes:
+        return "This server does not fetch images: send them as data URLs."
+    return f"This server fetches images from {' and '.join(schemes)} URLs only."
+
+
+@cache
+def _usual() -> ssl.SSLContext:
+    """Read once: it takes milliseconds."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
+def _bad(message: str) -> BadImage:
+    return BadImage(message, "invalid_image_url")
+
+
+def _failed(url: str, reason: str) -> BadImage:
+    return _bad(f"The image at {_short(url)} could not be downloaded: {reason}.")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return "its host name is not known"
+    if isinstance(error, httpx2.TimeoutException):
+        return "its host does not answer"
+    return "the connection to its host failed"
+
+
+def _short(url: str) -> str:
+    return f"'{url}'" if len(url) <= 200 else f"'{url[:200]}…'"

@@ -1,0 +1,78 @@
+"""A turn as the engine is told it: its tokens, its images, and how long both are together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from responses_app.dialects import parts
+from responses_app.dialects.base import BadTurn, Dialect, Turn
+from responses_app.engines.border import BadPrompt, Engine
+from responses_app.errors import Invalid
+from responses_app.images import picture
+from responses_app.store.records import Images
+
+# Of one prompt: decoded, its images are in memory together, three bytes a pixel.
+MOST_PIXELS = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """`length` counts an image with as many tokens as it is to the model, if `measured`; else as its placeholder alone."""
+
+    tokens: Sequence[int]
+    images: Sequence[bytes]
+    length: int
+    measured: bool = True
+    pixels: int = 0
+
+    def fits(self, most: int) -> bool:
+        """Whether it is no longer than so many tokens, and its images no larger than what may be told together."""
+        return self.length <= most and self.pixels <= MOST_PIXELS
+
+    def check(self) -> None:
+        """Raises Invalid for images that are too large together."""
+        if self.pixels > MOST_PIXELS:
+            message = f"The images of the input have {self.pixels:,} pixels; up to {MOST_PIXELS:,} in all are taken."
+            raise Invalid(message, param="input", code="image_too_large")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """Renders for one model; `images` are those of all items that may be told.
+
+    With `measure` they are counted even where that takes a generation.
+    """
+
+    engine: Engine
+    dialect: Dialect
+    images: Images
+    measure: bool
+
+    async def of(self, turn: Turn) -> Prompt:
+        """The prompt of a turn. Raises BadTurn, and what `measured` raises."""
+        return await self.measured(turn, await asyncio.to_thread(self.dialect.render, turn))
+
+    async def measured(self, turn: Turn, tokens: Sequence[int]) -> Prompt:
+        """The prompt of a turn that was rendered. Raises BadTurn for an image that is not kept, Invalid, EngineDown."""
+        shown = list(parts.images(turn.items))
+        if not shown:
+            return Prompt(tokens, (), len(tokens))
+        found = [self._bytes(image) for image in shown]
+        pixels = sum(map(picture.area, found))
+        if pixels > MOST_PIXELS or not (self.measure or self.engine.measures):
+            return Prompt(tokens, found, len(tokens), measured=False, pixels=pixels)
+        try:
+            return Prompt(tokens, found, await self.engine.measure(tokens, found), pixels=pixels)
+        except BadPrompt as error:
+            if not self.engine.measures:
+                # Such an engine cannot be asked how long a prompt is that is too long for it.
+                return Prompt(tokens, found, max(len(tokens), self.engine.max_model_len), pixels=pixels)
+            raise Invalid(f"The model does not take these images: {error}", param="input", code="invalid_image") from error
+
+    def _bytes(self, image: parts.Image) -> bytes:
+        found = self.images.get((image.item, image.url))
+        if found is None:
+            raise BadTurn("The image is not kept any more.", image.path, "image_file_not_found")
+        return found

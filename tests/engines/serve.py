@@ -1,0 +1,58 @@
+"""A real `vllm serve` for tests, and a client that waits for it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from responses_app.engines import open_engine
+from responses_app.engines.border import EngineDown
+from responses_app.engines.remote import Remote
+
+# The server adopts its children and becomes vLLM: pid and start time, hence the mark, stay what they were.
+SERVER = "import os, sys; from responses_app.engines import guard; guard.adopt(); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+QUIET = {
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+    "VLLM_LOGGING_LEVEL": "ERROR",
+}
+
+
+@contextmanager
+def serving(model: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """The process that serves a checkpoint as `tiny`, and the URL of an engine for it."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    vllm = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model), "--served-model-name", "tiny"]
+    options = ["--enforce-eager", "--enable-scale-out", "--enable-prompt-tokens-details", "--scheduling-policy", "priority"]
+    command = [sys.executable, "-c", SERVER, *vllm[1:], *options, "--host", "127.0.0.1", "--port", port]
+    process = subprocess.Popen(command, env=os.environ | QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    yield process, f"http://127.0.0.1:{port}?priority=1"
+    process.kill()
+    process.wait()
+
+
+@contextmanager
+def connected(runner: asyncio.Runner, process: subprocess.Popen[bytes], url: str) -> Iterator[Remote]:
+    """An engine that has found its server."""
+    engine = open_engine(url)
+    assert isinstance(engine, Remote)
+    while True:
+        assert process.poll() is None, "vllm serve has ended"
+        try:
+            runner.run(engine.start())
+            break
+        except EngineDown:
+            time.sleep(0.5)
+    yield engine
+    runner.run(engine.close())

@@ -1,0 +1,165 @@
+"""Fetching a picture: from where it may, within limits, and with words for what went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from responses_app.images.fetch import REDIRECTS, Web
+from responses_app.images.picture import BadImage
+from tests.images.web import HOST, Site, answer, certificate, dripping, moved, site
+
+PICTURE = b"\x89PNG and so on"
+
+
+class Names:
+    """A resolver that knows these names, and remembers what it was asked."""
+
+    def __init__(self, **names: Sequence[str]) -> None:
+        self.names = {HOST: ["127.0.0.1"], **{name.replace("_", "."): found for name, found in names.items()}}
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked.append(host)
+        if host not in self.names:
+            raise socket.gaierror(-2, "Name or service not known")
+        return self.names[host]
+
+
+@pytest.fixture(scope="module")
+def here() -> Iterator[Site]:
+    with site() as here:
+        yield here
+
+
+def web(names: Names | None = None, **fields: Any) -> Web:
+    """One that takes http, and the site of these tests for one of the internet."""
+    return Web(**{"schemes": ("https", "http"), "inside": {HOST}, "resolve": names or Names(), **fields})
+
+
+def fetched(url: str, **fields: Any) -> bytes:
+    return asyncio.run(web(**fields).fetch(url))
+
+
+def refused(url: str, words: str, code: str = "invalid_image_url", **fields: Any) -> None:
+    with pytest.raises(BadImage, match=words) as caught:
+        fetched(url, **fields)
+    assert caught.value.code == code
+
+
+def test_it_asks_the_address_that_was_checked_and_calls_the_host_by_its_name(here: Site) -> None:
+    here.pages["/a.png?b=c"] = PICTURE
+    here.asked.clear()
+    names = Names()
+    # No other resolver knows this name, and this one is asked once: whoever changes his mind in between is not heard.
+    assert fetched(here.url("/a.png?b=c"), names=names) == PICTURE
+    assert names.asked == [HOST]
+    assert here.asked == [("/a.png?b=c", f"{HOST}:{here.port}")]
+
+
+def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
+    server, trust = certificate(tmp_path)
+    with site(server) as here:
+        here.pages["/a"] = PICTURE
+        names = Names(other_example=["127.0.0.1"])
+        assert fetched(here.url("/a", scheme="https"), names=names, trust=trust) == PICTURE
+        refused(here.url("/a", scheme="https"), "connection to its host failed", names=names)
+        other = here.url("/a", host="other.example", scheme="https")
+        refused(other, "connection to its host failed", names=names, trust=trust, inside={"other.example"})
+
+
+@pytest.mark.parametrize(
+    "addresses", [["10.0.0.1"], ["127.0.0.1"], ["93.184.215.14", "192.168.0.1"], ["::1"], ["::ffff:7f00:1"]]
+)
+def test_an_internal_address_is_never_asked(here: Site, addresses: list[str]) -> None:
+    here.asked.clear()
+    url = here.url("/a", host="inside.example")
+    refused(url, "'inside.example' is not on the public internet", names=Names(inside_example=addresses))
+    assert here.asked == []
+
+
+def test_an_internal_address_is_not_asked_by_redirect_either(here: Site) -> None:
+    for number, target in enumerate(
+        (here.url("/b", host="127.0.0.1"), here.url("/b", host="inside.example"), "http://[::1]/b")
+    ):
+        here.pages[f"/to{number}"] = moved(target)
+        names = Names(inside_example=["127.0.0.1"], **{"127_0_0_1": ["127.0.0.1"], "::1": ["::1"]})
+        here.asked.clear()
+        refused(here.url(f"/to{number}"), "not on the public internet", names=names)
+        assert len(here.asked) == 1
+
+
+def test_redirects_are_followed_a_few_times(here: Site) -> None:
+    for number in range(REDIRECTS + 1):
+        here.pages[f"/r{number}"] = moved(f"/r{number + 1}" if number % 2 else here.url(f"/r{number + 1}"), 301 + number % 2)
+    here.pages[f"/r{REDIRECTS + 1}"] = PICTURE
+    assert fetched(here.url("/r1")) == PICTURE
+    refused(here.url("/r0"), f"redirected more than {REDIRECTS} times")
+    here.pages["/loop"] = moved("/loop")
+    refused(here.url("/loop"), "redirected more than")
+    here.pages["/file"] = moved("file:///etc/passwd")
+    refused(here.url("/file"), "https URL")
+
+
+def test_a_redirect_cannot_leave_https(tmp_path: Path) -> None:
+    server, trust = certificate(tmp_path)
+    with site(server) as here:
+        here.pages["/a"] = moved(here.url("/b"))
+        refused(here.url("/a", scheme="https"), "https URLs only", schemes=("https",), trust=trust)
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "words", "code"),
+    [
+        ({"content_type": "text/html; charset=utf-8"}, b"<html>", "it is no image but 'text/html'", "invalid_image_url"),
+        ({"content_encoding": "gzip"}, b"x", "compressed", "invalid_image_url"),
+        ({}, b"x" * 101, "more than 100 bytes", "image_file_too_large"),
+        ({"content_length": ""}, b"x" * 101, "more than 100 bytes", "image_file_too_large"),
+        ({"content_length": "9" * 15}, b"x", "more than 100 bytes", "image_file_too_large"),
+        ({"status": 403}, b"x", "HTTP status 403", "invalid_image_url"),
+        ({"status": 304}, b"", "HTTP status 304", "invalid_image_url"),
+        ({"content_length": "50"}, b"x", "connection to its host failed", "invalid_image_url"),
+    ],
+)
+def test_what_is_no_picture_or_too_large_is_refused(here: Site, headers: Any, body: bytes, words: str, code: str) -> None:
+    here.pages["/x"] = lambda handler: answer(handler, body, **headers)
+    refused(here.url("/x"), words, code, most=100)
+
+
+@pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", "", "IMAGE/JPEG; q=1"])
+def test_what_may_be_a_picture_is_read(here: Site, kind: str) -> None:
+    here.pages["/y"] = lambda handler: answer(handler, PICTURE, content_type=kind)
+    assert fetched(here.url("/y"), most=len(PICTURE)) == PICTURE
+
+
+def test_what_never_ends_is_left(here: Site) -> None:
+    here.pages["/drip"] = dripping(5)
+    began = time.monotonic()
+    refused(here.url("/drip"), "more than 0.5 seconds", limit=0.5)
+    assert time.monotonic() - began < 2
+
+
+def test_the_next_address_is_tried_where_one_is_not_reached(here: Site) -> None:
+    here.pages["/a"] = PICTURE
+    assert fetched(here.url("/a"), names=Names(**{HOST.replace(".", "_"): ["127.0.0.2", "127.0.0.1"]})) == PICTURE
+
+
+def test_hosts_that_are_not_there_are_named_in_the_answer(here: Site) -> None:
+    refused("https://nobody.example/a", "'https://nobody.example/a' could not be downloaded: its host name is not known")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        refused(f"http://{HOST}:{closed.getsockname()[1]}/a", "connection to its host failed")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://exa mple/a", "https://" + "a" * 300 + ".example/", "https://..", "https://\ud800/", "https://a:99999999/"]
+)
+def test_odd_urls_are_refused_like_any_other(url: str) -> None:
+    with pytest.raises(BadImage):
+        asyncio.run(Web().fetch(url))

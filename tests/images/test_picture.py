@@ -1,0 +1,94 @@
+"""Data URLs and what is in them."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from io import BytesIO
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from responses_app.images import picture
+from responses_app.images.picture import BadImage
+
+
+def drawn(kind: str, mode: str = "RGB", size: tuple[int, int] = (40, 30)) -> bytes:
+    """A picture, not in one colour, so that it has bytes to lose."""
+    out = BytesIO()
+    Image.linear_gradient("L").resize(size).convert(mode).save(out, kind)
+    return out.getvalue()
+
+
+@given(st.binary(), st.sampled_from(["", "\n", " ", "\r\n"]), st.sampled_from(["image/png", "IMAGE/PNG", "image/jpg"]))
+def test_a_data_url_holds_its_bytes(data: bytes, space: str, kind: str) -> None:
+    text = b64encode(data).decode()
+    broken = space.join(text[at : at + 76] for at in range(0, len(text), 76))
+    assert picture.data(f"data:{kind};base64,{broken}") == data
+
+
+def complaint(url: str) -> BadImage | None:
+    """What is wrong with a data URL; any other exception is a mistake of ours."""
+    try:
+        picture.data(url)
+    except BadImage as error:
+        return error
+    return None
+
+
+@given(st.text(max_size=40))
+def test_any_other_text_is_refused_in_words(text: str) -> None:
+    for url in (f"data:{text}", f"data:image/png;base64,{text}"):
+        error = complaint(url)
+        assert error is None or str(error)[0].isupper()
+        assert error is None or error.code in ("invalid_image_url", "unsupported_image_media_type")
+
+
+@settings(deadline=None)
+@given(st.sampled_from(["PNG", "JPEG", "WEBP", "GIF"]), st.data())
+def test_a_picture_that_was_cut_off_is_none(kind: str, data: st.DataObject) -> None:
+    whole = drawn(kind)
+    picture.check(whole)
+    assert picture.area(whole) == 1200
+    cut = data.draw(st.integers(0, len(whole) // 2))
+    with pytest.raises(BadImage):
+        picture.check(whole[:cut])
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_judged_without_another_error(data: bytes) -> None:
+    for head in (b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8\xff\xe0", b"RIFF\x00\x00\x00\x00WEBP"):
+        with pytest.raises(BadImage):
+            picture.check(head + data)
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "P", "RGBA", "CMYK", "I;16", "LA"])
+def test_every_way_to_keep_colours_is_taken(mode: str) -> None:
+    kind = "JPEG" if mode == "CMYK" else "PNG"
+    picture.check(drawn(kind, mode))
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"), [("BMP", "invalid_image_format"), ("TIFF", "invalid_image_format"), ("PDF", "invalid_image_format")]
+)
+def test_other_formats_are_not_decoded(kind: str, code: str) -> None:
+    with pytest.raises(BadImage) as caught:
+        picture.check(drawn(kind))
+    assert caught.value.code == code
+
+
+def test_a_small_file_that_is_a_large_picture_is_refused_before_it_is_decoded() -> None:
+    for size in ((8000, 8000), (10000, 9500), (20000, 10000)):
+        bomb = BytesIO()
+        Image.new("1", size).save(bomb, "PNG")
+        assert len(bomb.getvalue()) < 100_000
+        with pytest.raises(BadImage) as caught:
+            picture.check(bomb.getvalue())
+        assert caught.value.code == "image_too_large"
+
+
+def test_a_large_file_is_refused() -> None:
+    with pytest.raises(BadImage) as caught:
+        picture.check(drawn("PNG") + bytes(picture.MOST_BYTES))
+    assert caught.value.code == "image_file_too_large"

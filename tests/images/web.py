@@ -1,0 +1,120 @@
+"""A web of one server for tests: it answers by path, in a thread, and remembers what it was asked."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+HOST = "pictures.example"
+
+
+class Site:
+    """What is there, by path: bytes, or what does something with a handler. `asked` are paths and Host headers."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, bytes | Callable[[BaseHTTPRequestHandler], None]] = {}
+        self.asked: list[tuple[str, str | None]] = []
+        self.port = 0
+
+    def url(self, path: str, host: str = HOST, scheme: str = "http") -> str:
+        """An address of it."""
+        return f"{scheme}://{host}:{self.port}{path}"
+
+
+@contextmanager
+def site(certificate: ssl.SSLContext | None = None) -> Iterator[Site]:
+    """A running server on the loopback interface."""
+    here = Site()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            here.asked.append((self.path, self.headers["Host"]))
+            page = here.pages.get(self.path)
+            if page is None:
+                self.send_error(404)
+            elif isinstance(page, bytes):
+                answer(self, page)
+            else:
+                page(self)
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.handle_error = lambda *args: None  # type: ignore[method-assign]  # Clients that hang up are what is tested.
+    if certificate is not None:
+        server.socket = certificate.wrap_socket(server.socket, server_side=True)
+    here.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield here
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def answer(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **headers: str) -> None:
+    """A whole answer; header names are written with underscores."""
+    handler.send_response(status)
+    for name, value in {"content_type": "image/png", "content_length": str(len(body)), **headers}.items():
+        if value:
+            handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def moved(to: str, status: int = 302) -> Callable[[BaseHTTPRequestHandler], None]:
+    """A page that is elsewhere."""
+    return lambda handler: answer(handler, b"", status, location=to)
+
+
+def dripping(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
+    """A page that comes byte by byte, never long silent and never ready."""
+
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        answer(handler, b"", content_length="1000000")
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            handler.wfile.write(b"x")
+            time.sleep(0.05)
+
+    return drip
+
+
+def certificate(folder: Path, name: str = HOST) -> tuple[ssl.SSLContext, ssl.SSLContext]:
+    """A server's certificate for that name, and a client's trust in it."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    pem = signed.public_bytes(serialization.Encoding.PEM)
+    plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    file = folder / "server.pem"
+    file.write_bytes(key.private_bytes(*plain) + pem)
+    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    server.load_cert_chain(file)
+    return server, ssl.create_default_context(cadata=pem.decode())
