@@ -9,7 +9,7 @@ from pydantic import Field
 from responses_app.api.base import Strict
 from responses_app.api.problems import Loc, path
 from responses_app.api.strict import conforms
-from responses_app.api.tools import Name
+from responses_app.api.tool_shapes import Name
 from responses_app.errors import Invalid
 
 

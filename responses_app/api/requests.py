@@ -9,7 +9,7 @@ import orjson
 from django.conf import settings
 from pydantic import Field, ValidationError
 
-from responses_app.api import controls, formats, items, tools
+from responses_app.api import choice, controls, formats, items, tools
 from responses_app.api.base import Strict
 from responses_app.api.options import BackgroundOptions, CacheOptions, Management, ReasoningOptions, StreamOptions, TextOptions
 from responses_app.api.problems import path, translate, value, wrong_type
@@ -144,7 +144,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         compacts=compacts,
         instructions=body.instructions,
         tools=offered,
-        tool_choice=tools.choice(body.tool_choice, offered),
+        tool_choice=choice.read(body.tool_choice, offered),
         parallel_tool_calls=body.parallel_tool_calls is not False,
         reasoning=_reasoning(body.reasoning),
         format=formats.read(body.text.format if body.text else None),

@@ -1,26 +1,21 @@
-"""Tools and the choice among them: validated and normalised to the form in which the response echoes them."""
+"""Tools: validated and normalised to the form in which the response echoes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from django.conf import settings
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
-from responses_app.api.base import NAME, Strict, given
-from responses_app.api.client_items import LocalEnvironment
+from responses_app.api.base import given
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
 from responses_app.api.strict import conforms, misshapen
+from responses_app.api.tool_shapes import CLIENT, Custom, Function, GrammarFormat, Namespace, TextFormat
 from responses_app.dialects import grammars
 from responses_app.errors import Invalid
 
-Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
 ACTIVE = ("function", "custom", "namespace", "shell", "local_shell", "apply_patch", "tool_search")
-# Those that a `tool_choice` may name by their type alone.
-CHOSEN = ("shell", "apply_patch")
-LONGEST_GRAMMAR = 32_768
-MODES = ("none", "auto", "required")
 # Tool types of the protocol that this server does not run or pass on.
 UNSUPPORTED = frozenset(
     {
@@ -37,109 +32,6 @@ UNSUPPORTED = frozenset(
         "web_search_preview_2025_03_11",
     }
 )
-
-
-class Function(Strict):
-    """A function that the client runs."""
-
-    type: Literal["function"]
-    name: Name
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-    strict: bool | None = None
-    output_schema: dict[str, Any] | None = None
-    # What these say is how it is here anyway; anything else is refused.
-    async_: bool = Field(default=False, alias="async")
-    defer_loading: bool = False
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
-
-
-class TextFormat(Strict):
-    """The `format` of a custom tool that takes any text."""
-
-    type: Literal["text"]
-
-
-class GrammarFormat(Strict):
-    """The `format` of a custom tool whose text follows a grammar."""
-
-    type: Literal["grammar"]
-    syntax: Literal["lark", "regex"]
-    definition: Annotated[str, Field(max_length=LONGEST_GRAMMAR)]
-
-
-class Custom(Strict):
-    """A tool that the client runs on a text."""
-
-    type: Literal["custom"]
-    name: Name
-    description: str | None = None
-    format: Any = None
-    async_: bool = Field(default=False, alias="async")
-    defer_loading: bool = False
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
-
-
-class Shell(Strict):
-    """The client's shell."""
-
-    type: Literal["shell"]
-    environment: LocalEnvironment | None = None
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
-
-
-class LocalShell(Strict):
-    """The client's shell in the protocol's first form."""
-
-    type: Literal["local_shell"]
-
-
-class ApplyPatch(Strict):
-    """Changes of the client's files."""
-
-    type: Literal["apply_patch"]
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
-
-
-class ToolSearch(Strict):
-    """A search for deferred tools, which the client makes."""
-
-    type: Literal["tool_search"]
-    execution: Literal["client"]
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-
-
-class Namespace(Strict):
-    """Tools with a name in common."""
-
-    type: Literal["namespace"]
-    name: Name
-    description: str | None = None
-    tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
-
-
-CLIENT: Mapping[str, type[Strict]] = {
-    "shell": Shell,
-    "local_shell": LocalShell,
-    "apply_patch": ApplyPatch,
-    "tool_search": ToolSearch,
-}
-
-
-class Named(Strict):
-    """`tool_choice` that forces one tool, and an entry of the allowed ones."""
-
-    type: Literal["function", "custom"]
-    name: str
-
-
-class Allowed(Strict):
-    """`tool_choice` that leaves some of the tools."""
-
-    type: Literal["allowed_tools"]
-    mode: Literal["auto", "required"]
-    tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
 
 
 def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
@@ -289,54 +181,3 @@ def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
         "output_schema": tool.output_schema,
         **_flags(tool),
     }
-
-
-def choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
-    """The `tool_choice` of a request, checked against its tools. Raises Invalid."""
-    if raw is None:
-        return "auto"
-    if isinstance(raw, str):
-        if raw not in MODES:
-            raise value("tool_choice", raw, ", ".join(f"'{mode}'" for mode in MODES))
-        if raw == "required" and not tools:
-            raise Invalid(
-                "Tool choice 'required' must be specified with 'tools' parameter.", param="tool_choice", code="invalid_value"
-            )
-        return raw
-    if not isinstance(raw, dict):
-        raise wrong_type("tool_choice", "a string or an object", raw)
-    if raw.get("type") == "allowed_tools":
-        return _allowed(raw, tools)
-    if raw.get("type") not in ("function", "custom", *CHOSEN):
-        raise value("tool_choice.type", raw.get("type"), "'function', 'custom', 'shell', 'apply_patch', 'allowed_tools'")
-    return _named(raw, tools, ("tool_choice",))
-
-
-def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Some of the tools, of which the model may or must call. Raises Invalid."""
-    try:
-        allowed = Allowed.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, ("tool_choice",), Allowed.model_fields) from error
-    named = [_named(one, tools, ("tool_choice", "tools", index)) for index, one in enumerate(allowed.tools)]
-    return {"type": "allowed_tools", "mode": allowed.mode, "tools": named}
-
-
-def _named(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
-    raw = given(raw, loc)
-    kind = raw.get("type")
-    if isinstance(kind, str) and kind in CLIENT and set(raw) == {"type"}:
-        return _client_choice(kind, tools)
-    try:
-        named = Named.model_validate(raw)
-    except ValidationError as error:
-        raise translate(error, loc, Named.model_fields) from error
-    if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
-        raise Invalid(f"Tool choice '{named.name}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
-    return {"type": named.type, "name": named.name}
-
-
-def _client_choice(kind: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    if not any(tool["type"] == kind for tool in tools):
-        raise Invalid(f"Tool choice '{kind}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
-    return {"type": kind}

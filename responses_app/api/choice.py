@@ -1,0 +1,83 @@
+"""The choice among tools: a mode, one of them, or some of them (§3.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from responses_app.api.base import Strict, given
+from responses_app.api.problems import Loc, translate, value, wrong_type
+from responses_app.api.tool_shapes import CLIENT
+from responses_app.errors import Invalid
+
+MODES = ("none", "auto", "required")
+# Those that may be named by their type alone.
+CHOSEN = ("shell", "apply_patch")
+
+
+class Named(Strict):
+    """`tool_choice` that forces one tool, and an entry of the allowed ones."""
+
+    type: Literal["function", "custom"]
+    name: str
+
+
+class Allowed(Strict):
+    """`tool_choice` that leaves some of the tools."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
+
+
+def read(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    """The `tool_choice` of a request, checked against its tools. Raises Invalid."""
+    if raw is None:
+        return "auto"
+    if isinstance(raw, str):
+        if raw not in MODES:
+            raise value("tool_choice", raw, ", ".join(f"'{mode}'" for mode in MODES))
+        if raw == "required" and not tools:
+            raise Invalid(
+                "Tool choice 'required' must be specified with 'tools' parameter.", param="tool_choice", code="invalid_value"
+            )
+        return raw
+    if not isinstance(raw, dict):
+        raise wrong_type("tool_choice", "a string or an object", raw)
+    if raw.get("type") == "allowed_tools":
+        return _allowed(raw, tools)
+    if raw.get("type") not in ("function", "custom", *CHOSEN):
+        raise value("tool_choice.type", raw.get("type"), "'function', 'custom', 'shell', 'apply_patch', 'allowed_tools'")
+    return _named(raw, tools, ("tool_choice",))
+
+
+def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Some of the tools, of which the model may or must call. Raises Invalid."""
+    try:
+        allowed = Allowed.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, ("tool_choice",), Allowed.model_fields) from error
+    named = [_named(one, tools, ("tool_choice", "tools", index)) for index, one in enumerate(allowed.tools)]
+    return {"type": "allowed_tools", "mode": allowed.mode, "tools": named}
+
+
+def _named(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    raw = given(raw, loc)
+    kind = raw.get("type")
+    if isinstance(kind, str) and kind in CLIENT and set(raw) == {"type"}:
+        return _client_choice(kind, tools)
+    try:
+        named = Named.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, Named.model_fields) from error
+    if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
+        raise Invalid(f"Tool choice '{named.name}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
+    return {"type": named.type, "name": named.name}
+
+
+def _client_choice(kind: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not any(tool["type"] == kind for tool in tools):
+        raise Invalid(f"Tool choice '{kind}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
+    return {"type": kind}

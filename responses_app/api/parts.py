@@ -1,0 +1,114 @@
+"""The content of messages and of outputs, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from responses_app.api.base import LongText, Strict, given
+from responses_app.api.item_shapes import valid
+from responses_app.api.problems import Loc, path, untyped, value, wrong_type
+from responses_app.errors import Invalid
+from responses_app.images.picture import BadImage, is_data, media_type
+from responses_app.runs import images
+
+IMAGE_URL_LIMIT = 20_971_520
+
+
+class Part(Strict):
+    """A part of text, whichever way it goes; annotations and logprobs come back from clients that replay our output."""
+
+    type: str
+    text: LongText
+    annotations: list[dict[str, Any]] | None = None
+    logprobs: list[dict[str, Any]] | None = None
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class ImagePart(Strict):
+    """A picture, by a data URL or an address."""
+
+    type: Literal["input_image"]
+    image_url: Annotated[str, Field(max_length=IMAGE_URL_LIMIT)] | None = None
+    file_id: str | None = None
+    detail: Literal["low", "high", "auto", "original"] = "auto"
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class RefusalPart(Strict):
+    """A refusal that the model gave earlier."""
+
+    type: str
+    refusal: LongText
+
+
+INPUT_PARTS = ("input_text", "input_image")
+RULE_PARTS = ("input_text",)
+OUTPUT_PARTS = ("output_text", "refusal")
+# Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
+UNSUPPORTED_PARTS = frozenset({"input_file", "input_audio"})
+PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
+    "user": INPUT_PARTS,
+    "assistant": OUTPUT_PARTS,
+    "system": RULE_PARTS,
+    "developer": RULE_PARTS,
+}
+
+
+def content(raw: object, loc: Loc, allowed: tuple[str, ...]) -> list[dict[str, Any]]:
+    if raw is ...:
+        raise Invalid(f"Missing required parameter: '{path(loc)}'.", param=path(loc), code="missing_required_parameter")
+    if isinstance(raw, str):
+        return [_part({"type": allowed[0], "text": raw}, loc, allowed)]
+    if not isinstance(raw, list):
+        raise wrong_type(path(loc), "a string or an array", raw)
+    return [_part(one, (*loc, index), allowed) for index, one in enumerate(raw)]
+
+
+def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
+    raw = given(raw, loc)
+    kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise untyped(f"{path(loc)}.type", kind)
+    if kind in UNSUPPORTED_PARTS:
+        message = f"Unsupported content part '{kind}' at '{path(loc)}': this server takes texts and images."
+        raise Invalid(message, param=path(loc), code="unsupported_value")
+    if kind == "input_image" and allowed is RULE_PARTS:
+        message = f"Unsupported content part '{kind}' at '{path(loc)}': images are taken in messages of the user and in outputs of tools."
+        raise Invalid(message, param=path(loc), code="unsupported_value")
+    if kind not in allowed:
+        raise value(f"{path(loc)}.type", kind, ", ".join(f"'{name}'" for name in allowed))
+    if kind == "refusal":
+        return valid(RefusalPart, raw, loc)
+    if kind == "input_image":
+        return _image(raw, loc)
+    part = valid(Part, raw, loc)
+    if kind == "output_text":
+        return {
+            "type": kind,
+            "text": part["text"],
+            "annotations": part.get("annotations", []),
+            "logprobs": part.get("logprobs", []),
+        }
+    return {"type": kind, "text": part["text"]}
+
+
+def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    """What can be told of a picture without decoding or fetching it; the rest is seen by `runs.images`."""
+    part = valid(ImagePart, raw, loc)
+    if "file_id" in part:
+        where = path((*loc, "file_id"))
+        message = f"Unsupported parameter: '{where}': this server has no files; give the image in 'image_url'."
+        raise Invalid(message, param=where, code="unsupported_parameter")
+    where = path((*loc, "image_url"))
+    url = part.get("image_url")
+    if not url:
+        raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    check = media_type if is_data(url) else images.web().check
+    try:
+        check(url)
+    except BadImage as error:
+        raise Invalid(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
+    return {"type": "input_image", "detail": part["detail"], "image_url": url}

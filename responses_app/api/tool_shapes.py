@@ -1,0 +1,102 @@
+"""The shapes of tools in a request, type by type (§1.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from responses_app.api.base import NAME, Strict
+from responses_app.api.client_items import LocalEnvironment
+
+Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
+LONGEST_GRAMMAR = 32_768
+
+
+class Function(Strict):
+    """A function that the client runs."""
+
+    type: Literal["function"]
+    name: Name
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+    output_schema: dict[str, Any] | None = None
+    # What these say is how it is here anyway; anything else is refused.
+    async_: bool = Field(default=False, alias="async")
+    defer_loading: bool = False
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class TextFormat(Strict):
+    """The `format` of a custom tool that takes any text."""
+
+    type: Literal["text"]
+
+
+class GrammarFormat(Strict):
+    """The `format` of a custom tool whose text follows a grammar."""
+
+    type: Literal["grammar"]
+    syntax: Literal["lark", "regex"]
+    definition: Annotated[str, Field(max_length=LONGEST_GRAMMAR)]
+
+
+class Custom(Strict):
+    """A tool that the client runs on a text."""
+
+    type: Literal["custom"]
+    name: Name
+    description: str | None = None
+    format: Any = None
+    async_: bool = Field(default=False, alias="async")
+    defer_loading: bool = False
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class Shell(Strict):
+    """The client's shell."""
+
+    type: Literal["shell"]
+    environment: LocalEnvironment | None = None
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class LocalShell(Strict):
+    """The client's shell in the protocol's first form."""
+
+    type: Literal["local_shell"]
+
+
+class ApplyPatch(Strict):
+    """Changes of the client's files."""
+
+    type: Literal["apply_patch"]
+    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+
+
+class ToolSearch(Strict):
+    """A search for deferred tools, which the client makes."""
+
+    type: Literal["tool_search"]
+    execution: Literal["client"]
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class Namespace(Strict):
+    """Tools with a name in common."""
+
+    type: Literal["namespace"]
+    name: Name
+    description: str | None = None
+    tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
+
+
+CLIENT: Mapping[str, type[Strict]] = {
+    "shell": Shell,
+    "local_shell": LocalShell,
+    "apply_patch": ApplyPatch,
+    "tool_search": ToolSearch,
+}
