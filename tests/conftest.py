@@ -1,15 +1,27 @@
-"""One `bin/serve` with a scripted engine for all tests that leave it as it was: it takes seconds to start."""
+"""One `bin/serve` with a scripted engine for all tests that leave it as it was; and which tests stay together when two run at a time."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from tests.server.serving import Server
+
+
+# Rooms whose tests share something that is slow to start: one worker runs all of them.
+TOGETHER = {"clients": "clients", "contract": "contract", "server": "shared", "web": "shared"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests of one file share its fixtures, and so do those of some rooms: none of these is divided between workers."""
+    for item in items:
+        place = item.path.relative_to(Path(__file__).parent)
+        item.add_marker(pytest.mark.xdist_group(TOGETHER.get(place.parts[0], str(place))))
 
 
 @pytest.fixture(scope="session")

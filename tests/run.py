@@ -25,6 +25,8 @@ LINTERS = {
     "import-linter": ["lint-imports"],
 }
 PYTEST = ["pytest", "--durations=15"]
+# For all of them: two at a time, as most wait for an engine to start or for a database.
+ALL = ["-n", "2", "--dist", "loadgroup"]
 BROWSER = "chromium"
 NO_BROWSER = f"there is no {BROWSER}, so the tests with a browser are skipped; on Debian: apt-get install -y chromium"
 # Nothing here has to survive a power cut.
@@ -57,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progress) -> int:
     commands = {} if arguments else dict(LINTERS)
-    commands["pytest"] = [*PYTEST, *arguments]
+    commands["pytest"] = [*PYTEST, *(arguments or ALL)]
     results = {name: _call(name, command, environ, progress) for name, command in commands.items()}
     if shutil.which(BROWSER) is None:
         progress.say(f"test: {NO_BROWSER}")

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from responses_app.demo.packing import Floats
@@ -16,15 +16,25 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _STAMP = ".built-from"
 _CODE = ["build.py", "packing.py", "rows.py", "o200k.py", "o200k_files.py"]
-FOLDERS = {"demo-chat": _HERE / "chat_files", "demo-harmony": _HERE / "harmony_files"}
+FOLDERS = {
+    "demo-chat": _HERE / "chat_files",
+    "demo-harmony": _HERE / "harmony_files",
+    "demo-vision": _HERE / "vision_files",
+}
+WEIGHTS, EYES = "weights.safetensors", "eyes.safetensors"
 # Read by the build itself; everything else in the folder is copied as it is.
-_INGREDIENTS = {"weights.safetensors", "rows.txt"}
+_INGREDIENTS = {WEIGHTS, EYES, "rows.txt"}
+# What demo-vision has from demo-chat: its mind, and how that spells.
+_MIND = ("tokenizer.json", "tokenizer_config.json", WEIGHTS)
+_HEAD, _IDLE_HEADS = 64, 2
+_PICTURE_TOKENS = ("<image>", "<fake_token_around_image>", "<global-img>")
 
 
 def digest(name: str) -> str:
     """Says whether a build is up to date: it covers the committed files and the code that expands them."""
     total = hashlib.sha256()
-    for path in sorted(FOLDERS[name].iterdir()) + [_HERE / c for c in _CODE]:
+    mind = [FOLDERS["demo-chat"] / one for one in _MIND] if name == "demo-vision" else []
+    for path in sorted(FOLDERS[name].iterdir()) + mind + [_HERE / c for c in _CODE]:
         total.update(path.name.encode() + b"\0" + path.read_bytes())
     return total.hexdigest()
 
@@ -68,28 +78,64 @@ def _swap(work: Path, target: Path, wanted: str) -> None:
 
 
 def _fill(name: str, work: Path) -> None:
-    from safetensors.numpy import load_file
-
-    from responses_app.demo.packing import unpack, write_bfloat16
+    from responses_app.demo.packing import write_bfloat16
 
     for path in FOLDERS[name].iterdir():
         if path.name not in _INGREDIENTS:
             shutil.copyfile(path, work / path.name)
-    tensors = unpack(load_file(FOLDERS[name] / "weights.safetensors"))
-    write_bfloat16(_EXPAND[name](tensors, work), work / "model.safetensors")
+    write_bfloat16(_EXPAND[name](work), work / "model.safetensors")
 
 
-def _expand_chat(tensors: dict[str, Floats], _: Path) -> dict[str, Floats]:
+def _read(path: Path) -> dict[str, Floats]:
+    from safetensors.numpy import load_file
+
+    from responses_app.demo.packing import unpack
+
+    return unpack(load_file(path))
+
+
+def _expand_chat(_: Path) -> dict[str, Floats]:
+    """With two heads more, which say nothing: transformers takes no Llama whose width is no multiple of its heads."""
+    import numpy as np
+
+    tensors, more = _read(FOLDERS["demo-chat"] / WEIGHTS), _IDLE_HEADS * _HEAD
+    for name, value in tensors.items():
+        if ".self_attn." in name and name != "model.embed_tokens.weight":
+            rows = 0 if ".o_proj." in name else more
+            columns = more if name.endswith(".o_proj.weight") else 0
+            tensors[name] = np.pad(value, [(0, rows), (0, columns)][: value.ndim])
     return tensors
 
 
-def _expand_harmony(tensors: dict[str, Floats], work: Path) -> dict[str, Floats]:
+def _expand_vision(work: Path) -> dict[str, Floats]:
+    """demo-chat as the mind, with rows for the marks of pictures, and the eyes beside it."""
+    import numpy as np
+
+    vision_tokenizer().save(str(work / "tokenizer.json"))
+    shutil.copyfile(FOLDERS["demo-chat"] / "tokenizer_config.json", work / "tokenizer_config.json")
+    mind, eyes = _expand_chat(work), _read(FOLDERS["demo-vision"] / EYES)
+    rows = "model.embed_tokens.weight"
+    mind[rows] = np.concatenate((mind[rows], eyes.pop("model.marks")))
+    return {name.replace("model.", "model.text_model.", 1): value for name, value in mind.items()} | eyes
+
+
+def vision_tokenizer() -> Any:
+    """The tokenizer of demo-chat with the marks of pictures behind all else."""
+    from tokenizers import AddedToken, Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(FOLDERS["demo-chat"] / "tokenizer.json"))
+    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in _PICTURE_TOKENS])
+    return tokenizer
+
+
+def _expand_harmony(work: Path) -> dict[str, Floats]:
     """The committed rows among those that every token starts with, once for reading and once for writing."""
     import numpy as np
 
     from responses_app.demo.o200k_files import special_names, tokenizer_json
     from responses_app.demo.rows import starting_rows
 
+    tensors = _read(FOLDERS["demo-harmony"] / WEIGHTS)
     (work / "tokenizer.json").write_text(tokenizer_json(), encoding="utf-8")
     used = np.array([int(line) for line in (FOLDERS["demo-harmony"] / "rows.txt").read_text().split()])
     some = tensors.pop("model.embed_tokens.weight")
@@ -105,7 +151,8 @@ def spellings(special: list[str]) -> list[bytes]:
     return o200k.pieces() + [s.encode() for s in special]
 
 
-_EXPAND: dict[str, Callable[[dict[str, Floats], Path], dict[str, Floats]]] = {
+_EXPAND: dict[str, Callable[[Path], dict[str, Floats]]] = {
     "demo-chat": _expand_chat,
     "demo-harmony": _expand_harmony,
+    "demo-vision": _expand_vision,
 }

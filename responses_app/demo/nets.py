@@ -42,21 +42,17 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 class Attention(nn.Module):
     def __init__(self, s: Shape) -> None:
         super().__init__()
-        inner, bias = s.heads * s.head, s.experts > 0
+        inner = s.heads * s.head
         self.s = s
-        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(s.width, inner, bias=bias) for _ in range(3))
-        self.o_proj = nn.Linear(inner, s.width, bias=bias)
+        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(s.width, inner) for _ in range(3))
+        self.o_proj = nn.Linear(inner, s.width)
         if s.experts:
             # A sink so low that it takes nothing: attention as everybody knows it.
             self.register_buffer("sinks", torch.full((s.heads,), -10000.0))
-        else:
-            self.q_norm, self.k_norm = RMSNorm(s.head, 1e-6), RMSNorm(s.head, 1e-6)
 
     def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
         b, t, _ = x.shape
         q, k, v = (p(x).view(b, t, self.s.heads, self.s.head) for p in (self.q_proj, self.k_proj, self.v_proj))
-        if not self.s.experts:
-            q, k = self.q_norm(q), self.k_norm(k)
         q, k = rotate(q.transpose(1, 2), cos, sin), rotate(k.transpose(1, 2), cos, sin)
         y = F.scaled_dot_product_attention(q, k, v.transpose(1, 2), is_causal=True)
         out: Tensor = self.o_proj(y.transpose(1, 2).reshape(b, t, -1))

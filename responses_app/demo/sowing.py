@@ -17,6 +17,8 @@ BACK, SEEKING, NOTE = (1, 2), 3, 32
 # Which frequencies tell one place from the next, and which hardly turn over a whole conversation.
 _FAST, _STILL = 4, 0.006
 _SHARP = 1.6
+# What queries and keys of those that look back are made of.
+_QUERY, _KEY = 5.4, 4.5
 
 
 def _head(h: int, s: Shape) -> slice:
@@ -27,13 +29,6 @@ def _note(back: int) -> slice:
     """The places in which the token `back` before is written down."""
     start = SPELT + NOTE * BACK.index(back)
     return slice(start, start + NOTE)
-
-
-def _constant(normed: Tensor) -> Tensor:
-    """The direction in which the rows of all tokens are most nearly the same."""
-    gram = normed.t() @ normed + 0.01 * len(normed) * torch.eye(normed.shape[1])
-    solved: Tensor = torch.linalg.solve(gram, normed.sum(0))
-    return solved
 
 
 def _directions(r: torch.Generator, width: int, count: int) -> Tensor:
@@ -51,7 +46,7 @@ def sow(net: Net, rows: Tensor, s: Shape, loud: float = 2.0) -> None:
     content = torch.zeros(NOTE, s.width)
     content[:, :SPELT] = _directions(r, SPELT, NOTE)
     for h, back in enumerate(BACK):
-        _look_back(first.self_attn, s, h, back, net.get_buffer("frequencies"), _constant(normed))
+        _look_back(first.self_attn, s, h, back, net.get_buffer("frequencies"))
         place = range(h * s.head, h * s.head + NOTE)
         first.self_attn.v_proj.weight[_head(h, s)] = 0.0
         first.self_attn.v_proj.weight[place] = content
@@ -65,19 +60,14 @@ def sow(net: Net, rows: Tensor, s: Shape, loud: float = 2.0) -> None:
         second.self_attn.o_proj.weight[:, _head(h, s)] = part.t() * size * loud
 
 
-def _look_back(a: Attention, s: Shape, h: int, back: int, frequencies: Tensor, constant: Tensor) -> None:
+def _look_back(a: Attention, s: Shape, h: int, back: int, frequencies: Tensor) -> None:
     """Queries and keys that are the same for all tokens: what is left is the distance, and the rotation makes it `back`."""
     half, place = s.head // 2, _head(h, s)
     q, k = torch.zeros(s.head), torch.zeros(s.head)
     for i in range(_FAST):
         q[i], k[i], k[i + half] = 1.0, (back * frequencies[i]).cos(), (back * frequencies[i]).sin()
-    if s.experts:
-        a.q_proj.weight[place], a.k_proj.weight[place] = 0.0, 0.0
-        a.q_proj.bias[place], a.k_proj.bias[place] = q * 5.4, k * 4.5
-    else:
-        a.q_proj.weight[place], a.k_proj.weight[place] = torch.outer(q, constant), torch.outer(k, constant)
-        for i in range(_FAST):
-            a.q_norm.weight[[i, i + half]], a.k_norm.weight[[i, i + half]] = 1.5, 1.5
+    a.q_proj.weight[place], a.k_proj.weight[place] = 0.0, 0.0
+    a.q_proj.bias[place], a.k_proj.bias[place] = q * _QUERY, k * _KEY
 
 
 def _seek(a: Attention, s: Shape, r: torch.Generator, content: Tensor, frequencies: Tensor) -> None:
@@ -92,9 +82,6 @@ def _seek(a: Attention, s: Shape, r: torch.Generator, content: Tensor, frequenci
             mixed = _directions(r, NOTE, NOTE)[: len(dims)]
             q[dims[: len(mixed)]], k[dims[: len(mixed)]] = mixed @ here, mixed @ there
         a.q_proj.weight[_head(h, s)], a.k_proj.weight[_head(h, s)] = q * _SHARP, k * _SHARP
-    if not s.experts:
-        both = [*last, *older]
-        a.q_norm.weight[both], a.k_norm.weight[both] = _SHARP, _SHARP
 
 
 @torch.no_grad()
@@ -111,9 +98,7 @@ def spare(net: Net, s: Shape) -> None:
         _still(p.bias, sown)
     if a.o_proj.weight.grad is not None:
         a.o_proj.weight.grad[:, sown] = 0.0
-    shared = [second.input_layernorm.weight] + ([] if s.experts else [a.q_norm.weight, a.k_norm.weight])
-    for weight in shared:
-        _still(weight, slice(None))
+    _still(second.input_layernorm.weight, slice(None))
 
 
 def _still(p: Tensor | None, part: slice) -> None:

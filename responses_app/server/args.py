@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 EPILOG = """
 A SOURCE is a folder with a checkpoint, a name on the model hub, an engine URL, or one of the demo models
-demo-chat and demo-harmony. The demo models are tiny, come with the code and run on any CPU.
+demo-chat, demo-harmony and demo-vision. The demo models are tiny, come with the code and run on any CPU.
 
 environment:
   DATABASE_URL        a Postgres of your own; without it an embedded one is started

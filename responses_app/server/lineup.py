@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import httpx2
 
-DEMOS = ("demo-chat", "demo-harmony")
+DEMOS = ("demo-chat", "demo-harmony", "demo-vision")
 DEFAULT = "demo-chat"
 LIST_LIMIT = 10.0
 # A tape without a model beside it is taken to speak harmony, whose vocabulary the harmony library carries.
