@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Collection, Iterable
 
 from responses_app.dialects.logprobs import wire
@@ -14,6 +15,16 @@ from responses_app.engines.border import Chunk, Logprob
 from responses_app.grammar.pieces import Call, Json, Piece
 
 logger = logging.getLogger(__name__)
+
+
+# What a parser holds back at a cut because it may become `<tool_call>`, `</think>`, `[TOOL_CALLS]` and the like.
+_HALF = re.compile(r"\s*(?:<[/|]?[\w|=]*|\[[A-Z_]*)")
+
+
+def _half_a_marker(delta: Delta) -> bool:
+    """Whether these are the first characters of a marker and nothing else: it was cut off, and is no text (E4)."""
+    said = [getattr(delta, "reasoning", None), getattr(delta, "content", None)]
+    return not getattr(delta, "tool_calls", None) and any(said) and all(not one or _HALF.fullmatch(one) for one in said)
 
 
 class VllmListener:
@@ -93,7 +104,7 @@ class VllmListener:
 
     def _tell_rest(self, parser: Parser, *, cut: bool) -> None:
         try:
-            self._tell(delta for delta in parser.finish() if not (cut and delta is ITEM_END))
+            self._tell(delta for delta in parser.finish() if not (cut and (delta is ITEM_END or _half_a_marker(delta))))
         except Exception:
             logger.exception("a parser of vLLM failed at the end; what it held back is lost")
 

@@ -111,6 +111,14 @@ def test_f1_a_call_against_tool_choice_none_is_text_without_marks(pair: tuple[st
     assert "tool_call>" not in heard[0].text
 
 
+@pytest.mark.parametrize("pair", [("qwen3", "qwen3_coder"), ("deepseek_r1", "hermes")])
+@pytest.mark.parametrize("length", range(1, len("<tool_call>")))
+def test_e4_half_a_marker_at_the_cut_is_no_text(pair: tuple[str, str], length: int) -> None:
+    text = "</think>Hello." + "<tool_call>"[:length]
+    heard = hear(dialect(*pair), turn(), demo_vocabulary().encode(text))
+    assert [piece.text for piece in heard if isinstance(piece, Text)] == ["Hello."]
+
+
 def test_a_cut_call_keeps_its_item_open() -> None:
     heard = hear(dialect("qwen3", "qwen3_coder"), turn(), demo_vocabulary().encode("</think>" + XML[:70]))
     assert Call("get_weather") in heard
