@@ -26,7 +26,8 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
         "seed": sampling.seed,
         "logprobs": sampling.logprobs,
         "ignore_eos": sampling.ignore_eos,
-        "stop_token_ids": list(sampling.stop_token_ids),
+        # vLLM stops at these whatever else it was told.
+        "stop_token_ids": [] if sampling.ignore_eos else list(sampling.stop_token_ids),
         # The dialects turn ids into text themselves; doing it here too would be paid per token.
         "detokenize": False,
     }
