@@ -23,9 +23,9 @@ class Function(Strict):
     parameters: dict[str, Any] | None = None
     strict: bool | None = None
     output_schema: dict[str, Any] | None = None
-    # What these say is how it is here anyway; anything else is refused.
     async_: bool = Field(default=False, alias="async")
     defer_loading: bool = False
+    # That is how it is here anyway; anything else is refused.
     allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
 
 
