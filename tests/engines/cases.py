@@ -52,7 +52,7 @@ PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQV
 BAD: dict[str, dict[str, Any]] = {
     "regex": {"constraint": Constraint("regex", "[a")},
     "schema": {"constraint": Constraint("json", {"type": "nonsense"})},
-    "grammar": {"constraint": Constraint("grammar", "root ::= ")},
+    "grammar": {"constraint": Constraint("grammar", "root ::= missing")},
     "structural tag": {"constraint": Constraint("structural_tag", {"type": "structural_tag", "format": {"type": "wat"}})},
     "too long a prompt": {"prompt": [1] * 512},
     "an empty prompt": {"prompt": []},
