@@ -185,10 +185,77 @@ class Event(models.Model):
     number = models.IntegerField()
     type = models.CharField(max_length=64)
     data = models.TextField()
+    ms = models.IntegerField("time", default=0, help_text="Milliseconds since the response was created.")
+    tokens = models.BinaryField(null=True, help_text="The tokens heard since the event before: what a continued run begins with.")
 
     class Meta:
         ordering = ("-id",)
+        # That no number is left out is a constraint too, as a trigger: see the migration that makes it.
         constraints = (models.UniqueConstraint(fields=("response", "number"), name="event_number"),)
 
     def __str__(self) -> str:
         return f"{self.number} {self.type}"
+
+
+class Page(models.Model):
+    """A part of a log that has ended: the events `first` to `last`, packed. `store.pages` reads and writes `data`."""
+
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="pages", db_index=False)
+    first = models.IntegerField()
+    last = models.IntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (models.UniqueConstraint(fields=("response", "first"), name="page_first"),)
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.last}"
+
+
+class Prompt(models.Model):
+    """What a response was asked, in the server's words and in the model's: the order as JSON, and the token ids."""
+
+    response = models.OneToOneField(Response, on_delete=models.CASCADE, primary_key=True, related_name="prompt")
+    order = models.TextField(help_text="JSON, without the input, which is in the items.")
+    tokens = models.BinaryField(help_text="Token ids, four bytes each, little-endian.")
+
+    def __str__(self) -> str:
+        return f"{len(self.tokens) // 4} tokens"
+
+
+class Worker(models.Model):
+    """A process that runs responses. It writes the time here again and again; one that has stopped to do so is dead."""
+
+    uid = models.UUIDField("id", primary_key=True)
+    name = models.CharField(max_length=200)
+    serves = ArrayField(models.CharField(max_length=200), default=list, help_text="The models that it serves.")
+    started_at = models.DateTimeField()
+    beat_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-started_at",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Lease(models.Model):
+    """Who runs a response that has not ended; gone when it has. `epoch` rises with every owner, so that an old one finds itself replaced."""
+
+    response = models.OneToOneField(Response, on_delete=models.CASCADE, primary_key=True, related_name="lease")
+    # No foreign key: a lease outlives the row of a worker that is gone, which is just what tells that it is free.
+    worker = models.UUIDField(null=True, db_index=True)
+    epoch = models.IntegerField(default=1)
+    model = models.CharField(max_length=200)
+    waiting = models.BooleanField(default=False, help_text="It has not begun, and does when a process has room for it.")
+    cancelled = models.BooleanField(default=False, help_text="Whoever runs it ends it.")
+    priority = models.IntegerField(default=0)
+    reached = models.IntegerField(default=-1, help_text="The last number of the log when it changed hands last.")
+    stuck = models.IntegerField(default=0, help_text="How often it has changed hands in a row without a new event.")
+
+    class Meta:
+        ordering = ("-response",)
+
+    def __str__(self) -> str:
+        return f"{self.response_id} by {self.worker}, {self.epoch}"
