@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 
-from responses_app.models import Event, Response
+from responses_app.models import Event
 from responses_app.store.records import Frame
 
 PAGE = 500
-POLL = 0.25
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
 # A log that ends in a terminal event has its snapshot as the last value of that event.
 SNAPSHOT = b'"response":'
@@ -18,7 +16,17 @@ SNAPSHOT = b'"response":'
 async def frames(pk: int, after: int = -1) -> list[Frame]:
     """Up to PAGE frames of a log with numbers above `after`, in order, exactly as they were sent."""
     rows = Event.objects.filter(response_id=pk, number__gt=after).order_by("number")[:PAGE]
-    return [Frame(number, type_, data.encode()) async for number, type_, data in rows.values_list("number", "type", "data")]
+    told = rows.values_list("number", "type", "data", "ms")
+    return [Frame(number, type_, data.encode(), ms) async for number, type_, data, ms in told]
+
+
+async def live(pk: int) -> list[tuple[Frame, bytes | None]]:
+    """The whole log of a response that has not ended, and beside each frame what the model had said to make it."""
+    rows = Event.objects.filter(response_id=pk).order_by("number").values_list("number", "type", "data", "ms", "tokens")
+    return [
+        (Frame(number, type_, data.encode(), ms), None if heard is None else bytes(heard))
+        async for number, type_, data, ms, heard in rows
+    ]
 
 
 async def stored(pk: int, after: int = -1) -> AsyncGenerator[Frame, None]:
@@ -27,24 +35,6 @@ async def stored(pk: int, after: int = -1) -> AsyncGenerator[Frame, None]:
         for frame in page:
             yield frame
         after = page[-1].number
-
-
-async def follow(pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
-    """Frames with numbers above `after` until the terminal one, of a run in another process; None after `pause` seconds of silence."""
-    silent = 0.0
-    while True:
-        # Asked before the log is read: a response that has ended by then has its terminal event in the log.
-        ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
-        async for frame in stored(pk, after):
-            after, silent = frame.number, 0.0
-            yield frame
-        if ended:
-            return
-        await asyncio.sleep(POLL)
-        silent += POLL
-        if silent >= pause:
-            silent = 0.0
-            yield None
 
 
 async def snapshot(pk: int) -> bytes | None:
