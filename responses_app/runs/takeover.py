@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 from uuid import UUID
 
 import orjson
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from responses_app.engines.border import Chunk, Request, Sampling
+from responses_app.errors import ApiError, Unavailable
+from responses_app.grammar.errors import GrammarError
+from responses_app.grammar.pieces import Piece
 from responses_app.grammar.writer import Writer
 from responses_app.models import Lease, Response
 from responses_app.runs import sealed
@@ -23,6 +28,7 @@ from responses_app.runs.plan import Plan, replan
 from responses_app.runs.run import Past, Run
 from responses_app.runs.served import Served
 from responses_app.store import history, leases, replay
+from responses_app.store.history import Context
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Asked, Log
 from responses_app.store.write import unpacked
@@ -34,60 +40,84 @@ HOPELESS = 8
 LOST = "The server that generated this response has gone, and it cannot be continued exactly: "
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What the store has of a response that is to go on."""
+
+    row: Response
+    lease: Lease
+    order: Order
+    before: Context
+    own: Context
+    prompt: list[int]
+    log: Told
+
+    @property
+    def last(self) -> int:
+        """The number of its last event."""
+        return self.log[-1][0].number
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """Its events."""
+        return [orjson.loads(frame.data) for frame, _ in self.log]
+
+
 async def take_over(pk: int, worker: UUID, find: Callable[[str], Served | None], recorder: Recorder) -> Run | None:
-    """The run of a response whose lease this worker holds. None if it has ended. Raises ApiError if it cannot be made now."""
-    found = await sync_to_async(leases.load)(pk)
+    """The run of a response whose lease this worker holds. None if it has ended. Raises Unavailable if it cannot be made now."""
+    found = await _found(pk)
     if found is None:
         return None
-    row, lease, text, prompt = found
-    log = await replay.live(pk)
-    stuck = 0 if lease.waiting else await sync_to_async(leases.note)(pk, log[-1][0].number)
-    before, own = await history.of_response(row)
-    order = Order.load(text, own.items)
-    served = find(lease.model)
+    served = find(found.lease.model)
     assert served is not None and served.dialect is not None  # noqa: PT018, S101 - only what is served is claimed
-    plan = await replan(order, served, before, own, row.created_at.date())
-    tokens = unpacked(prompt)
-    plan = replace(plan, request=replace(plan.request, id=row.uid, prompt=tokens))
-    state, broken = _state(log, plan, order)
+    plan, broken = await _planned(found, served)
+    stuck = 0 if found.lease.waiting else await sync_to_async(leases.note)(pk, found.last)
     if stuck >= HOPELESS:
-        broken = LOST + f"it was tried {stuck} times."
-    logger.info("%s: taken over at event %d, %d tokens", row.uid, log[-1][0].number, len(state.heard))
-    return _run(row, lease, log, plan, order, served, state, broken, worker, recorder)
+        broken = f"{LOST}it was tried {stuck} times."
+    state, differs = _state(found, plan)
+    logger.info("%s: taken over at event %d, %d tokens", found.row.uid, found.last, len(state.heard))
+    return _run(found, plan, served, state, broken or differs, worker, recorder)
 
 
-def _state(log: Told, plan: Plan, order: Order) -> tuple[Again, str | None]:
-    """Where the log has come to; and why it cannot go on from there, if so."""
-    seal = sealed.sealing(order)
+async def _found(pk: int) -> Found | None:
+    loaded = await sync_to_async(leases.load)(pk)
+    if loaded is None:
+        return None
+    row, lease, text, prompt = loaded
+    before, own = await history.of_response(row)
+    return Found(row, lease, Order.load(text, own.items), before, own, unpacked(prompt), await replay.live(pk))
+
+
+async def _planned(found: Found, served: Served) -> tuple[Plan, str | None]:
+    """The plan made again, with the prompt that was kept; or, and why, one that is of no use but to end the response."""
+    row = found.row
     try:
-        return again(log, plan.listener, seal), None
-    except Differs as error:
+        plan = await replan(found.order, served, found.before, found.own, row.created_at.date())
+    except Unavailable:
+        raise
+    except ApiError as error:
+        logger.error("%s: cannot be asked again: %s", row.uid, error.message)
+        nothing = Request(row.uid, found.prompt, Sampling(max_tokens=1))
+        return Plan(found.before, (), (), {}, {}, nothing, Deaf()), f"{LOST}{error.message}"
+    return replace(plan, request=replace(plan.request, id=row.uid, prompt=found.prompt)), None
+
+
+def _state(found: Found, plan: Plan) -> tuple[Again, str | None]:
+    """Where the log has come to; and why it cannot go on from there, if so."""
+    try:
+        return again(found.log, plan.listener, sealed.sealing(found.order)), None
+    except (Differs, GrammarError) as error:
         logger.error("%s: not as it was: %s", plan.request.id, error)
-        told = [orjson.loads(frame.data) for frame, _ in log]
-        return Again(Writer.closing(told, mint), [], closed=False), f"{LOST}{error}."
+        return Again(Writer.closing(found.events, mint), [], closed=False), f"{LOST}{error}."
 
 
-def _run(
-    row: Response,
-    lease: Lease,
-    log: Told,
-    plan: Plan,
-    order: Order,
-    served: Served,
-    state: Again,
-    broken: str | None,
-    worker: UUID,
-    recorder: Recorder,
-) -> Run:
+def _run(found: Found, plan: Plan, served: Served, state: Again, broken: str | None, worker: UUID, recorder: Recorder) -> Run:
     assert served.dialect is not None  # noqa: S101 - started
+    lease = found.lease
+    # One that has only waited was never asked for.
+    take = lease.epoch - lease.waiting
     generation = Generation(
-        served.engine,
-        plan.request,
-        served.dialect.spell,
-        heard=state.heard,
-        wait=settings.RESPONSES_ENGINE_WAIT,
-        # One that has only waited was never asked for.
-        take=lease.epoch - lease.waiting,
+        served.engine, plan.request, served.dialect.spell, heard=state.heard, wait=settings.RESPONSES_ENGINE_WAIT, take=take
     )
     asked = Asked("", (), lease.model, lease.priority)
     return Run(
@@ -95,9 +125,25 @@ def _run(
         generation,
         plan.listener,
         recorder=recorder,
-        log=Log(row, (), asked=asked, worker=worker, epoch=lease.epoch),
+        log=Log(found.row, (), asked=asked, worker=worker, epoch=lease.epoch),
         prompt=plan.request.length or len(plan.request.prompt),
         patient=settings.RESPONSES_DURABILITY == "visible",
-        shorten=shortening(order, served, plan),
-        past=Past([frame for frame, _ in log], closed=state.closed, cancelled=lease.cancelled, broken=broken),
+        shorten=shortening(found.order, served, plan),
+        past=Past([frame for frame, _ in found.log], closed=state.closed, cancelled=lease.cancelled, broken=broken),
     )
+
+
+class Deaf:
+    """The listener of a run that only ends."""
+
+    reasoning_tokens = 0
+    done = True
+
+    def hear(self, chunk: Chunk) -> list[Piece]:
+        """Nothing."""
+        del chunk
+        return []
+
+    def close(self) -> list[Piece]:
+        """Nothing."""
+        return []

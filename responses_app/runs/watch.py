@@ -53,7 +53,7 @@ class Watch:
         self._runs, self._room, self._adopt = runs, room, adopt
         self._wake = asyncio.Event()
         self._sure_since = self._beaten = time.monotonic()
-        self._known = False
+        self._known = self._stopped = False
         self._forgotten = 0.0
         self._doubts: set[tuple[str, int]] = set()
         self._adopting: dict[int, asyncio.Task[None]] = {}
@@ -65,6 +65,8 @@ class Watch:
 
     async def stop(self) -> None:
         """Look no more; what is held stays so, for as long as others take this process for alive."""
+        # A cancellation that meets a call of the database is lost in it, so it is not the only sign.
+        self._stopped = True
         tasks = [self._task, *self._adopting.values()]
         for task in tasks:
             task.cancel()
@@ -83,13 +85,15 @@ class Watch:
                 logger.info("%d responses were given back, for others to go on with", given)
 
     async def _go(self) -> None:
-        while True:
+        while not self._stopped:
             try:
                 await self._look()
             except Error as error:
                 logger.warning("no heartbeat: %s", str(error).strip())
             except Exception:
                 logger.exception("the watch has stumbled")
+            if self._stopped:
+                return
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), BEAT)
             self._wake.clear()
@@ -138,6 +142,8 @@ class Watch:
     async def _taken(self, pk: int, retake: bool) -> None:
         try:
             if retake and not await sync_to_async(leases.retake)(self.worker, pk):
+                return
+            if self._stopped:
                 return
             await self._adopt(pk)
         except Error as error:
