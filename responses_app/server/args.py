@@ -7,6 +7,8 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from responses_app.server.port import address
+
 EPILOG = """
 A SOURCE is a folder with a checkpoint, a name on the model hub, an engine URL, or one of the demo models
 demo-chat, demo-harmony and demo-vision. The demo models are tiny, come with the code and run on any CPU.
@@ -32,8 +34,7 @@ class Options:
     @property
     def address(self) -> str:
         """http://host:port as a client on this machine would type it."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
+        return f"http://{address(self.host, self.port)}"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
