@@ -95,8 +95,10 @@ class Drill:
                 f"{name[6:]} {n}" for name, n in sorted(self.findings.counts.items()) if name.startswith("blow: ")
             )
             states = " ".join(web.state for web in self._system.webs)
+            still = self._open()
+            rest = f"; left: {', '.join(still)}" if 0 < len(still) <= 3 else ""
             wrong = f", {len(self.findings.wrong)} CONTRADICTIONS" if self.findings.wrong else ""
-            self._say(f"{self._done}/{self.options.responses} responses; {blows or 'no blows yet'}; web: {states}{wrong}")
+            self._say(f"{self._done}/{self.options.responses} responses; {blows or 'no blows yet'}; web: {states}{rest}{wrong}")
 
     def _open(self) -> list[str]:
         return [
