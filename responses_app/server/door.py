@@ -35,6 +35,16 @@ STALL_LIMIT = 60.0
 Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
 
+def tcp(host: str, port: int) -> str:
+    """An endpoint of Twisted's for an address."""
+    return f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"
+
+
+def adopted(descriptor: int) -> str:
+    """An endpoint for a socket that listens already. It is closed, and a copy of it used."""
+    return f"fd:fileno={descriptor}"
+
+
 class Request(WebRequest):  # type: ignore[misc]
     """A request whose body is refused beyond the limit, instead of filling the disk.
 
@@ -75,10 +85,10 @@ class Factory(HTTPFactory):  # type: ignore[misc]
 class Door(Server):  # type: ignore[misc]
     """One listening address in front of one ASGI application, on the loop that the reactor was installed with."""
 
-    def __init__(self, application: Application, host: str, port: int, ready: Callable[[], None]) -> None:
+    def __init__(self, application: Application, endpoint: str, ready: Callable[[], None]) -> None:
         super().__init__(
             application,
-            endpoints=[f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"],
+            endpoints=[endpoint],
             signal_handlers=False,
             ready_callable=ready,
             # Streams and sockets may be silent for as long as a model thinks; their ends are decided in the application.

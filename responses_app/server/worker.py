@@ -16,6 +16,7 @@ from pathlib import Path
 from responses_app.engines import guard
 from responses_app.server import lineup, port, process
 from responses_app.server.aside import tail
+from responses_app.server.child import PARENT, say_ready
 from responses_app.server.data import InUse, data_dir, lock
 from responses_app.server.engine import Engine, Failed
 from responses_app.server.progress import Progress
@@ -52,9 +53,10 @@ def main(argv: Sequence[str]) -> int:
     signal.signal(signal.SIGTERM, _leave)
     if given.ready is not None:
         os.set_inheritable(given.ready, False)
+    if parent := os.environ.pop(PARENT, ""):
+        process.die_with_parent(int(parent))
     try:
-        with port.reserve(given.host, given.port) as place:
-            return _run(_plan(given, place.getsockname()[1]), given.ready)
+        return _begin(given)
     except (port.CannotListen, lineup.BadModel, InUse) as error:
         logger.error("%s", error)
         return 1
@@ -62,11 +64,20 @@ def main(argv: Sequence[str]) -> int:
         return 130
 
 
-def _plan(given: argparse.Namespace, number: int) -> Plan:
+def _begin(given: argparse.Namespace) -> int:
     model = f"{given.name}={given.model}" if given.name else given.model
     entry = lineup.lineup((model,), None, _demo)
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if lineup.on_disk(entry) else "0")
-    return plan(entry, given.host, number, given.key or os.environ.pop(KEY, None))
+    folder = plan(entry, given.host, given.port).folder(data_dir())
+    held = lock(folder)
+    try:
+        # Before the port is asked for, which an earlier worker's server may still have.
+        guard.sweep(folder)
+        with port.reserve(given.host, given.port) as place:
+            made = plan(entry, given.host, place.getsockname()[1], given.key or os.environ.pop(KEY, None))
+            return _run(made, folder, given.ready)
+    finally:
+        os.close(held)
 
 
 def _demo(name: str) -> Path:
@@ -76,10 +87,7 @@ def _demo(name: str) -> Path:
         return build(name, data_dir() / "models")
 
 
-def _run(made: Plan, ready: int | None) -> int:
-    folder = made.folder(data_dir())
-    held = lock(folder)
-    guard.sweep(folder)
+def _run(made: Plan, folder: Path, ready: int | None) -> int:
     guard.adopt(folder)
     process.adopt_orphans()
     guards = frozenset(process.descendants(os.getpid()))
@@ -88,7 +96,6 @@ def _run(made: Plan, ready: int | None) -> int:
         return asyncio.run(worker.run())
     finally:
         worker.clear()
-        os.close(held)
 
 
 class Worker:
@@ -138,9 +145,7 @@ class Worker:
             self._served = True
             sys.stdout.write(f"{self.plan.url}\n")
             sys.stdout.flush()
-            if self._ready is not None:
-                os.write(self._ready, b"1")
-                os.close(self._ready)
+            say_ready(self._ready)
 
     def _again(self, failed: Failed, failures: int) -> bool:
         """Whether to start it once more, and say why."""

@@ -106,14 +106,15 @@ class Idle:
 
 
 def main(port: int) -> None:
-    from responses_app.server.inner import _reactor
+    from responses_app.server.starting import reactor
 
-    loop = _reactor()
+    loop = reactor()
+    from responses_app.server.door import tcp
     from responses_app.server.life import Life
 
     life = Life(loop, Idle(), drain=DRAIN)
     assert life.start()
-    failure = life.listen(application, "127.0.0.1", port, lambda: tell("ready"))
+    failure = life.listen(application, tcp("127.0.0.1", port), lambda: tell("ready"))
     life.close()
     sys.exit(failure)
 
