@@ -68,7 +68,7 @@ class Hub:
                 return
             await start_all(self.served)
             self._recorder = Recorder()
-            self._watch = Watch(self.served, self.runs.values, self._room, self._adopt)
+            self._watch = Watch(self.served, self.runs.values, self._room, lambda: not self.draining, self._adopt)
             self._tail = Tail(self._watch.wake, self._cancelled)
             # An empty context, as for a run.
             self._sweep = asyncio.get_running_loop().create_task(sweep(), name="sweep", context=contextvars.Context())
@@ -159,14 +159,25 @@ class Hub:
             raise Unavailable("The process that runs this response does not answer. Try again in a moment.") from None
 
     async def drain(self, seconds: float) -> None:
-        """Accept nothing new, and give what runs up to `seconds` to end."""
+        """Accept nothing new, give what runs up to `seconds` to end, and hand over the rest."""
         self.draining = True
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
-        self.leaving = True
+        await self._hand_over()
 
     async def close(self) -> None:
-        """Hand over what still runs, end what cannot be handed over, write what is queued, stop the engines."""
+        """Hand over what still runs, write what is queued, stop the engines."""
+        await self._hand_over()
+        if self._sweep is not None:
+            self._sweep.cancel()
+            await asyncio.wait({self._sweep}, timeout=STOP_LIMIT)
+        if self._tail is not None:
+            await self._tail.close()
+        for served in self.served.values():
+            await served.engine.close()
+
+    async def _hand_over(self) -> None:
+        """Others go on with what is kept; what is not ends. Nothing is given back before all of it is written."""
         self.draining = self.leaving = True
         if self._watch is not None:
             await self._watch.stop()
@@ -177,17 +188,11 @@ class Hub:
                 run.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
-        if self._sweep is not None:
-            self._sweep.cancel()
-            await asyncio.wait({self._sweep}, timeout=STOP_LIMIT)
         if self._recorder is not None:
             await self._recorder.close()
         if self._watch is not None and self._tail is not None:
             await self._watch.give_back()
             self._tail.work()
-            await self._tail.close()
-        for served in self.served.values():
-            await served.engine.close()
 
     async def _up(self) -> None:
         """All has started, or does now. Raises Unavailable."""

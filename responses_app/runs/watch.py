@@ -36,13 +36,16 @@ FORGET_EVERY = 3600.0
 
 
 class Watch:
-    """One per hub. `runs` are those of this process, `room` how many that wait may begin, `adopt` makes a run of a lease that is held."""
+    """One per hub. `runs` are those of this process, `room` how many that wait may begin, `takes` whether any others are to be
+    taken over, `adopt` makes a run of a lease that is held.
+    """
 
     def __init__(
         self,
         models: Iterable[str],
         runs: Callable[[], Iterable[Run]],
         room: Callable[[], int],
+        takes: Callable[[], bool],
         adopt: Callable[[int], Awaitable[None]],
     ) -> None:
         self.worker: UUID = uuid4()
@@ -50,7 +53,7 @@ class Watch:
         self.backlog = False
         self._name = f"{socket.gethostname()}:{os.getpid()}"
         self._models = list(models)
-        self._runs, self._room, self._adopt = runs, room, adopt
+        self._runs, self._room, self._takes, self._adopt = runs, room, takes, adopt
         self._wake = asyncio.Event()
         self._sure_since = self._beaten = time.monotonic()
         self._known = self._stopped = False
@@ -107,7 +110,7 @@ class Watch:
         self._reconcile(held)
         room = self._room()
         claimed = await sync_to_async(leases.claim)(
-            self.worker, self._models, room=room, most=MOST, sure=now - self._sure_since > DEAD_S
+            self.worker, self._models, room=room, most=MOST if self._takes() else 0, sure=now - self._sure_since > DEAD_S
         )
         self.backlog = len(claimed) >= room
         for pk in claimed:

@@ -62,7 +62,7 @@ def claim(me: UUID, models: Sequence[str], *, room: int, most: int, sure: bool) 
 
     Unless `sure`, only what was given back is taken: whoever has not been able to beat for a while cannot call others dead.
     """
-    found = _claim(me, models, RUNNING, most, sure=sure)
+    found = _claim(me, models, RUNNING, most, sure=sure) if most > 0 else []
     if room > 0:
         found += _claim(me, models, WAITING, room, sure=sure)
     return found
