@@ -232,7 +232,8 @@ class Client:
         """Whether a refusal is one that passes; any other is a contradiction."""
         self._findings.count(f"POST answered {answer.status}")
         if answer.status in (429, 500, 503):
-            await patiently(0.5)
+            # As Retry-After would have it.
+            await patiently(2.0)
             return True
         self._findings.contradict(f"case {self.case.number}", f"was refused with {answer.status}", seen=answer.body)
         return False
