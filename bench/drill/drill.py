@@ -109,6 +109,7 @@ class Drill:
 
     def _figures(self) -> None:
         findings = self.findings
+        leftovers.complaints(self._system, findings)
         for name, value in summary(self._takeovers.all):
             findings.row(name, value)
         late = [

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+from collections import Counter
 from pathlib import Path
 
 from bench.drill.findings import Findings
@@ -77,3 +79,18 @@ def _command(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return "?"
+
+
+def complaints(system: System, findings: Findings) -> None:
+    """What the web processes have complained of: tracebacks by their last line, without the figures in it."""
+    found: Counter[str] = Counter()
+    for web in system.webs:
+        within = False
+        for line in web.log.read_text(errors="replace").splitlines():
+            if line.startswith("Traceback"):
+                within = True
+            elif within and line and not line.startswith(" "):
+                within = False
+                found[re.sub(r"\d+", "#", line)[:120]] += 1
+    for line, count in found.most_common(6):
+        findings.row(f"traceback: {line}", count)

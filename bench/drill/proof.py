@@ -14,6 +14,7 @@ from bench.drill.findings import Findings
 from bench.drill.http import Answer, Block, Broken, Wire
 from bench.drill.system import System
 from responses_app.grammar.check import judge
+from responses_app.grammar.errors import GrammarError
 from responses_app.grammar.fold import fold
 
 ENDED = frozenset({"completed", "incomplete", "failed", "cancelled"})
@@ -78,7 +79,7 @@ class Proof:
         for broken in judge(events):
             self._findings.contradict(uid, f"breaks {broken.rule}: {broken.message}", number=broken.number, log=broken.event)
         terminal = events[-1].get("response")
-        for name, seen in (("GET", got), ("the list", listed), ("fold", fold(events))):
+        for name, seen in (("GET", got), ("the list", listed), ("fold", _folded(events))):
             if seen != terminal:
                 self._findings.contradict(
                     uid, f"{name} is not the terminal snapshot", seen=_differ(seen, terminal), log=_differ(terminal, seen)
@@ -168,6 +169,14 @@ class Proof:
 
     async def _get(self, path: str) -> Answer:
         return await self._wire.ask(self._chance.choice(self._system.up), "GET", path)
+
+
+def _folded(events: list[dict[str, Any]]) -> Any:
+    """What the events tell; or why they tell nothing."""
+    try:
+        return fold(events)
+    except GrammarError as error:
+        return f"{error}"
 
 
 def _differ(one: Any, other: Any) -> str:
