@@ -19,7 +19,7 @@ from bench.drill.takeovers import Takeovers
 
 PAUSE_S = 8.0
 STOP_LIMIT = 45.0
-ENGINE_LIMIT = 300.0
+ENGINE_LIMIT = 600.0
 
 
 def schedule(options: Options) -> list[tuple[int, str]]:

@@ -90,7 +90,7 @@ class Worker:
         self.log = folder / "logs" / "engine.log"
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self, limit: float = 400.0) -> str:
+    def start(self, limit: float = 600.0) -> str:
         """Start it and wait until it answers; its engine URL. Raises RuntimeError."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(ROOT / "manage.py"), "engine", "--model", self.model, "--port", str(self.port)]

@@ -18,7 +18,7 @@ from bench.drill.options import Options
 from bench.drill.parts import Web, Worker
 from responses_app.server.postgres import Postgres
 
-START_LIMIT = 400.0
+START_LIMIT = 600.0
 STOP_LIMIT = 45.0
 LOOK = 0.1
 
@@ -48,8 +48,8 @@ class System:
             "SECRET_KEY": secrets.token_hex(32),
             "RESPONSES_MODELS": f"{self.model}={url}",
             # On a busy machine vLLM needs minutes for a start, and web processes that start meanwhile wait for it.
-            "RESPONSES_ENGINE_WAIT": "300",
-            "RESPONSES_ENGINE_START_WAIT": "300",
+            "RESPONSES_ENGINE_WAIT": "600",
+            "RESPONSES_ENGINE_START_WAIT": "600",
         }
         self.webs = [Web(f"web-{number}", self.folder, environ) for number in range(1, self.options.web + 1)]
         # The first one makes the tables.

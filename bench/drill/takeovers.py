@@ -10,7 +10,7 @@ from bench.drill.database import STATE
 from bench.drill.system import System
 
 LOOK = 0.25
-LIMIT = 400.0
+LIMIT = 600.0
 # What is promised of a death, with another process up and the engine there.
 PROMISED = 10.0
 
