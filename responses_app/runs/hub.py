@@ -258,7 +258,7 @@ class Hub:
     async def _adopt(self, pk: int) -> None:
         """Go on with a response that this process holds the lease of."""
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
-        run = await take_over(pk, self._watch.worker, self.served.get, self._recorder)
+        run = await take_over(pk, self._watch.worker, self.served, self._recorder)
         if run is not None and not self.leaving:
             self._let_go(run)
 
