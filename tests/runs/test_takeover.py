@@ -225,8 +225,7 @@ class TakeoverTest(ApiCase):
             await Event.objects.filter(pk=last.pk).aupdate(data=last.data.replace("Hello", "Howdy"))
             hub.use(second)
             await second.start()
-            answer = await client.get(f"/v1/responses/{uid}?stream=true")
-            events = await asyncio.wait_for(self.read(answer), LIMIT)  # type: ignore[arg-type]
+            events = await self.whole(client, uid)
             got = events[-1]["response"]
             self.assertEqual((got["status"], got["output"][-1]["status"]), ("failed", "incomplete"))
             self.assertEqual(self.text(events), "Howdy")
