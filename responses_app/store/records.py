@@ -21,11 +21,15 @@ class Locked(DatabaseError):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One encoded event: its number, its type, and the JSON bytes that go to the log and to every listener alike."""
+    """One encoded event: its number, its type, the JSON bytes that go to the log and to every listener alike, and its time.
+
+    `ms` are milliseconds since the response was created.
+    """
 
     number: int
     type: str
     data: bytes
+    ms: int = 0
 
 
 @dataclass(slots=True)

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
-from responses_app.models import Event, Response
+from asgiref.sync import sync_to_async
+from django.db.models import OuterRef, QuerySet, Subquery
+
+from responses_app.errors import Invalid
+from responses_app.models import Detail, Event, Page, Response
+from responses_app.store.pages import unpack
 from responses_app.store.records import Frame
 
 PAGE = 500
@@ -15,15 +21,50 @@ TERMINAL = frozenset({"response.completed", "response.incomplete", "response.fai
 SNAPSHOT = b'"response":'
 
 
+class Thinned(Exception):
+    """The deltas of the log were erased while it was read."""
+
+
+def whole(row: Response) -> None:
+    """The log can be replayed from beginning to end. Raises Invalid."""
+    if row.detail == Detail.OUTLINE:
+        raise Invalid(
+            "The detail of this response's events is no longer kept, so they cannot be streamed again. "
+            "The response itself can be retrieved without 'stream'.",
+            param="stream",
+            code="events_not_kept",
+        )
+
+
+def read(pk: int, after: int = -1) -> list[Frame]:
+    """A page of frames with numbers above `after`, in order, exactly as they were sent; empty behind the last one."""
+    # Rows come first: a log that is sealed between the two questions is found whole by the second, and one that is not has all in its rows.
+    return rows(pk, after) or _paged(pk, after)
+
+
+def rows(pk: int, after: int = -1, limit: int = PAGE) -> list[Frame]:
+    """Up to `limit` frames of a log that is not sealed."""
+    found = Event.objects.filter(response_id=pk, number__gt=after).order_by("number")[:limit]
+    told = found.values_list("number", "type", "data", "ms")
+    return [Frame(number, type_, data.encode(), ms) for number, type_, data, ms in told]
+
+
+def _paged(pk: int, after: int) -> list[Frame]:
+    pages = Page.objects.filter(response_id=pk, last__gt=after).order_by("first")
+    data = pages.values_list("data", flat=True).first()
+    return [] if data is None else [frame for frame in unpack(bytes(data)) if frame.number > after]
+
+
 async def frames(pk: int, after: int = -1) -> list[Frame]:
-    """Up to PAGE frames of a log with numbers above `after`, in order, exactly as they were sent."""
-    rows = Event.objects.filter(response_id=pk, number__gt=after).order_by("number")[:PAGE]
-    return [Frame(number, type_, data.encode()) async for number, type_, data in rows.values_list("number", "type", "data")]
+    """What `read` reads."""
+    return await sync_to_async(read)(pk, after)
 
 
 async def stored(pk: int, after: int = -1) -> AsyncGenerator[Frame, None]:
-    """All frames with numbers above `after` that the log holds now."""
+    """All frames with numbers above `after` that the log holds now. Raises Thinned rather than leave one out."""
     while page := await frames(pk, after):
+        if page[-1].number - after != len(page):
+            raise Thinned
         for frame in page:
             yield frame
         after = page[-1].number
@@ -49,10 +90,32 @@ async def follow(pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerato
 
 async def snapshot(pk: int) -> bytes | None:
     """The terminal snapshot as JSON bytes, cut out of the terminal event; None while the response runs."""
-    row = await Event.objects.filter(response_id=pk).order_by("-number").values_list("type", "data").afirst()
-    if row is None or row[0] not in TERMINAL:
-        return None
-    return cut(row[1].encode())
+    row = await ends(Response.objects.filter(pk=pk)).only("pk").afirst()
+    return terminal(row) if row is not None else None
+
+
+def ends(responses: QuerySet[Response]) -> QuerySet[Any]:
+    """The responses, each with where its log ends, in one query: one look into an index for each, whatever the log's length."""
+    row = Event.objects.filter(response=OuterRef("pk")).order_by("-number")
+    page = Page.objects.filter(response=OuterRef("pk")).order_by("-first")
+    return responses.annotate(
+        last_type=Subquery(row.values("type")[:1]),
+        last_data=Subquery(row.values("data")[:1]),
+        last_page=Subquery(page.values("data")[:1]),
+    )
+
+
+def last(row: Any) -> Frame | None:
+    """The last frame of a response out of `ends`, without its number and time."""
+    if row.last_page is not None:
+        return unpack(bytes(row.last_page))[-1]
+    return None if row.last_type is None else Frame(-1, row.last_type, row.last_data.encode())
+
+
+def terminal(row: Any) -> bytes | None:
+    """The terminal snapshot of a response out of `ends`; None while it runs."""
+    frame = last(row)
+    return cut(frame.data) if frame is not None and frame.type in TERMINAL else None
 
 
 def cut(data: bytes) -> bytes:
