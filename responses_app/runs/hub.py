@@ -24,7 +24,7 @@ from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, plan
 from responses_app.runs.run import Run, Shorten
 from responses_app.runs.served import Served, aliases, named, read
-from responses_app.runs.sweep import sweep
+from responses_app.runs.upkeep import upkeep
 from responses_app.store.history import Context
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Log
@@ -73,7 +73,7 @@ class Hub:
                 raise
             self._recorder = Recorder()
             # An empty context, as for a run.
-            self._sweep = asyncio.get_running_loop().create_task(sweep(), name="sweep", context=contextvars.Context())
+            self._sweep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
 
     def model(self, name: str) -> Served:
         """The served model that answers to that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""

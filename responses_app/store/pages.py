@@ -134,7 +134,9 @@ def _forms(forms: Iterable[Form]) -> bytes:
 
 def _read_forms(table: bytes) -> list[Form]:
     parts = iter(_columns(table))
-    return [Form(kind, bool(numbered), head, tail) for kind, numbered, head, tail in zip(parts, parts, parts, parts, strict=True)]
+    return [
+        Form(kind, bool(numbered), head, tail) for kind, numbered, head, tail in zip(parts, parts, parts, parts, strict=True)
+    ]
 
 
 def _steps(numbers: Iterable[int]) -> Iterator[int]:

@@ -8,7 +8,7 @@ PHRASES = (
     b'"output_tokens_details":{"image_tokens":0,"text_tokens":0},"total_tokens":0},"web_search":{"num_requests":0}},'
     b'"type":"json_schema","name":"strict":true,"schema":{"type":"object","properties":{"description":"string","required":['
     b'"additionalProperties":false}],"tools":[{"type":"function","parameters":{"defer_loading":'
-    b'response.queuedresponse.failedresponse.incompleteresponse.refusal.deltaresponse.refusal.doneerror'
+    b"response.queuedresponse.failedresponse.incompleteresponse.refusal.deltaresponse.refusal.doneerror"
     b'response.custom_tool_call_input.deltaresponse.custom_tool_call_input.donecustom_tool_call"input":"ctc_'
     b'response.function_call_arguments.deltaresponse.function_call_arguments.done"item":{"type":"function_call","id":"fc_'
     b'"call_id":"call_","namespace":null,"arguments":"{\\"'

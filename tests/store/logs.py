@@ -14,8 +14,8 @@ from responses_app.models import Event, Response, Status
 from responses_app.store.records import Frame
 from tests.store.test_recorder import NOW, USAGE, log
 
-SAID = ["Nothing", " is", " lost", ":", " \u0000", ' "quoted"', "\n\n", " größer", " 漢字", " \U0001f980", ",", " and", " more", "."]
-BORN: dict[str, Any] = {"id": "resp_1", "object": "response", "status": "in_progress", "output": [], "usage": None, "error": None}
+SAID = ["Nothing", " is", " lost", ":", " \0", ' "quoted"', "\n\n", " größer", " 漢字", " \U0001f980", ",", " and", "."]
+BORN: dict[str, Any] = {"id": "resp_1", "status": "in_progress", "output": [], "usage": None, "error": None}
 
 
 def told(deltas: int) -> list[Frame]:
@@ -40,5 +40,3 @@ def kept(frames: Sequence[Frame], uid: str = "resp_1", **fields: Any) -> Respons
         [Event(response=row, number=one.number, type=one.type, data=one.data.decode(), ms=one.ms) for one in frames]
     )
     return row
-
-
