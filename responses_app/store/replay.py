@@ -55,6 +55,14 @@ def _paged(pk: int, after: int) -> list[Frame]:
     return [] if data is None else [frame for frame in unpack(bytes(data)) if frame.number > after]
 
 
+def reach(pk: int) -> int:
+    """The last number of a log; -1 if it is empty."""
+    row = Event.objects.filter(response_id=pk).order_by("-number").values_list("number", flat=True).first()
+    if row is None:
+        row = Page.objects.filter(response_id=pk).order_by("-first").values_list("last", flat=True).first()
+    return -1 if row is None else row
+
+
 async def frames(pk: int, after: int = -1) -> list[Frame]:
     """What `read` reads."""
     return await sync_to_async(read)(pk, after)
