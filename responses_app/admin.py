@@ -134,7 +134,7 @@ class ResponseAdmin(ReadOnly):
     def snapshot(self, row: Response) -> str | SafeString:
         """The last event of the log: the terminal snapshot, once there is one."""
         last = replay.last(replay.ends(Response.objects.filter(pk=row.pk)).only("pk").get())
-        return pretty(last.data) if last else "nothing was logged yet"
+        return pretty(last) if last else "nothing was logged yet"
 
 
 @admin.register(Item)

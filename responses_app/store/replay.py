@@ -17,6 +17,8 @@ from responses_app.store.records import Frame
 PAGE = 500
 POLL = 0.25
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
+# How they begin: every event has its type first.
+ENDINGS = tuple(f'{{"type":"{kind}",'.encode() for kind in sorted(TERMINAL))
 # A log that ends in a terminal event has its snapshot as the last value of that event.
 SNAPSHOT = b'"response":'
 
@@ -50,9 +52,9 @@ def rows(pk: int, after: int = -1, limit: int = PAGE) -> list[Frame]:
 
 
 def _paged(pk: int, after: int) -> list[Frame]:
-    pages = Page.objects.filter(response_id=pk, last__gt=after).order_by("first")
-    data = pages.values_list("data", flat=True).first()
-    return [] if data is None else [frame for frame in unpack(bytes(data)) if frame.number > after]
+    pages = Page.objects.filter(response_id=pk, last__gt=after).order_by("first").values_list("data", flat=True)
+    # Two, as most logs have no more: the last event is alone in the second.
+    return [frame for data in pages[:2] for frame in unpack(bytes(data)) if frame.number > after]
 
 
 def reach(pk: int) -> int:
@@ -76,6 +78,8 @@ async def stored(pk: int, after: int = -1) -> AsyncGenerator[Frame, None]:
         for frame in page:
             yield frame
         after = page[-1].number
+        if page[-1].type in TERMINAL:
+            return
 
 
 async def follow(pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
@@ -107,23 +111,23 @@ def ends(responses: QuerySet[Response]) -> QuerySet[Any]:
     row = Event.objects.filter(response=OuterRef("pk")).order_by("-number")
     page = Page.objects.filter(response=OuterRef("pk")).order_by("-first")
     return responses.annotate(
-        last_type=Subquery(row.values("type")[:1]),
         last_data=Subquery(row.values("data")[:1]),
         last_page=Subquery(page.values("data")[:1]),
     )
 
 
-def last(row: Any) -> Frame | None:
-    """The last frame of a response out of `ends`, without its number and time."""
+def last(row: Any) -> bytes | None:
+    """The last event of a response out of `ends`."""
     if row.last_page is not None:
-        return unpack(bytes(row.last_page))[-1]
-    return None if row.last_type is None else Frame(-1, row.last_type, row.last_data.encode())
+        return unpack(bytes(row.last_page))[-1].data
+    data: str | None = row.last_data
+    return None if data is None else data.encode()
 
 
 def terminal(row: Any) -> bytes | None:
     """The terminal snapshot of a response out of `ends`; None while it runs."""
-    frame = last(row)
-    return cut(frame.data) if frame is not None and frame.type in TERMINAL else None
+    data = last(row)
+    return cut(data) if data is not None and data.startswith(ENDINGS) else None
 
 
 def cut(data: bytes) -> bytes:

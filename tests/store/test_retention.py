@@ -58,8 +58,7 @@ class RetentionTest(TestCase):
         self.assertEqual(prune("deltas"), 1)
         self.assertEqual(prune("deltas"), 0)
         self.assertEqual(async_to_sync(replay.snapshot)(row.pk), snapshot)
-        told_still = replay.read(row.pk) + replay.read(row.pk, frames[-2].number)
-        self.assertEqual(told_still, [frame for frame in frames if not frame.type.endswith(".delta")])
+        self.assertEqual(replay.read(row.pk), [frame for frame in frames if not frame.type.endswith(".delta")])
         self.assertEqual(Page.objects.count(), 2)
         self.assertLess(sum(len(page.data) for page in Page.objects.all()), size)
 

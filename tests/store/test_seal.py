@@ -50,7 +50,7 @@ class SealTest(TestCase):
 
     async def test_logs_of_any_length_can_be_sealed(self) -> None:
         for count in (0, 1, 2, 999, 1000, 1001, 1002):
-            frames = [frame(n, "response.completed", response={}) for n in range(count)]
+            frames = [frame(n) for n in range(count)]
             row = await sync_to_async(kept)(frames, f"resp_{count}")
             self.assertEqual(await sync_to_async(seal.seal)(row.pk), count)
             self.assertEqual(await self.read(row), frames)
@@ -111,7 +111,7 @@ class TogetherTest(TransactionTestCase):
             counts = [one.result() for one in work]
         self.assertEqual([sum(each) for each in zip(*counts, strict=True)], [len(frames)] * len(keys))
         for pk in keys:
-            self.assertEqual(replay.read(pk) + replay.read(pk, frames[-2].number), frames)
+            self.assertEqual(replay.read(pk), frames)
 
     def test_a_reader_in_the_middle_sees_every_event_once(self) -> None:
         frames = told(700)
