@@ -22,7 +22,7 @@ def main() -> None:
     """Fill, measure, seal, measure again."""
     options = _options()
     with database():
-        sealed, long = fill(options.responses, options.logprobs, options.seed), fill(1, None, options.seed, (10_000,))
+        sealed, long = _filled(options)
         keys, events, deltas = sealed
         print(f"{len(keys)} responses, {events} events, {deltas} of them deltas; and one response of 10,000 deltas")
         counts = events + long[1], deltas + long[2]
@@ -36,9 +36,16 @@ def main() -> None:
         disk("without deltas, written anew", "page", *counts, how="VACUUM FULL")
 
 
+def _filled(options: argparse.Namespace) -> tuple[tuple[list[int], int, int], tuple[list[int], int, int]]:
+    """The many responses, and the one."""
+    many = fill(options.responses, options.logprobs, options.seed, options.deltas)
+    return many, fill(1, None, options.seed + 1, (10_000,))
+
+
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--responses", type=int, default=2000)
+    parser.add_argument("--deltas", type=int, nargs="+", default=SIZES, help="of a response, by chance (default: %(default)s)")
     parser.add_argument(
         "--logprobs", type=int, help="alternatives for each token of the messages (default: no log-probabilities)"
     )
