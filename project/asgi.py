@@ -19,6 +19,9 @@ from django.db import close_old_connections, reset_queries
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
 
+# Django is set up first: this knows its settings.
+from responses_app.api.sse import Cut  # noqa: E402
+
 API = ("/v1", "/openresponses/v1", "/health")
 
 # Each request gives its connection back when it ends, so at its beginning there is nothing old to look for.
@@ -47,7 +50,10 @@ class ApiHandler(Handler):
     ) -> None:
         """One request, whose queries all run in one of the threads that are kept."""
         async with ThreadSensitiveContext(executor=next(self._threads)):
-            await super().__call__(scope, receive, send)
+            try:
+                await super().__call__(scope, receive, send)
+            except Cut:
+                await send({"type": "http.response.cut"})
 
     def load_middleware(self, is_async: bool = False) -> None:
         """An empty chain, whatever the settings say."""

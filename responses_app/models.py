@@ -199,7 +199,9 @@ class Event(models.Model):
     type = models.CharField(max_length=64)
     data = models.TextField()
     ms = models.IntegerField("time", default=0, db_default=0, help_text="Milliseconds since the response was created.")
-    tokens = models.BinaryField(null=True, help_text="The tokens heard since the event before: what a continued run begins with.")
+    tokens = models.BinaryField(
+        null=True, help_text="The tokens heard since the event before: what a continued run begins with."
+    )
 
     class Meta:
         ordering = ("-id",)
@@ -254,7 +256,7 @@ class Worker(models.Model):
 
 
 class Lease(models.Model):
-    """Who runs a response that has not ended; gone when it has. `epoch` rises with every owner, so that an old one finds itself replaced."""
+    """Who runs a response that has not ended; gone when it has. `epoch` rises with every owner: an old one finds itself replaced."""
 
     response = models.OneToOneField(Response, on_delete=models.CASCADE, primary_key=True, related_name="lease")
     # No foreign key: a lease outlives the row of a worker that is gone, which is just what tells that it is free.

@@ -88,13 +88,26 @@ async def _answered(run: Run, order: Order, form: Form) -> HttpResponseBase:
     if order.stream:
         return AttendedStream(run, form)
     try:
-        frame = await run.done()
+        frame = await _last(run)
     except asyncio.CancelledError:
         _abandon(run)
         raise
     if run.problem is not None:
         raise run.problem
     return answer(replay.cut(frame.data))
+
+
+async def _last(run: Run) -> Frame:
+    """The terminal frame, whoever comes to it. Raises Unavailable where this process ends before that."""
+    frame = await run.done()
+    if not run.moved:
+        return frame
+    async with aclosing(hub.current().attend(run, frame.number)) as frames:
+        async for more in frames:
+            frame = more or frame
+    if frame.type not in replay.TERMINAL:
+        raise Unavailable(f"The server is being restarted, and the response goes on. Retrieve it as {run.uid} in a moment.")
+    return frame
 
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
@@ -145,28 +158,18 @@ async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     row = await _find(key, uid)
     if not row.background:
         raise Invalid("Cannot cancel a synchronous response.")
-    run = hub.current().runs.get(uid)
-    if run is not None:
-        run.leave()
-        await run.done()
+    await hub.current().end(row)
     # Read again: what the log says at last is the answer, and a completion may have been in it already.
     row = await _find(key, uid)
     if row.status in FINAL:
         raise Invalid(FINAL[Status(row.status)])
-    snapshot = await replay.snapshot(row.pk)
-    if snapshot is None:
-        raise Unavailable("This response is run by another process of this server. Try again in a moment.")
-    return answer(snapshot)
+    return answer(await replay.snapshot(row.pk) or await unfinished(row))
 
 
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """DELETE /v1/responses/{id}. A run that is under way is stopped first."""
     del request
-    await _find(key, uid)
-    run = hub.current().runs.get(uid)
-    if run is not None:
-        run.leave()
-        await run.done()
+    await hub.current().end(await _find(key, uid))
     if not await sync_to_async(erase)(key.project, uid):
         raise _missing(uid)
     return answer({"id": uid, "object": "response", "deleted": True})
@@ -189,13 +192,13 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
 def _detached(run: Run, order: Order, form: Form) -> HttpResponseBase:
     """What a background run is answered with: it goes on, whoever listens."""
     if order.stream:
-        return EventStream(run.listen(pause=settings.RESPONSES_HEARTBEAT), form)
+        return EventStream(hub.current().attend(run), form)
     return answer(replay.cut(run.frames[0].data))
 
 
 async def _attend(run: Run) -> AsyncGenerator[Frame | None, None]:
     try:
-        async with aclosing(run.listen(pause=settings.RESPONSES_HEARTBEAT)) as frames:
+        async with aclosing(hub.current().attend(run)) as frames:
             async for frame in frames:
                 yield frame
     finally:
@@ -203,17 +206,19 @@ async def _attend(run: Run) -> AsyncGenerator[Frame | None, None]:
 
 
 def _abandon(run: Run) -> None:
-    """The client has gone, or has everything. Without the setting a run stops with its client (decision F4)."""
+    """The client has gone, or has everything. Without the setting a run stops with its client (decision F4).
+
+    A client that is cut off because this process ends has not left (F1).
+    """
+    if hub.current().leaving and run.stored:
+        return
     if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
         run.leave()
 
 
 def _replay(row: Response, after: int) -> AsyncGenerator[Frame | None, None]:
     """The log of a run of this process is in memory while it lasts; any other is read from the database."""
-    run = hub.current().runs.get(row.uid)
-    if run is not None:
-        return run.listen(after, settings.RESPONSES_HEARTBEAT)
-    return replay.follow(row.pk, after, settings.RESPONSES_HEARTBEAT)
+    return hub.current().listen(row.uid, row.pk, after)
 
 
 async def unfinished(row: Response) -> bytes:

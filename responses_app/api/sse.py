@@ -11,6 +11,12 @@ from django.conf import settings
 
 from responses_app.api.profile import renamed
 from responses_app.store.records import Frame
+from responses_app.store.replay import TERMINAL
+
+
+class Cut(Exception):
+    """The response goes on, but not in this process."""
+
 
 HEARTBEAT = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
@@ -40,12 +46,20 @@ class Form:
 
 
 async def stream(frames: AsyncGenerator[Frame | None, None], form: Form) -> AsyncIterator[bytes]:
-    """The body of a stream: every frame, a heartbeat for every None, then the end mark."""
+    """The body of a stream: every frame, a heartbeat for every None, then the end mark.
+
+    Raises Cut where frames stop before the response has ended: the connection breaks, and the client comes back with the
+    last number that it has seen.
+    """
+    last = ""
     async with aclosing(frames):
         async for frame in frames:
             if frame is None:
                 yield HEARTBEAT
             else:
+                last = frame.type
                 yield encode(renamed(frame) if form.named_open else frame, form.obfuscate)
+    if last and last not in TERMINAL:
+        raise Cut
     if settings.RESPONSES_SSE_DONE:
         yield DONE

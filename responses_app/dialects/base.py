@@ -82,3 +82,7 @@ class Dialect(Protocol):
     def listen(self, turn: Turn) -> Listener:
         """A fresh listener for the answer to `turn`."""
         ...
+
+    def spell(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, special ones as they are written."""
+        ...

@@ -72,6 +72,10 @@ class Chat:
             one_call=not turn.parallel_tool_calls,
         )
 
+    def spell(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, special ones as they are written."""
+        return b"".join(self.vocabulary.spell(token) for token in tokens).decode(errors="replace")
+
     def _text(self, turn: Turn) -> str:
         """The rendered prompt, remembered as long as the turn lives: it is asked for up to three times."""
         text = self._texts.get(id(turn))

@@ -8,7 +8,7 @@ from openai_harmony import Conversation, RenderConversationConfig, Role, load_ha
 
 from responses_app.dialects import harmony_tags
 from responses_app.dialects.base import BadTurn, Turn
-from responses_app.dialects.harmony_listener import CALL, END_OF_TEXT, RETURN, HarmonyListener
+from responses_app.dialects.harmony_listener import CALL, END_OF_TEXT, RETURN, HarmonyListener, bytes_of
 from responses_app.dialects.harmony_prompt import messages
 from responses_app.dialects.toolset import toolset
 from responses_app.engines.border import Constraint
@@ -38,6 +38,10 @@ class Harmony:
     def constrain(self, turn: Turn) -> Constraint | None:
         """A structural tag over the whole answer, reasoning included. Raises BadTurn."""
         return harmony_tags.constrain(turn, toolset(turn))
+
+    def spell(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, special ones as they are written."""
+        return b"".join(bytes_of(self.encoding, token) for token in tokens).decode(errors="replace")
 
     def listen(self, turn: Turn) -> HarmonyListener:
         """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""

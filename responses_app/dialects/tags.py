@@ -112,3 +112,19 @@ def answer(turn: Turn) -> Format | None:
     if kind == "json_schema" and isinstance(turn.format.get("schema"), Mapping):
         return json_value(turn.format["schema"])
     raise BadTurn(f"Invalid value: {kind!r}.", "text.format.type", "invalid_value")
+
+
+def untouched(constraint: Constraint, text: str) -> bool:
+    """Whether an answer that begins with `text` is bound as little as one that has not begun: it may go on under the same constraint.
+
+    So it is where only what begins like a trigger is bound, and nothing has.
+    """
+    told = constraint.value if constraint.kind == "structural_tag" else None
+    content = told.get("format", {}) if isinstance(told, Mapping) else {}
+    if content.get("type") != "triggered_tags":
+        return not text
+    return not any(_begun(trigger, text) for trigger in content["triggers"])
+
+
+def _begun(trigger: str, text: str) -> bool:
+    return trigger in text or any(text.endswith(trigger[:size]) for size in range(1, len(trigger)))

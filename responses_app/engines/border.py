@@ -56,6 +56,8 @@ class Request:
 
     `images` are encoded pictures (PNG, JPEG, WebP), one per placeholder of the prompt, in its order.
     `priority`: smaller is served sooner. `length` is how many tokens the prompt has with its images, None if that was not asked.
+    The last `heard` tokens of the prompt are an answer that another request has begun and this one goes on with; `sampling`
+    counts what is still to come.
     """
 
     id: str
@@ -66,6 +68,7 @@ class Request:
     cache_salt: str | None = None
     images: Sequence[bytes] = ()
     length: int | None = None
+    heard: int = 0
 
 
 @dataclass(frozen=True, slots=True)

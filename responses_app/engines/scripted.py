@@ -31,8 +31,9 @@ class Scripted:
 
     `requests` are all requests answered so far, oldest first; `aborted` the ids of those closed early; `running` the ids
     of those that still generate. Like a real engine it ends at `max_tokens` and at a full context with `length`, and
-    behind a stop token with `stop`. With `loop` a used line goes back to the end of the tape. Every image counts as
-    `image_tokens` tokens, its placeholder included; with none it takes no images.
+    behind a stop token with `stop`, and a request that goes on with an answer gets the rest of its line. With `loop` a used line
+    goes back to the end of the tape. Every image counts as `image_tokens` tokens, its placeholder included; with none it takes
+    no images.
     """
 
     measures = True
@@ -105,7 +106,7 @@ class Scripted:
         length = self._length(request.prompt, request.images)
         if length >= self._max_model_len:
             raise BadPrompt(f"the prompt has {length} tokens, the model takes {self._max_model_len}")
-        line = self._take(request)
+        line = _behind(self._take(request), request.heard)
         self.requests.append(request)
         self.running.add(request.id)
         # Like a real engine it says what the images have come to, once.
@@ -143,7 +144,8 @@ class Scripted:
             raise EngineDown("the scripted engine is away")
 
     def _take(self, request: Request) -> Line:
-        line = next((line for line in self._tape if line.fits(request.prompt)), None)
+        told = request.prompt[: len(request.prompt) - request.heard]
+        line = next((line for line in self._tape if line.fits(told)), None)
         if line is None:
             raise UnexpectedRequest(f"no line for {request.id}: {len(self._tape)} left, prompt {_brief(request.prompt)}")
         del self._tape[next(at for at, other in enumerate(self._tape) if other is line)]
@@ -159,6 +161,22 @@ class Scripted:
         else:
             self.go_away(step.seconds)
             raise EngineDown(step.message)
+
+
+def _behind(line: Line, heard: int) -> Line:
+    """The rest of a line of which so many tokens were said to an earlier request."""
+    if not heard:
+        return line
+    steps: list[Step] = []
+    for step in line.steps:
+        if isinstance(step, Tokens):
+            said = min(heard, len(step.tokens))
+            heard -= said
+            if said < len(step.tokens):
+                steps.append(Tokens(step.tokens[said:], step.logprobs[said:]))
+        elif not heard:
+            steps.append(step)
+    return replace(line, steps=steps)
 
 
 def _trim(line: Line, request: Request, room: int) -> Iterator[Chunk | Delay | Fault]:

@@ -109,6 +109,13 @@ class Output:
         self._shelve(self._open)
         return told
 
+    def resume(self, closed: Sequence[Item], rest: Sequence[Item]) -> None:
+        """Begin with these closed items, and with an open one of which no more is known than that it is there."""
+        self.items = list(closed)
+        self._index = len(closed) + len(rest)
+        if rest:
+            self._open, self._kind = Opened(rest[0], len(closed)), rest[0]["type"]
+
     def hollow(self) -> list[Event]:
         """One message with one empty text: the answer of a model that said nothing at all (checklist 110)."""
         message = Message(items.message(self._mint, None), self._index)

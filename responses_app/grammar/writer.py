@@ -35,12 +35,13 @@ is retried, which is what helps here. Nothing is lost: the items, the text of th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from responses_app.grammar import events
 from responses_app.grammar.errors import GrammarError
 from responses_app.grammar.events import Event
+from responses_app.grammar.fold import fold
 from responses_app.grammar.ids import Mint
 from responses_app.grammar.items import Item
 from responses_app.grammar.opened import Seal
@@ -66,6 +67,19 @@ class Writer:
         self._output = Output(mint, seal)
         self._stage = "new"
         self._number = 0
+
+    @classmethod
+    def closing(cls, told: Sequence[Json], mint: Mint) -> Writer:
+        """A writer that has told these events, not all there is to know of them: it can end the response, and no more.
+
+        An open item then closes at once, without the ends of its parts.
+        """
+        writer = cls(told[0]["response"], mint)
+        closed, whole = fold(told)["output"], fold(told, open_items=True)
+        writer._output.resume(closed, whole["output"][len(closed) :])
+        writer._stage = "queued" if whole["status"] == "queued" else "running"
+        writer._number = len(told)
+        return writer
 
     @property
     def response(self) -> dict[str, Any]:

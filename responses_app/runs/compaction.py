@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -14,7 +14,8 @@ from responses_app.errors import ApiError, Failed, Invalid
 from responses_app.grammar.pieces import Compaction, Piece
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
-from responses_app.runs.plan import ask, plan
+from responses_app.runs.plan import Plan, ask, plan
+from responses_app.runs.run import Shorten
 from responses_app.runs.sealed import seal_summary
 from responses_app.runs.served import Served
 from responses_app.runs.shape import usage
@@ -43,6 +44,17 @@ async def compact(order: Order, served: Served) -> dict[str, Any]:
         ],
         "usage": figures,
     }
+
+
+def shortening(order: Order, served: Served, plan: Plan) -> Shorten | None:
+    """What makes the compaction of everything that was told and said, if the order asks for one at the end."""
+    if order.compact_threshold is None or order.compacts:
+        return None
+
+    def make(output: Sequence[Json], spent: int) -> Awaitable[tuple[Compaction, int] | None]:
+        return shorten(order, served, [*plan.items, *output], plan.images, spent)
+
+    return make
 
 
 async def shorten(

@@ -1,4 +1,4 @@
-"""The hub owns every run of this process, the engines that serve them, and the recorder that keeps them."""
+"""The hub owns every run of this process, the engines that serve them, and what keeps them."""
 
 from __future__ import annotations
 
@@ -6,32 +6,41 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import Awaitable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from responses_app.engines.border import EngineDown
 from responses_app.errors import Busy, Invalid, Unavailable
-from responses_app.grammar.pieces import Compaction
 from responses_app.grammar.writer import Writer
 from responses_app.models import Response, Status
 from responses_app.runs import sealed, shape
-from responses_app.runs.compaction import compact, shorten
+from responses_app.runs.compaction import compact, shortening
+from responses_app.runs.generation import Generation
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, plan
-from responses_app.runs.run import Run, Shorten
-from responses_app.runs.served import Served, aliases, named, read
+from responses_app.runs.run import Run
+from responses_app.runs.served import Served, aliases, named, read, start_all
+from responses_app.runs.tail import Tail
+from responses_app.runs.takeover import take_over
 from responses_app.runs.upkeep import upkeep
+from responses_app.runs.watch import Watch
+from responses_app.store import leases
 from responses_app.store.history import Context
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Log
+from responses_app.store.records import Asked, Frame, Log
 
 logger = logging.getLogger("responses.hub")
 
 STOP_LIMIT = 5.0
+# How long it may take until a response has ended that another process runs, or that nobody runs since its process has died.
+END_LIMIT = 15.0
+LAST = 2**31 - 1
 
 
 class Hub:
@@ -40,38 +49,27 @@ class Hub:
     def __init__(self, served: Mapping[str, Served], aliases: Mapping[str, str] | None = None) -> None:
         self.served, self.aliases = served, aliases or {}
         self.runs: dict[str, Run] = {}
-        self.draining = False
-        # First come, first served: a semaphore lets in who has waited longest.
-        self._gate = asyncio.Semaphore(settings.RESPONSES_MAX_BACKGROUND)
+        # Accepting nothing new; and, a little later, ending, so that who is cut off now has not left by itself.
+        self.draining = self.leaving = False
         self._recorder: Recorder | None = None
+        self._watch: Watch | None = None
+        self._tail: Tail | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._sweep: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
-        """Open all dialects, start all engines side by side, and the recorder. A second call does nothing.
+        """Open all dialects, start all engines side by side, and what keeps the log. A second call does nothing.
 
         Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
         """
         async with self._starting:
             if self._recorder is not None:
                 return
-            starts: list[asyncio.Task[None]] = []
-            try:
-                for served in self.served.values():
-                    logger.info("starting %s", served.name)
-                    await _named(served, served.open())
-                starts += [asyncio.create_task(_named(served, served.engine.start())) for served in self.served.values()]
-                await asyncio.gather(*starts)
-            except BaseException:
-                for start in starts:
-                    start.cancel()
-                if starts:
-                    await asyncio.wait(starts, timeout=STOP_LIMIT)
-                for served in self.served.values():
-                    await served.engine.close()
-                raise
+            await start_all(self.served)
             self._recorder = Recorder()
+            self._watch = Watch(self.served, self.runs.values, self._room, lambda: not self.draining, self._adopt)
+            self._tail = Tail(self._watch.wake, self._cancelled)
             # An empty context, as for a run.
             self._sweep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
 
@@ -85,16 +83,18 @@ class Hub:
     async def begin(self, order: Order) -> Run:
         """Check what needs the model and the history, let the run go, and wait until its first events are kept.
 
-        Raises ApiError, and then nothing was kept.
+        Raises ApiError, and then nothing was kept. One of the background that there is no room for is kept, and `parked`.
         """
         await self._up()
         served = self.model(order.model)
-        self._admit(order)
-        run = self._run(order, served, await plan(order, served))
-        if not await served.engine.alive():
+        parked = await self._admit(order)
+        run = self._run(order, served, await plan(order, served), parked=parked)
+        if not parked and not await served.engine.alive():
             raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         self._let_go(run)
         await run.opened()
+        if parked:
+            self._tell_work()
         return run
 
     async def count(self, order: Order) -> int:
@@ -107,32 +107,92 @@ class Hub:
     async def compact(self, order: Order) -> dict[str, Any]:
         """The `response.compaction` object. Raises ApiError; nothing is kept."""
         await self._up()
-        self._admit(order)
+        self._accepts()
         return await compact(order, self.model(order.model))
 
+    async def listen(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[Frame | None, None]:
+        """Frames of a response up to its terminal one, whoever runs it and however often that changes; None after some silence."""
+        pause = settings.RESPONSES_HEARTBEAT
+        run = self.runs.get(uid)
+        if run is not None:
+            async with aclosing(self.attend(run, after)) as frames:
+                async for frame in frames:
+                    yield frame
+        elif pk is not None:
+            await self._up()
+            assert self._tail is not None  # noqa: S101 - started
+            async with aclosing(self._tail.follow(pk, after, pause)) as frames:
+                async for frame in frames:
+                    yield frame
+
+    async def attend(self, run: Run, after: int = -1) -> AsyncGenerator[Frame | None, None]:
+        """Frames of a run of this process, and then, if it moves, of whoever goes on with it."""
+        async with aclosing(run.listen(after, settings.RESPONSES_HEARTBEAT)) as frames:
+            async for frame in frames:
+                after = after if frame is None else frame.number
+                yield frame
+        # While the process ends there is no time to wait for another one: the listener comes back by itself.
+        if run.moved and run.pk is not None and not self.leaving and self._tail is not None:
+            async with aclosing(self._tail.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as frames:
+                async for frame in frames:
+                    yield frame
+
+    async def end(self, row: Response) -> None:
+        """Have a response end now, whichever process runs it; nothing happens if it has ended. Raises Unavailable after END_LIMIT."""
+        run = self.runs.get(row.uid)
+        if run is not None:
+            run.leave()
+            await run.done()
+            if not run.moved:
+                return
+        if not await sync_to_async(leases.cancel)(row.pk):
+            return
+        await self._up()
+        assert self._tail is not None  # noqa: S101 - started
+        self._tail.cancel(row.pk)
+        self._tell_work()
+        try:
+            async with asyncio.timeout(END_LIMIT), aclosing(self._tail.follow(row.pk, LAST)) as frames:
+                async for _ in frames:
+                    pass
+        except TimeoutError:
+            raise Unavailable("The process that runs this response does not answer. Try again in a moment.") from None
+
     async def drain(self, seconds: float) -> None:
-        """Accept nothing new, end what is queued, and give what runs up to `seconds` to end."""
+        """Accept nothing new, give what runs up to `seconds` to end, and hand over the rest."""
         self.draining = True
-        for run in list(self.runs.values()):
-            if run.queued:
-                run.stop()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
+        await self._hand_over()
 
     async def close(self) -> None:
-        """End what still runs, write what is queued, stop the engines."""
-        self.draining = True
-        for run in list(self.runs.values()):
-            run.stop()
-        if self._tasks:
-            await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
+        """Hand over what still runs, write what is queued, stop the engines."""
+        await self._hand_over()
         if self._sweep is not None:
             self._sweep.cancel()
             await asyncio.wait({self._sweep}, timeout=STOP_LIMIT)
-        if self._recorder is not None:
-            await self._recorder.close()
+        if self._tail is not None:
+            await self._tail.close()
         for served in self.served.values():
             await served.engine.close()
+
+    async def _hand_over(self) -> None:
+        """Others go on with what is kept; what is not ends. Nothing is given back before all of it is written."""
+        self.draining = self.leaving = True
+        if self._watch is not None:
+            await self._watch.stop()
+        for run in list(self.runs.values()):
+            if run.stored:
+                run.release()
+            else:
+                run.stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
+        if self._recorder is not None:
+            await self._recorder.close()
+        if self._watch is not None and self._tail is not None:
+            await self._watch.give_back()
+            self._tail.work()
 
     async def _up(self) -> None:
         """All has started, or does now. Raises Unavailable."""
@@ -142,63 +202,99 @@ class Hub:
             logger.error("no start: %s", error)
             raise Unavailable("The engine of this server did not start. Try again in a moment.") from error
 
-    def _admit(self, order: Order) -> None:
+    def _accepts(self) -> None:
         if self.draining:
             raise Unavailable("The server is stopping. Try again in a moment.")
-        # Counted apart: a long queue in the background keeps nobody from being answered.
-        count = sum(run.background == order.background for run in self.runs.values())
-        limit = settings.RESPONSES_MAX_QUEUED if order.background else settings.RESPONSES_MAX_CONCURRENT
-        if count >= limit:
-            what = "queued or generated in the background" if order.background else "being generated"
-            raise Busy(f"{count} responses are {what}, which is the limit. Try again in a moment.")
+        if sum(not run.background for run in self.runs.values()) >= settings.RESPONSES_MAX_CONCURRENT:
+            limit = settings.RESPONSES_MAX_CONCURRENT
+            raise Busy(f"{limit} responses are being generated, which is the limit. Try again in a moment.")
 
-    def _run(self, order: Order, served: Served, plan: Plan) -> Run:
-        assert self._recorder is not None  # noqa: S101 - started
-        now, uid = int(time.time()), plan.request.id
+    async def _admit(self, order: Order) -> bool:
+        """Whether it has to wait for room. Raises Busy, Unavailable. Counted apart: a long queue keeps nobody from being answered."""
+        if not order.background:
+            self._accepts()
+            return False
+        if self.draining:
+            raise Unavailable("The server is stopping. Try again in a moment.")
+        assert self._watch is not None  # noqa: S101 - started
+        room = self._room()
+        count = settings.RESPONSES_MAX_BACKGROUND - room
+        parked = room < 1 or self._watch.backlog
+        if parked:
+            count += await sync_to_async(leases.waiting)()
+        if count >= settings.RESPONSES_MAX_QUEUED:
+            raise Busy(
+                f"{count} responses are queued or generated in the background, which is the limit. Try again in a moment."
+            )
+        return parked
+
+    def _room(self) -> int:
+        """How many more of the background may begin here."""
+        if self.draining:
+            return 0
+        running = sum(run.background and not run.parked for run in self.runs.values())
+        return int(settings.RESPONSES_MAX_BACKGROUND) - running
+
+    def _run(self, order: Order, served: Served, plan: Plan, *, parked: bool) -> Run:
+        assert self._recorder is not None and self._watch is not None and served.dialect is not None  # noqa: PT018, S101 - started
+        now, request = time.time(), plan.request
         kept = order.store or order.background or plan.before.conversation is not None
+        asked = Asked(order.dump(), request.prompt, served.name, order.priority)
+        log = Log(
+            _row(order, request.id, now, plan.before), plan.own, plan.fetched, asked, None if parked else self._watch.worker
+        )
         return Run(
-            Writer(shape.birth(order, served, uid, now), mint, sealed.sealing(order)),
-            served.engine,
-            plan.request,
+            Writer(shape.birth(order, served, request.id, int(now)), mint, sealed.sealing(order)),
+            Generation(served.engine, request, served.dialect.spell, wait=settings.RESPONSES_ENGINE_WAIT),
             plan.listener,
             recorder=self._recorder,
-            log=Log(_row(order, uid, now, plan.before), plan.own, plan.fetched) if kept else None,
+            log=log if kept else None,
+            prompt=request.length or len(request.prompt),
             patient=settings.RESPONSES_DURABILITY == "visible",
-            gate=self._gate if order.background else None,
-            shorten=_shorten(order, served, plan) if order.compact_threshold is not None and not order.compacts else None,
+            parked=parked,
+            shorten=shortening(order, served, plan),
         )
+
+    async def _adopt(self, pk: int) -> None:
+        """Go on with a response that this process holds the lease of."""
+        assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
+        run = await take_over(pk, self._watch.worker, self.served.get, self._recorder)
+        if run is not None and not self.leaving:
+            self._let_go(run)
 
     def _let_go(self, run: Run) -> None:
         # An empty context: the run must not inherit the database thread of the request that started it.
         task = asyncio.get_running_loop().create_task(run.go(), name=run.uid, context=contextvars.Context())
         run.own(task)
+        run.shown = lambda: self._more(run)
         self.runs[run.uid] = run
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._forget(run, task))
 
+    def _more(self, run: Run) -> None:
+        if self._tail is not None:
+            self._tail.more(run.pk)
+
     def _forget(self, run: Run, task: asyncio.Task[None]) -> None:
-        self.runs.pop(run.uid, None)
+        if self.runs.get(run.uid) is run:
+            del self.runs[run.uid]
         self._tasks.discard(task)
+        if run.background and self._watch is not None:
+            self._watch.wake()
+
+    def _cancelled(self, pk: int) -> None:
+        for run in self.runs.values():
+            if run.pk == pk:
+                run.leave()
+
+    def _tell_work(self) -> None:
+        """Something waits to be claimed: here at once, elsewhere as soon as the signal is there."""
+        if self._watch is not None and self._tail is not None:
+            self._watch.wake()
+            self._tail.work()
 
 
-async def _named(served: Served, step: Coroutine[Any, Any, None]) -> None:
-    """A step of the start of one model, whose failure says of which."""
-    try:
-        await step
-    except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
-        raise EngineDown(f"{served.name}: {error}") from error
-
-
-def _shorten(order: Order, served: Served, plan: Plan) -> Shorten:
-    """Makes the compaction of everything that was told and said."""
-
-    def make(output: Sequence[Mapping[str, Any]], spent: int) -> Awaitable[tuple[Compaction, int] | None]:
-        return shorten(order, served, [*plan.items, *output], plan.images, spent)
-
-    return make
-
-
-def _row(order: Order, uid: str, now: int, before: Context) -> Response:
+def _row(order: Order, uid: str, now: float, before: Context) -> Response:
     return Response(
         uid=uid,
         project=order.project,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
+
+import orjson
 
 # A `compact_threshold` that is left to the server: a part of the model's context window.
 OWN_THRESHOLD: Final = 0
@@ -49,3 +51,22 @@ class Order:
     include: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)
+
+    def dump(self) -> str:
+        """It as JSON, but for the input, which is kept as items."""
+        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "input"}
+        return orjson.dumps(told, default=_listed).decode()
+
+    @classmethod
+    def load(cls, text: str, input: Sequence[dict[str, Any]]) -> Order:
+        """What `dump` wrote, with that input. What an older version has not written has its default."""
+        told = orjson.loads(text)
+        known = {one.name for one in fields(cls)}
+        told["include"] = frozenset(told["include"])
+        return cls(input=input, **{name: value for name, value in told.items() if name in known})
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} in an order")

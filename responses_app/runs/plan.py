@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from responses_app.dialects import functions, parts
@@ -49,19 +49,37 @@ async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
     before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
-    order, items = context.configured(order, sealed.opened(order, before.items, own))
-    items = context.pair(context.folded(context.linked(items)))
-    context.asks_for_json(order, items)
+    told, items = _told_items(order, before.items, own)
     uids = [one["id"] for one in own]
     with _away(served):
-        _seen(order, served, items, uids)
+        _seen(told, served, items, uids)
     new = await images.new(order.project, order.input, own)
     seen = {**await images.before(before.keys, before.items), **new}
-    if order.compacts:
-        order, items = asking(order), [*items, QUESTION]
-    request, listener = await ask(order, served, items, seen, uids, measure=measure)
-    heard = Summing(listener, order.project) if order.compacts else listener
-    return Plan(before, own, items, seen, images.fetched(new), request, heard)
+    request, listener = await ask(told, served, items, seen, uids, measure=measure)
+    return Plan(before, own, items, seen, images.fetched(new), request, _hearing(order, listener))
+
+
+async def replan(order: Order, served: Served, before: Context, own: Context, today: date) -> Plan:
+    """The plan of a response that was begun on that day, made again of what is kept; `own` are its input items. Raises ApiError."""
+    told, items = _told_items(order, before.items, own.items)
+    keys, everything = [*before.keys, *own.keys], [*before.items, *own.items]
+    seen = await images.before(keys, everything)
+    request, listener = await ask(told, served, items, seen, [one["id"] for one in own.items], today=today)
+    return Plan(before, own.items, items, seen, {}, request, _hearing(order, listener))
+
+
+def _told_items(
+    order: Order, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]
+) -> tuple[Order, Sequence[Mapping[str, Any]]]:
+    """The items that are told to the model, and the order as they change it. Raises Invalid."""
+    order, items = context.configured(order, sealed.opened(order, before, own))
+    items = context.pair(context.folded(context.linked(items)))
+    context.asks_for_json(order, items)
+    return (asking(order), [*items, QUESTION]) if order.compacts else (order, items)
+
+
+def _hearing(order: Order, listener: Listener) -> Listener:
+    return Summing(listener, order.project) if order.compacts else listener
 
 
 async def ask(
@@ -72,13 +90,14 @@ async def ask(
     own: Sequence[object] = (),
     *,
     measure: bool = False,
+    today: date | None = None,
 ) -> tuple[Request, Listener]:
     """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
     context_of = (order.reasoning or {}).get("context")
     turn = Turn(
         items=context.this_turn(items) if context_of == "current_turn" else items,
-        today=datetime.now(UTC).date(),
+        today=today or datetime.now(UTC).date(),
         instructions=order.instructions,
         tools=order.tools,
         tool_choice=order.tool_choice,

@@ -5,25 +5,28 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
-import orjson
 from django.db import DatabaseError
 
 from responses_app.dialects.base import Listener
-from responses_app.engines.border import BadPrompt, Engine, EngineError, Finish, Request
+from responses_app.engines.border import BadPrompt, EngineError, Finish
 from responses_app.errors import ApiError, Failed, Invalid, Unavailable
 from responses_app.grammar.events import Event
 from responses_app.grammar.pieces import Break, Compaction, Piece
 from responses_app.grammar.writer import Writer
 from responses_app.runs.conversation import locked
+from responses_app.runs.generation import Broken, Generation
 from responses_app.runs.shape import usage
 from responses_app.runs.tally import Tally
+from responses_app.runs.telling import Telling
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Ending, Frame, Locked, Log
+from responses_app.store.records import Ending, Fenced, Frame, Locked, Log
+from responses_app.store.replay import TERMINAL
 
 logger = logging.getLogger("responses.run")
 
@@ -31,66 +34,74 @@ Shorten: TypeAlias = Callable[[Sequence[Mapping[str, Any]], int], Awaitable[tupl
 STOPPED = "The server was stopped before this response was complete."
 
 
-class Run:
-    """One response while it is made. A task of the hub drives `go`; any number of listeners follow `frames`.
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What earlier owners have made of a run: its frames, and whether its model had said everything.
+
+    `cancelled` and `broken` say that all there is left to do is to end it, and why.
+    """
+
+    frames: Sequence[Frame] = ()
+    closed: bool = False
+    cancelled: bool = False
+    broken: str | None = None
+
+
+class Run(Telling):
+    """One response while it is made. A task of the hub drives `go`; any number of listeners follow it as a `Feed`.
 
     `log` is None for `store:false`: then nothing is written and an event is visible at once. With `patient` false
-    (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database. A queued one starts when `gate` lets it in.
-    `shorten` is asked at the end for a compaction, with the output and the length of the context in tokens.
+    (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database. One that is `parked` is opened and then
+    left to whoever has room for it. `shorten` is asked at the end for a compaction, with the output and the length of the
+    context in tokens. A run with a `past` goes on where that ended; its writer and its listener are there already.
     """
 
     def __init__(
         self,
         writer: Writer,
-        engine: Engine,
-        request: Request,
+        generation: Generation,
         listener: Listener,
         *,
         recorder: Recorder,
         log: Log | None,
+        prompt: int,
         patient: bool = True,
-        gate: asyncio.Semaphore | nullcontext[None] | None = None,
+        parked: bool = False,
         shorten: Shorten | None = None,
+        past: Past | None = None,
     ) -> None:
+        self._past = past or Past()
+        super().__init__(recorder, log, patient=patient, frames=self._past.frames)
         self.uid: str = writer.response["id"]
         self.background: bool = writer.response["background"]
-        self.frames: list[Frame] = []
-        self.ended = False
+        self.parked = parked
         self.problem: ApiError | None = None
-        self.tally = Tally(prompt=request.length or len(request.prompt))
-        self._writer, self._engine, self._request, self._listener = writer, engine, request, listener
-        self._recorder, self._log, self._patient = recorder, log, patient
-        self._listeners: set[asyncio.Future[bool]] = set()
+        self.tally = Tally(prompt=prompt, output=len(generation.heard))
+        self._writer, self._generation, self._listener = writer, generation, listener
         self._task: asyncio.Task[None] | None = None
-        self._gate = gate or nullcontext()
         self._shorten = shorten
-        self._left = self._stopped = False
-        self._pending: asyncio.Future[Exception | None] | None = None
-
-    @property
-    def stored(self) -> bool:
-        """Whether the response is kept."""
-        return self._log is not None
-
-    @property
-    def queued(self) -> bool:
-        """Whether it waits for its turn, so that no engine has heard of it yet."""
-        return self._writer.waiting
+        self._left = self._stopped = self._released = False
 
     def own(self, task: asyncio.Task[None]) -> None:
         """Called once by the hub with the task that drives `go`."""
         self._task = task
 
     def leave(self) -> None:
-        """The client is gone: stop the engine, close the open item, keep what was generated (decision F4)."""
+        """The client is gone, or does not want it any more: stop the engine, close the open item, keep what was generated (F4)."""
         if not self._left and self._task is not None:
             self._left = True
             self._task.cancel()
 
     def stop(self) -> None:
-        """The server stops. Whoever polls a background response is told that it failed: nobody has cancelled it."""
+        """The server stops, and nobody can go on with this run."""
         if not self._left:
             self._stopped = self.background
+        self.leave()
+
+    def release(self) -> None:
+        """Somebody else goes on with this run, or is to: stop, and say nothing more."""
+        if not self._left:
+            self._released = True
         self.leave()
 
     async def opened(self) -> None:
@@ -109,76 +120,80 @@ class Run:
         raise self.problem or Failed("The response ended before it began.")
 
     async def go(self) -> None:
-        """Generate to the end. Ends with exactly one terminal event, whatever happens."""
+        """Generate to the end. Ends with exactly one terminal event, or hands over to whoever goes on."""
         self.tally.began = time.monotonic()
+        moved = False
         try:
-            await self._tell(self._writer.open(), opens=True)
-            async with self._gate:
-                await self._start()
-                await self._generate()
+            moved = await self._go()
         except asyncio.CancelledError:
-            await self._finish_cancelled()
+            moved = await self._finish_cancelled()
         except BadPrompt as error:
             self.problem = Invalid(str(error))
-            await self._fail("invalid_prompt", str(error))
+            moved = await self._fail("invalid_prompt", str(error))
         except EngineError as error:
             logger.error("%s: engine: %s", self.uid, error)
-            await self._fail("server_error", f"The engine failed: {error}")
+            told = str(error) if isinstance(error, Broken) else f"The engine failed: {error}"
+            moved = await self._fail("server_error", told)
         except Locked:
             self.problem = locked()
-        except DatabaseError:
-            await self._fail_unstored()
+        except DatabaseError as error:
+            moved = self._lost(error)
         except Exception:
             logger.exception("%s: run failed", self.uid)
-            await self._fail("server_error", "The server failed while it generated this response.")
+            moved = await self._fail("server_error", "The server failed while it generated this response.")
         finally:
             self._judge()
-            self.ended = True
-            self._wake()
+            self.end(moved=moved)
             self._report()
 
-    async def listen(self, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
-        """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence."""
-        place = after + 1
-        while True:
-            while place < len(self.frames):
-                place += 1
-                yield self.frames[place - 1]
-            if self.ended:
-                return
-            if not await self._news(pause):
-                yield None
-
     async def done(self) -> Frame:
-        """The terminal frame, once it is there."""
+        """The last frame that comes here. Raises what went wrong if there is none."""
         async for frame in self.listen(len(self.frames) - 1):
             del frame
+        if not self.frames:
+            raise self.problem or Failed("The response ended before it began.")
         return self.frames[-1]
 
-    async def _start(self) -> None:
-        """The turn of a queued response has come; any other runs since it was opened."""
-        if self.queued:
-            self.tally.began = time.monotonic()
-            await self._tell(self._writer.start(), starts=True)
+    async def _go(self) -> bool:
+        """Whether somebody else is to go on."""
+        if not self.frames:
+            await self.tell(self._writer.open(), opens=True)
+            if self.parked:
+                return True
+        if self._past.broken is not None:
+            return await self._fail("server_error", self._past.broken)
+        if self._past.cancelled:
+            await self.tell(self._writer.cancel(usage=self._spent()), ending=self._ending)
+            return False
+        if self._writer.waiting:
+            await self.tell(self._writer.start(), starts=True)
+        await self._generate()
+        return False
 
     async def _generate(self) -> None:
-        finish: Finish | None = None
-        events: list[Event] = []
-        async with aclosing(self._engine.generate(self._request)) as chunks:
+        finish, events = ("stop", []) if self._past.closed else await self._hear()
+        if not self._past.closed:
+            events += self._write(self._listener.close())
+            if self._shorten is not None and finish == "stop":
+                await self.tell(events + self._write([Break()]), closed=True)
+                events = []
+        if self._shorten is not None and finish == "stop":
+            events = await self._compacted(self._shorten)
+        await self.tell(events + self._finish(finish), ending=self._ending)
+
+    async def _hear(self) -> tuple[Finish | None, list[Event]]:
+        """How it ended, and the last events, which go out with the ending."""
+        async with aclosing(self._generation.chunks()) as chunks:
             async for chunk in chunks:
                 self.tally.count(chunk)
+                self.fresh.append(chunk)
                 events = self._write(self._listener.hear(chunk))
                 # When nothing more will be said, leaving the loop stops the engine.
                 finish = "stop" if self._listener.done else chunk.finish
                 if finish is not None:
-                    break
-                await self._tell(events)
-                events = []
-        events += self._write(self._listener.close())
-        if self._shorten is not None and finish == "stop":
-            await self._tell(events + self._write([Break()]))
-            events = await self._compacted(self._shorten)
-        await self._tell(events + self._finish(finish), ends=True)
+                    return finish, events
+                await self.tell(events)
+        return None, []
 
     async def _compacted(self, shorten: Shorten) -> list[Event]:
         """The compaction that ends a long context, if it is wanted; its tokens are of this response (responses-api.md §3.6)."""
@@ -197,27 +212,41 @@ class Run:
             return self._writer.cut("max_output_tokens", now=now, usage=figures, service_tier="default")
         return self._failure("server_error", "The engine stopped this response before it was complete.")
 
-    async def _finish_cancelled(self) -> None:
-        """Close the log as cancelled, unless the end had been written already and only its commit was awaited."""
-        if self._writer.ended:
-            await self._settle()
-            return
+    async def _finish_cancelled(self) -> bool:
+        """Close the log as cancelled, unless somebody goes on, or the end was written already and only its commit was awaited."""
+        if self._writer.ended or self._released:
+            await self.settle()
+            return not self._writer.ended or self._ends_open
         if self._stopped:
-            await self._tell(self._failure("server_error", STOPPED), ends=True)
-        else:
-            await self._tell(self._writer.cancel(usage=self._spent()), ends=True)
+            return await self._end_with(self._failure("server_error", STOPPED))
+        return await self._end_with(self._writer.cancel(usage=self._spent()))
 
-    async def _fail(self, code: str, message: str) -> None:
+    async def _fail(self, code: str, message: str) -> bool:
         if self._writer.ended:
-            await self._settle()
-            return
-        await self._tell(self._failure(code, message), ends=True)
+            await self.settle()
+            return self._ends_open
+        return await self._end_with(self._failure(code, message))
 
-    async def _fail_unstored(self) -> None:
-        if self.frames:
-            await self._fail("server_error", "The response could not be stored.")
-        else:
+    async def _end_with(self, events: list[Event]) -> bool:
+        """Tell the end that is not the usual one. Whether it could not be kept, so that somebody has to go on."""
+        try:
+            await self.tell(events, ending=self._ending)
+        except DatabaseError as error:
+            return self._lost(error)
+        return False
+
+    @property
+    def _ends_open(self) -> bool:
+        """Whether the terminal frame was written, but could not be shown."""
+        return not self.frames or self.frames[-1].type not in TERMINAL
+
+    def _lost(self, error: DatabaseError) -> bool:
+        """The log cannot be written, or not by this process. What was shown is true, and whoever holds the lease goes on."""
+        logger.log(logging.INFO if isinstance(error, Fenced) else logging.ERROR, "%s: left to others: %s", self.uid, error)
+        if not self.frames:
             self.problem = Unavailable("The database does not answer. Try again in a moment.")
+            return False
+        return True
 
     def _failure(self, code: str, message: str) -> list[Event]:
         self.problem = self.problem or Failed(message, code=code)
@@ -229,58 +258,8 @@ class Run:
         if self.problem is None and response["status"] == "failed":
             self.problem = Failed(response["error"]["message"], code=response["error"]["code"])
 
-    async def _settle(self) -> None:
-        if self._pending is not None and not self._pending.done():
-            await asyncio.wait({self._pending})
-
-    async def _news(self, pause: float) -> bool:
-        """Wait for a frame or the end; False after `pause` seconds without either. Cheaper per event than asyncio.wait_for."""
-        loop = asyncio.get_running_loop()
-        news: asyncio.Future[bool] = loop.create_future()
-        timer = loop.call_later(pause, _tell, news, False)
-        self._listeners.add(news)
-        try:
-            return await news
-        finally:
-            timer.cancel()
-            self._listeners.discard(news)
-
     def _write(self, pieces: Iterable[Piece]) -> list[Event]:
         return [event for piece in pieces for event in self._writer.write(piece)]
-
-    async def _tell(self, events: list[Event], *, opens: bool = False, starts: bool = False, ends: bool = False) -> None:
-        """Make `events` durable, then visible. A cancellation while this waits loses nothing: the commit goes on."""
-        if not events:
-            return
-        frames = [Frame(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
-        if self._log is None:
-            self._show(frames)
-            return
-        append = Append(self._log, frames, opens=opens, starts=starts, ending=self._ending() if ends else None)
-        if not self._patient and not ends and not opens:
-            self._recorder.append(append, _ignore)
-            self._show(frames)
-            return
-        error = await self._durable(append)
-        if error is not None and ends:
-            # There is no place left to keep it; the listeners must still hear the end.
-            self._show(frames)
-        elif error is not None:
-            raise error
-
-    async def _durable(self, append: Append) -> Exception | None:
-        """Append, show what was appended as soon as it is durable, and only then go on."""
-        pending: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-
-        def done(error: Exception | None) -> None:
-            if error is None:
-                self._show(append.frames)
-            if not pending.done():
-                pending.set_result(error)
-
-        self._pending = pending
-        self._recorder.append(append, done)
-        return await pending
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response
@@ -293,15 +272,7 @@ class Run:
 
     def _spent(self) -> dict[str, Any] | None:
         """The usage of one that ends early: nothing, if no engine has heard of it."""
-        return None if self.queued else self._usage()
-
-    def _show(self, frames: Sequence[Frame]) -> None:
-        self.frames.extend(frames)
-        self._wake()
-
-    def _wake(self) -> None:
-        for news in self._listeners:
-            _tell(news, True)
+        return None if self._writer.waiting else self._usage()
 
     def _report(self) -> None:
         tally, now = self.tally, time.monotonic()
@@ -309,20 +280,10 @@ class Run:
         logger.info(
             "%s %s in=%d cached=%d out=%d ttft=%.3fs total=%.3fs",
             self.uid,
-            self._writer.response["status"],
+            "moved" if self.moved else self._writer.response["status"],
             tally.prompt,
             tally.cached,
             tally.output,
             ttft,
             now - tally.began,
         )
-
-
-def _tell(news: asyncio.Future[bool], value: bool) -> None:
-    if not news.done():
-        news.set_result(value)
-
-
-def _ignore(error: Exception | None) -> None:
-    """Nobody waits for this append; the recorder has logged what was wrong."""
-    del error

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.open import open_dialect
-from responses_app.engines.border import Engine
+from responses_app.engines.border import Engine, EngineDown
 from responses_app.engines.open import open_engine
 
+logger = logging.getLogger("responses.hub")
+
+STOP_LIMIT = 5.0
 # Keys of an engine URL that are about the dialect; the engine sees the others.
 DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser"})
 
@@ -118,3 +123,33 @@ def _defaults(source: str) -> Defaults:
     if config.get("do_sample") is False:
         return Defaults(temperature=0.0)
     return Defaults(config.get("temperature") or 1.0, config.get("top_p") or 1.0)
+
+
+async def start_all(served: Mapping[str, Served]) -> None:
+    """Open all dialects, then start all engines side by side.
+
+    Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
+    """
+    starts: list[asyncio.Task[None]] = []
+    try:
+        for one in served.values():
+            logger.info("starting %s", one.name)
+            await _named(one, one.open())
+        starts += [asyncio.create_task(_named(one, one.engine.start())) for one in served.values()]
+        await asyncio.gather(*starts)
+    except BaseException:
+        for start in starts:
+            start.cancel()
+        if starts:
+            await asyncio.wait(starts, timeout=STOP_LIMIT)
+        for one in served.values():
+            await one.engine.close()
+        raise
+
+
+async def _named(served: Served, step: Coroutine[Any, Any, None]) -> None:
+    """A step of the start of one model, whose failure says of which."""
+    try:
+        await step
+    except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
+        raise EngineDown(f"{served.name}: {error}") from error

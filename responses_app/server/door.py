@@ -126,6 +126,11 @@ class Door(Server):  # type: ignore[misc]
         if details is None or details.get("disconnected"):
             return
         transport = _transport(protocol)
+        if message["type"] == "http.response.cut":
+            # What has been said so far is true, but it is not the end: only a broken connection tells that to a client.
+            if transport is not None:
+                transport.abortConnection()
+            return
         if message["type"] == "http.response.start":
             self.check_headers_type(message)
         protocol.handle_reply(message)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from django.db.models import Q
 
-from responses_app.models import Item, Response, Status
+from responses_app.models import Direction, Item, Response, Status
 
 READY = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 
@@ -46,6 +46,18 @@ async def context(project: str, uid: str) -> Context | None:
     # Its own items follow its history, which may have come out of a conversation and so in another order than that of the keys.
     keys = list(dict.fromkeys([pk for pk in row["history"] if pk in bodies] + list(bodies)))
     return Context(keys, [orjson.loads(bodies[pk]) for pk in keys], row["thread"], row["status"])
+
+
+async def of_response(row: Response) -> tuple[Context, Context]:
+    """What came before a response that is under way, and its own input, as it found them when it began."""
+    own = [
+        pair
+        async for pair in Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("pk", "body")
+    ]
+    bodies = dict([pair async for pair in Item.objects.filter(pk__in=row.history).values_list("pk", "body")])
+    keys = [pk for pk in row.history if pk in bodies]
+    before = Context(keys, [orjson.loads(bodies[pk]) for pk in keys], row.thread, Status.COMPLETED, row.conversation_id)
+    return before, Context([pk for pk, _ in own], [orjson.loads(body) for _, body in own], row.thread, row.status)
 
 
 async def find(project: str, uids: Sequence[str]) -> dict[str, dict[str, Any]]:

@@ -11,18 +11,20 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, connection
 
-from responses_app.store.records import Append, Locked
+from responses_app.store.records import Append, Fenced, Locked
 from responses_app.store.write import landed, write
 
 log = logging.getLogger("responses.recorder")
 
 RETRY_DELAY = 0.2
-RETRY_LIMIT = 25
+# How long a commit waits for a database that is away; runs wait with it.
+RETRY_LIMIT = 60.0
 CLOSE_LIMIT = 10.0
 
 
@@ -76,24 +78,26 @@ class Recorder:
 
     async def _write(self, appends: list[Append]) -> Exception | None:
         """Try until the database is back, within the limit. Returns the error that remained."""
-        for attempt in range(RETRY_LIMIT):
+        until, again = time.monotonic() + RETRY_LIMIT, False
+        while True:
             try:
                 await sync_to_async(write)(appends)
             except DatabaseError as error:
                 # A second try collides with the first one's rows if only the answer to its commit was lost.
-                if attempt and isinstance(error, IntegrityError) and await sync_to_async(landed)(appends):
+                if again and isinstance(error, (IntegrityError, Fenced)) and await sync_to_async(landed)(appends):
                     return None
-                if isinstance(error, Locked) or await sync_to_async(_connected)() or attempt == RETRY_LIMIT - 1:
-                    log.error("append refused: %s", error)
+                final = isinstance(error, (Locked, Fenced)) or await sync_to_async(_connected)()
+                if final or time.monotonic() > until:
+                    (log.info if isinstance(error, Fenced) else log.error)("append refused: %s", error)
                     return error
                 log.warning("database lost, retrying: %s", error)
+                again = True
                 await asyncio.sleep(RETRY_DELAY)
             except Exception as error:
                 log.exception("append failed")
                 return error
             else:
                 return None
-        return None
 
 
 def _connected() -> bool:

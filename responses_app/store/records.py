@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from django.db import DatabaseError
 
@@ -17,6 +18,10 @@ Images: TypeAlias = Mapping[tuple[str, str], bytes]
 
 class Locked(DatabaseError):
     """Another response of the conversation is under way."""
+
+
+class Fenced(DatabaseError):
+    """The response is run by somebody else by now: its log has gone on, or its lease is another's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +37,30 @@ class Frame:
     ms: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a run can be built again from: the order as JSON, the prompt as the model sees it, and which model."""
+
+    order: str
+    tokens: Sequence[int]
+    model: str
+    priority: int = 0
+
+
 @dataclass(slots=True)
 class Log:
-    """A stored response while its run is alive. `row` has a primary key once its first append is durable."""
+    """A stored response while its run is alive. `row` has a primary key once its first append is durable.
+
+    `worker` is who holds the lease, None for whoever has room first; `epoch` tells its holders apart.
+    """
 
     row: Response
     input: Sequence[Mapping[str, Any]]
     # Images of the input that had to be fetched.
     images: Images = field(default_factory=dict)
+    asked: Asked | None = None
+    worker: UUID | None = None
+    epoch: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +76,12 @@ class Ending:
 
 @dataclass(slots=True)
 class Append:
-    """One thing to make durable: the log, frames, whether they open the log or start what was queued, and perhaps the ending."""
+    """One thing to make durable: the log, frames, whether they open the log or start what was queued, perhaps the ending."""
 
     log: Log
     frames: Sequence[Frame]
     opens: bool = False
     starts: bool = False
     ending: Ending | None = None
-    errors: list[Exception] = field(default_factory=list)
+    # What the model has said to make these frames.
+    heard: bytes | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -15,7 +14,6 @@ from responses_app.store.pages import unpack
 from responses_app.store.records import Frame
 
 PAGE = 500
-POLL = 0.25
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
 # How they begin: every event has its type first.
 ENDINGS = tuple(f'{{"type":"{kind}",'.encode() for kind in sorted(TERMINAL))
@@ -70,6 +68,15 @@ async def frames(pk: int, after: int = -1) -> list[Frame]:
     return await sync_to_async(read)(pk, after)
 
 
+async def live(pk: int) -> list[tuple[Frame, bytes | None]]:
+    """The whole log of a response that has not ended, and beside each frame what the model had said to make it."""
+    rows = Event.objects.filter(response_id=pk).order_by("number").values_list("number", "type", "data", "ms", "tokens")
+    return [
+        (Frame(number, type_, data.encode(), ms), None if heard is None else bytes(heard))
+        async for number, type_, data, ms, heard in rows
+    ]
+
+
 async def stored(pk: int, after: int = -1) -> AsyncGenerator[Frame, None]:
     """All frames with numbers above `after` that the log holds now. Raises Thinned rather than leave one out."""
     while page := await frames(pk, after):
@@ -80,24 +87,6 @@ async def stored(pk: int, after: int = -1) -> AsyncGenerator[Frame, None]:
         after = page[-1].number
         if page[-1].type in TERMINAL:
             return
-
-
-async def follow(pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
-    """Frames with numbers above `after` until the terminal one, of a run in another process; None after `pause` seconds of silence."""
-    silent = 0.0
-    while True:
-        # Asked before the log is read: a response that has ended by then has its terminal event in the log.
-        ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
-        async for frame in stored(pk, after):
-            after, silent = frame.number, 0.0
-            yield frame
-        if ended:
-            return
-        await asyncio.sleep(POLL)
-        silent += POLL
-        if silent >= pause:
-            silent = 0.0
-            yield None
 
 
 async def snapshot(pk: int) -> bytes | None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
 import orjson
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Q
 
-from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Response, Status
+from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Lease, Prompt, Response, Status
 from responses_app.store import images
-from responses_app.store.records import Append, Locked
+from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 
-COPY = "COPY responses_app_event (response_id, number, type, data) FROM STDIN"
+COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
+# What a row says that comes too late, or where there is nothing to follow on: the log has gone on without its writer.
+CONSTRAINTS = ("event_number", "event_contiguous")
 # What a connection does from its first flush on, and what the commit of a terminal event does instead.
 LAZY = "SET synchronous_commit TO off"
 STRICT = "SET LOCAL synchronous_commit TO on"
@@ -22,8 +27,11 @@ _lazy: WeakSet[object] = WeakSet()
 
 
 def write(appends: Sequence[Append]) -> None:
-    """Make all of `appends` durable, at once or not at all. Raises DatabaseError, and Locked for one whose conversation is taken."""
-    with connection.cursor() as cursor:
+    """Make all of `appends` durable, at once or not at all.
+
+    Raises DatabaseError: Locked for one whose conversation is taken, Fenced for one whose response is another's by now.
+    """
+    with _fence(), connection.cursor() as cursor:
         _relax(cursor)
         if not any(append.opens or append.starts or append.ending for append in appends):
             # One statement is a transaction of its own: the usual flush, of deltas only, is one exchange with the server.
@@ -41,12 +49,24 @@ def write(appends: Sequence[Append]) -> None:
 def landed(appends: Sequence[Append]) -> bool:
     """Whether a commit whose answer was lost on the way had gone through after all; rows get their keys back."""
     for append in appends:
-        last = Event.objects.filter(response__uid=append.log.row.uid, number=append.frames[-1].number)
-        pk = last.values_list("response_id", flat=True).first()
-        if pk is None:
+        frame = append.frames[-1]
+        last = Event.objects.filter(response__uid=append.log.row.uid, number=frame.number)
+        found = last.values_list("response_id", "data").first()
+        # The number may be there with another's words: those of whoever took the response over meanwhile.
+        if found is None or found[1] != frame.data.decode():
             return False
-        append.log.row.pk = pk
+        append.log.row.pk = found[0]
     return True
+
+
+@contextmanager
+def _fence() -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as error:
+        if any(name in str(error) for name in CONSTRAINTS):
+            raise Fenced(str(error)) from error
+        raise
 
 
 def _relax(cursor: CursorWrapper) -> None:
@@ -68,6 +88,7 @@ def _open(appends: Sequence[Append]) -> None:
         if LOCK in str(error):
             raise Locked(str(error)) from error
         raise
+    _let(append.log for append in appends)
     rows = [(append, _items(append.log.row, append.log.input, Direction.INPUT)) for append in appends]
     Item.objects.bulk_create([item for _, items in rows for item in items])
     for append, items in rows:
@@ -75,9 +96,32 @@ def _open(appends: Sequence[Append]) -> None:
             images.keep(items, append.log.images)
 
 
+def _let(logs: Iterable[Log]) -> None:
+    """What was asked is kept, and who runs it."""
+    asked = [(log, log.asked) for log in logs if log.asked is not None]
+    Prompt.objects.bulk_create([Prompt(response=log.row, order=told.order, tokens=packed(told.tokens)) for log, told in asked])
+    Lease.objects.bulk_create([_lease(log, told) for log, told in asked])
+
+
+def _lease(log: Log, asked: Asked) -> Lease:
+    waiting = log.worker is None
+    return Lease(response=log.row, worker=log.worker, model=asked.model, waiting=waiting, priority=asked.priority)
+
+
+def packed(tokens: Sequence[int]) -> bytes:
+    """Token ids as they are kept: four bytes each, little-endian."""
+    return struct.pack(f"<{len(tokens)}I", *tokens)
+
+
+def unpacked(data: bytes) -> list[int]:
+    """What `packed` made bytes of."""
+    return list(struct.unpack(f"<{len(data) // 4}I", data))
+
+
 def _start(keys: Sequence[int]) -> None:
     if keys:
         Response.objects.filter(pk__in=keys).update(status=Status.IN_PROGRESS)
+        Lease.objects.filter(pk__in=keys).update(waiting=False)
 
 
 def _copy(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
@@ -85,13 +129,16 @@ def _copy(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
     with connection.wrap_database_errors, cursor.copy(COPY) as copy:
         for append in appends:
             pk = append.log.row.pk
-            for frame in append.frames:
-                copy.write_row((pk, frame.number, frame.type, frame.data.decode()))
+            *frames, last = append.frames
+            for frame in frames:
+                copy.write_row((pk, frame.number, frame.type, frame.data.decode(), frame.ms, None))
+            copy.write_row((pk, last.number, last.type, last.data.decode(), last.ms, append.heard))
 
 
 def _end(appends: Sequence[Append]) -> None:
     if not appends:
         return
+    _give_back([append.log for append in appends if append.log.asked is not None])
     items: list[Item] = []
     for append in appends:
         row, ending = append.log.row, append.ending
@@ -102,6 +149,18 @@ def _end(appends: Sequence[Append]) -> None:
     Item.objects.bulk_create(items)
     Response.objects.bulk_update([append.log.row for append in appends], ENDING_FIELDS)
     _enter([append.log.row for append in appends])
+
+
+def _give_back(logs: Sequence[Log]) -> None:
+    """The leases go. Raises Fenced if one is another's by now: only the holder ends a response."""
+    if not logs:
+        return
+    held = Q()
+    for log in logs:
+        held |= Q(pk=log.row.pk, epoch=log.epoch)
+    gone, _ = Lease.objects.filter(held).delete()
+    if gone != len(logs):
+        raise Fenced(f"{len(logs) - gone} of {len(logs)} leases are another's")
 
 
 def _enter(rows: Sequence[Response]) -> None:

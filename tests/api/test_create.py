@@ -9,7 +9,6 @@ from openai.types.responses import Response as WireResponse
 
 from responses_app.engines.scripted import Delay, Fault, Line, Tokens
 from responses_app.models import Event, Item, Response
-from responses_app.store import replay
 from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, said, sse, tokens
 
 
@@ -217,4 +216,5 @@ class CreateTest(ApiCase):
             self.assertEqual(bare(sse(own)), seen)
 
     async def _follow(self, pk):  # type: ignore[no-untyped-def]
-        return [orjson.loads(frame.data) async for frame in replay.follow(pk) if frame is not None]
+        await self.hub.start()
+        return [orjson.loads(frame.data) async for frame in self.hub._tail.follow(pk) if frame is not None]

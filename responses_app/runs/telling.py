@@ -1,0 +1,103 @@
+"""A run's way to its listeners: an event is encoded once, kept, and only then shown (decision F6)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import orjson
+
+from responses_app.engines.border import Chunk
+from responses_app.grammar.events import Event
+from responses_app.runs.feed import Feed
+from responses_app.runs.heard import pack
+from responses_app.store.recorder import Recorder
+from responses_app.store.records import Append, Ending, Frame, Log
+
+
+class Telling(Feed):
+    """A feed whose frames go through the recorder, unless there is no log.
+
+    `fresh` are chunks that were heard since the last append: they are kept with the next one, so that whatever the log tells
+    can be made again from what it heard.
+    """
+
+    def __init__(self, recorder: Recorder, log: Log | None, *, patient: bool, frames: Sequence[Frame] = ()) -> None:
+        super().__init__(frames)
+        self.fresh: list[Chunk] = []
+        self._recorder, self._log, self._patient = recorder, log, patient
+        self._pending: asyncio.Future[Exception | None] | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether the response is kept."""
+        return self._log is not None
+
+    @property
+    def pk(self) -> int | None:
+        """Its primary key, once it has one."""
+        return self._log.row.pk if self._log is not None else None
+
+    @property
+    def epoch(self) -> int:
+        """Under which number its lease is held."""
+        return self._log.epoch if self._log is not None else 0
+
+    async def tell(
+        self,
+        events: Sequence[Event],
+        *,
+        opens: bool = False,
+        starts: bool = False,
+        closed: bool = False,
+        ending: Callable[[], Ending] | None = None,
+    ) -> None:
+        """Make `events` durable, then visible. A cancellation while this waits loses nothing: the commit goes on.
+
+        `closed` says that the model has said everything. Raises DatabaseError if they cannot be kept, and then nobody sees them.
+        """
+        if not events:
+            return
+        frames = self._frames(events)
+        if self._log is None:
+            self.show(frames)
+            return
+        end = ending() if ending is not None else None
+        append = Append(self._log, frames, opens, starts, end, pack(self.fresh, closed=closed))
+        self.fresh = []
+        if not self._patient and end is None and not opens:
+            self._recorder.append(append, _ignore)
+            self.show(frames)
+            return
+        error = await self._durable(append)
+        if error is not None:
+            raise error
+
+    async def settle(self) -> None:
+        """Wait for the commit that is under way, if one is."""
+        if self._pending is not None and not self._pending.done():
+            await asyncio.wait({self._pending})
+
+    def _frames(self, events: Iterable[Event]) -> list[Frame]:
+        ms = 0 if self._log is None else int((time.time() - self._log.row.created_at.timestamp()) * 1000)
+        return [Frame(event["sequence_number"], event["type"], orjson.dumps(event), ms) for event in events]
+
+    async def _durable(self, append: Append) -> Exception | None:
+        """Append, show what was appended as soon as it is durable, and only then go on."""
+        pending: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+
+        def done(error: Exception | None) -> None:
+            if error is None:
+                self.show(append.frames)
+            if not pending.done():
+                pending.set_result(error)
+
+        self._pending = pending
+        self._recorder.append(append, done)
+        return await pending
+
+
+def _ignore(error: Exception | None) -> None:
+    """Nobody waits for this append; the recorder has logged what was wrong."""
+    del error
