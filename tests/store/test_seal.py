@@ -11,7 +11,7 @@ from typing import Any
 from unittest import mock
 
 from asgiref.sync import async_to_sync, sync_to_async
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test import TestCase, TransactionTestCase
 
 from responses_app.models import Detail, Event, Page, Response
@@ -89,6 +89,13 @@ class SealTest(TestCase):
             cursor.execute("ANALYZE responses_app_response")
         found = Response.objects.filter(detail=Detail.ROWS, ended_at__lt=NOW).order_by("ended_at")
         self.assertIn("response_detail", found.explain())
+
+    def test_a_writer_that_was_replaced_cannot_add_to_a_sealed_log(self) -> None:
+        row = kept(told(3))
+        seal.seal(row.pk)
+        for number in (1, 4, len(told(3))):
+            with self.assertRaises(IntegrityError), transaction.atomic():
+                Event.objects.create(response=row, number=number, type="x", data="{}")
 
     def test_a_row_that_comes_late_is_not_lost(self) -> None:
         frames = told(3)
