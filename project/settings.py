@@ -69,6 +69,8 @@ AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.Mi
 
 # What is served: `name=engine-url`, separated by white space (docs/settings.md).
 RESPONSES_MODELS = envstr("RESPONSES_MODELS")
+# Read by engines/open.py, which does not know Django; here it is checked and remembered for the docs.
+RESPONSES_ENGINE_START_WAIT = envint("RESPONSES_ENGINE_START_WAIT", 5, least=0)
 RESPONSES_ALIASES = envstr("RESPONSES_ALIASES")
 RESPONSES_INACTIVE_TOOLS = frozenset(envstr("RESPONSES_INACTIVE_TOOLS").split())
 RESPONSES_STORE_DEFAULT = envbool("RESPONSES_STORE_DEFAULT", True)

@@ -33,11 +33,16 @@ class BadOption(ValueError):
 
 def load(model: str, options: Mapping[str, str]) -> Any:
     """A running AsyncLLM, with its core in child processes. Blocks for 15 s and more. Raises BadOption, or what vLLM raises."""
-    for name, value in (QUIET | SPAWN | _offline(model)).items():
-        os.environ.setdefault(name, value)
+    prepare(model)
     from vllm.v1.engine.async_llm import AsyncLLM
 
     return AsyncLLM.from_engine_args(engine_args(model, options))
+
+
+def prepare(model: str) -> None:
+    """Put into the environment what vLLM reads there and nobody has decided on. Before vLLM is imported."""
+    for name, value in (QUIET | SPAWN | _offline(model)).items():
+        os.environ.setdefault(name, value)
 
 
 def side_by_side(options: Mapping[str, str]) -> bool:
@@ -54,8 +59,13 @@ def engine_args(model: str, options: Mapping[str, str]) -> Any:
     """vLLM's AsyncEngineArgs: our defaults, then the options, each converted as `vllm serve` converts its flags."""
     from vllm.engine.arg_utils import AsyncEngineArgs
 
+    return AsyncEngineArgs(**engine_fields(model, options))
+
+
+def engine_fields(model: str, options: Mapping[str, str]) -> dict[str, Any]:
+    """The fields of AsyncEngineArgs that are not left to vLLM. Raises BadOption."""
     given = _parse(options)
-    return AsyncEngineArgs(**({"model": model} | _defaults(model, given) | given))
+    return {"model": model} | _defaults(model, given) | given
 
 
 def _defaults(model: str, given: Mapping[str, Any]) -> dict[str, Any]:

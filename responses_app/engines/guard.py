@@ -14,7 +14,8 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +24,9 @@ GRACE_S = 1.0  # Between the polite signal and SIGKILL.
 SWEEP_S = 3.0  # A sweep takes no longer, as a start waits for it.
 STUBBORN_S = 60.0  # The guard itself has time: on a busy machine even the killed take theirs.
 POLL_S = 0.05
+
+# What multiprocessing makes here outlives those who have it open. Its tracker would remove it, but is killed with the others.
+SHARED = ("/dev/shm/psm_", "/dev/shm/sem.mp-")  # noqa: S108 - names to look for
 
 # Postgres reads SIGTERM as "when the last client has left", SIGINT as "now".
 POLITE = {"postgres": signal.SIGINT}
@@ -73,9 +77,28 @@ def adopt(data_dir: str | Path = "") -> None:
 
 
 def sweep(data_dir: str | Path) -> list[int]:
-    """End what an earlier, dead owner of the same data directory has left; returns the pids. Takes at most SWEEP_S."""
+    """End what earlier, dead owners of the same data directory, or of one below it, have left; returns the pids.
+
+    Takes at most SWEEP_S.
+    """
     name, space = _name(data_dir), _space()
-    return _end(lambda owner: owner.data_dir == name and owner.space == space and not owner.lives(), SWEEP_S)
+    return _end(lambda owner: _within(owner.data_dir, name) and owner.space == space and not owner.lives(), SWEEP_S)
+
+
+def segments(pid: int) -> set[str]:
+    """The shared memory that a process has from multiprocessing, as files."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
+    except OSError:
+        return set()
+    return {path for line in lines if (path := line.partition("/")[1] + line.partition("/")[2]).startswith(SHARED)}
+
+
+def free(segments: Iterable[str]) -> None:
+    """Remove the shared memory of processes that are dead."""
+    for path in segments:
+        with suppress(OSError):
+            os.unlink(path)
 
 
 def survivors(owner_pid: int) -> list[int]:
@@ -90,15 +113,18 @@ def _end(condemned: Callable[[Owner], bool], limit_s: float) -> list[int]:
     """
     began, age = time.monotonic(), 0.0
     asked: dict[int, None] = {}
+    shared: set[str] = set()
     while age < limit_s and (victims := [pid for pid, owner in _marked() if condemned(owner) and pid != os.getpid()]):
         age = time.monotonic() - began
         for pid in victims:
             if age >= GRACE_S:
                 _signal(pid, signal.SIGKILL, condemned)
             elif pid not in asked:
+                shared |= segments(pid)
                 _signal(pid, POLITE.get(_comm(pid), signal.SIGTERM), condemned)
             asked[pid] = None
         time.sleep(POLL_S)
+    free(shared)
     return list(asked)
 
 
@@ -159,6 +185,10 @@ def _space() -> str:
 
 def _name(data_dir: str | Path) -> str:
     return str(Path(data_dir).resolve()) if data_dir else ""
+
+
+def _within(data_dir: str, name: str) -> bool:
+    return data_dir == name or data_dir.startswith(f"{name}/")
 
 
 def _outlive(owner: Owner) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 from responses_app.engines.border import Engine
 from responses_app.engines.scripted import MAX_MODEL_LEN, Scripted
+
+START_WAIT_S = 5.0  # As in project/settings.py, which engines do not know.
 
 
 def open_engine(url: str) -> Engine:
@@ -17,7 +20,7 @@ def open_engine(url: str) -> Engine:
       directory if there is one, else a name on the model hub; query parameters are fields of vLLM's AsyncEngineArgs.
     - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve`
       started with `--enable-scale-out`. `priority=1` if it also has `--scheduling-policy priority`; `max_model_len` if
-      what is in front of it does not say.
+      what is in front of it does not say; `start_wait` is how many seconds it may take to come up (see `start_wait`).
     - `script:///srv/tape.jsonl?loop=1`: a tape, see `tape.read`.
     """
     parts = urlsplit(url)
@@ -36,7 +39,7 @@ def _vllm(parts: SplitResult) -> Engine:
 def _http(parts: SplitResult) -> Engine:
     from responses_app.engines.remote import Remote
 
-    query = _query(parts, {"model", "max_model_len", "priority"})
+    query = _query(parts, {"model", "max_model_len", "priority", "start_wait"})
     host = parts.netloc.rpartition("@")[2]
     return Remote(
         f"{parts.scheme}://{host}{parts.path.rstrip('/')}",
@@ -44,7 +47,13 @@ def _http(parts: SplitResult) -> Engine:
         unquote(parts.password) if parts.password else None,
         max_model_len=int(query["max_model_len"]) if "max_model_len" in query else None,
         priorities=_yes(query.get("priority", "0")),
+        start_wait=float(query["start_wait"]) if "start_wait" in query else start_wait(),
     )
+
+
+def start_wait() -> float:
+    """How many seconds to wait at a start for servers that do not answer: RESPONSES_ENGINE_START_WAIT. Raises ValueError."""
+    return float(os.environ.get("RESPONSES_ENGINE_START_WAIT") or START_WAIT_S)
 
 
 def _script(parts: SplitResult) -> Engine:

@@ -6,13 +6,14 @@ import asyncio
 import socket
 import uuid
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from time import monotonic
 
 import httpx2
 
 from responses_app.engines import wire
 from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request, Sampling
+from responses_app.engines.pulse import Pulse
 
 POOL = 1024  # Connections, one per running request. What is beyond waits for POOL_S.
 POOL_S = 30.0
@@ -20,7 +21,8 @@ CONNECT_S = 5.0
 WRITE_S = 30.0
 SILENCE_S = 600.0  # Between two chunks: a long prompt behind a long queue is silent for minutes.
 ALIVE_S = 2.0  # A health check that takes longer is none.
-FRESH_S = 1.0  # What has answered this recently is alive; nobody wants a health check per request.
+RETRY_S = 0.25  # Between two attempts to reach a server that is expected to come up.
+CONTROL = 8  # Connections for health checks and aborts: they must not wait for those of running requests.
 ABORT_S = 5.0
 IDLE_S = 4.0  # Below the 5 s after which vLLM's server closes an idle connection, maybe just as we write to it.
 
@@ -36,11 +38,17 @@ KEEPALIVE = [
 GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort_requests", "/v1/models", "/health"
 
 
+class Unreachable(EngineDown):
+    """There is no such server now; there may be one in a moment."""
+
+
 class Remote:
     """The `http:` engine: any `vllm serve --enable-scale-out` (0.32 or later), alone or behind a router.
 
     `model` is one of the served names, by default the first; after `start` also `root`, the path or hub name of its files.
     `priorities` says that the server runs with `--scheduling-policy priority`: without, it refuses requests that have one.
+    `start` waits up to `start_wait` seconds for a server that is not there yet. One that dies and comes back later is used
+    as before.
     """
 
     measures = False
@@ -53,6 +61,7 @@ class Remote:
         *,
         max_model_len: int | None = None,
         priorities: bool = False,
+        start_wait: float = 0.0,
     ) -> None:
         self.base = base
         self.model = model
@@ -60,8 +69,10 @@ class Remote:
         self._key = key
         self._priorities = priorities
         self._max_model_len = max_model_len
+        self._start_wait = start_wait
         self._client: httpx2.AsyncClient | None = None
-        self._answered = -FRESH_S
+        self._control: httpx2.AsyncClient | None = None
+        self._pulse = Pulse(self._ask)
         self._running: set[str] = set()
         self._aborts: set[asyncio.Task[None]] = set()
 
@@ -73,12 +84,14 @@ class Remote:
 
     async def start(self) -> None:
         """Connect, and see what is served. Raises EngineDown if there is no such server, model or endpoint."""
-        self._client = self._client or self._connect()
+        self._client = self._client or self._connect(POOL)
+        self._control = self._control or self._connect(CONTROL)
         try:
-            await self._look()
-        except EngineDown:
+            await self._find()
+        except BaseException:
             await self.close()
             raise
+        self._pulse.start()
 
     @property
     def sees(self) -> bool:
@@ -99,27 +112,21 @@ class Remote:
         """Left to the server, which refuses with the first answer: its grammar compiler may not be installed here."""
 
     async def alive(self) -> bool:
-        if self._client is None:
-            return False
-        if monotonic() - self._answered < FRESH_S:
-            return True
-        try:
-            healthy = (await self._client.get(HEALTH, timeout=ALIVE_S)).is_success
-        except httpx2.HTTPError:
-            healthy = False
-        self._note(healthy)
-        return healthy
+        return self._client is not None and await self._pulse.alive()
 
     async def close(self) -> None:
         """Abort what still runs on the server, and hang up."""
         client, self._client = self._client, None
-        if client is None:
+        control, self._control = self._control, None
+        if client is None or control is None:
             return
         if self._running:
-            await _abort(client, list(self._running))
+            await _abort(control, list(self._running))
         if self._aborts:
             await asyncio.wait(self._aborts, timeout=ABORT_S)
+        await self._pulse.stop()
         await client.aclose()
+        await control.aclose()
 
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`. `cached` comes with the last chunk."""
@@ -128,39 +135,46 @@ class Remote:
         answer = wire.Answer(request)
         self._running.add(request.id)
         try:
-            with _translated(self.base):
-                async with client.stream("POST", GENERATE, content=content) as response:
-                    if not response.is_success:
-                        raise wire.refusal(response.status_code, await response.aread())
-                    async for data in response.aiter_raw():
-                        if chunk := answer.feed(data):
-                            yield chunk
+            async with aclosing(self._parts(client, content)) as parts:
+                async for data in parts:
+                    if chunk := answer.feed(data):
+                        yield chunk
             last = answer.last()
             self._running.discard(request.id)
-            self._note(True)
             yield last
         except BadPrompt:
             self._running.discard(request.id)
             raise
         except EngineDown:
-            self._note(False)
+            self._pulse.note(False)
             raise
         finally:
             # Hanging up ends the generation too, unless something in between keeps the connection open.
             if request.id in self._running:
                 self._running.discard(request.id)
-                self._spawn_abort(client, request.id)
+                self._spawn_abort(request.id)
 
-    def _note(self, well: bool) -> None:
-        self._answered = monotonic() if well else -FRESH_S
+    async def _parts(self, client: httpx2.AsyncClient, content: bytes) -> AsyncGenerator[bytes, None]:
+        """The answer to a generation, in pieces as they come. Raises BadPrompt, EngineDown."""
+        with _translated(self.base):
+            asked = client.build_request("POST", GENERATE, content=content)
+            response = await self._pulse.unless_dead(client.send(asked, stream=True))
+            try:
+                if not response.is_success:
+                    raise wire.refusal(response.status_code, await self._pulse.unless_dead(response.aread()))
+                pieces = response.aiter_raw()
+                while (data := await self._pulse.unless_dead(anext(pieces, None))) is not None:
+                    yield data
+            finally:
+                await response.aclose()
 
     def _open(self) -> httpx2.AsyncClient:
         if self._client is None:
             raise EngineDown(f"{self.base} is not connected")
         return self._client
 
-    def _connect(self) -> httpx2.AsyncClient:
-        limits = httpx2.Limits(max_connections=POOL, max_keepalive_connections=POOL, keepalive_expiry=IDLE_S)
+    def _connect(self, connections: int) -> httpx2.AsyncClient:
+        limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=IDLE_S)
         # Not compressed: the stream is read as it comes.
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"} | (
             {"Authorization": f"Bearer {self._key}"} if self._key else {}
@@ -172,13 +186,37 @@ class Remote:
             transport=httpx2.AsyncHTTPTransport(limits=limits, socket_options=KEEPALIVE, retries=1),
         )
 
+    async def _ask(self) -> bool | None:
+        """Whether the server says that it is well; None if it does not say anything in time."""
+        if self._control is None:
+            return False
+        try:
+            return (await self._control.get(HEALTH, timeout=ALIVE_S)).is_success
+        except httpx2.TimeoutException:
+            return None
+        except (httpx2.HTTPError, RuntimeError):  # The latter from a client that was closed meanwhile.
+            return False
+
+    async def _find(self) -> None:
+        """Look until it is there, or the time is over in which it should have come."""
+        deadline = monotonic() + self._start_wait
+        while True:
+            try:
+                return await self._look()
+            except Unreachable:
+                if monotonic() >= deadline:
+                    raise
+            await asyncio.sleep(RETRY_S)
+
     async def _look(self) -> None:
         """Choose the model, and ask for the abort of nothing, which only a server with the token endpoints answers."""
+        assert self._control is not None  # noqa: S101 - start
         with _translated(self.base):
-            listed = await self._open().get(MODELS, timeout=CONNECT_S)
-            aborted = await self._open().post(ABORT, json={"request_ids": []}, timeout=CONNECT_S)
+            listed = await self._control.get(MODELS, timeout=CONNECT_S)
+            aborted = await self._control.post(ABORT, json={"request_ids": []}, timeout=CONNECT_S)
         if not listed.is_success:
-            raise wire.refusal(listed.status_code, listed.content)
+            refused = wire.refusal(listed.status_code, listed.content)
+            raise Unreachable(*refused.args) if listed.status_code >= 500 else refused
         if not aborted.is_success:
             raise EngineDown(f"{self.base} has no {ABORT} (HTTP {aborted.status_code}): start it with --enable-scale-out")
         cards = {card["id"]: card for card in wire.cards(listed.content)}
@@ -191,9 +229,11 @@ class Remote:
         if not self._max_model_len:
             raise EngineDown(f"{self.base} does not say max_model_len: add it to the engine URL")
 
-    def _spawn_abort(self, client: httpx2.AsyncClient, request_id: str) -> None:
+    def _spawn_abort(self, request_id: str) -> None:
         """In a task of its own: whoever closes the generator may be cancelled and must not wait."""
-        task = asyncio.create_task(_abort(client, [request_id]), name=f"abort {request_id}")
+        if self._control is None:
+            return
+        task = asyncio.create_task(_abort(self._control, [request_id]), name=f"abort {request_id}")
         self._aborts.add(task)
         task.add_done_callback(self._aborts.discard)
 
@@ -210,4 +250,4 @@ def _translated(base: str) -> Iterator[None]:
     try:
         yield
     except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-        raise EngineDown(f"{base}: {type(error).__name__} {error}".rstrip()) from error
+        raise Unreachable(f"{base}: {type(error).__name__} {error}".rstrip()) from error

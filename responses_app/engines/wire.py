@@ -19,6 +19,9 @@ ENGINE_ID_PREFIX = "generate-tokens-"
 
 MAX_LOGPROBS = 20
 
+# How vLLM's EngineDeadError begins, which is nobody's grammar.
+DEAD_CORE = "EngineCore encountered an issue"
+
 IMAGE_TYPES: Mapping[bytes, str] = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
 
@@ -109,7 +112,7 @@ class Answer:
     def _failed(self, error: Mapping[str, Any]) -> BadPrompt | EngineDown:
         """An error before the first token of a constrained request is a grammar that did not compile, whatever the code says."""
         code = error.get("code")
-        if self._begun or not isinstance(code, int):
+        if self._begun or not isinstance(code, int) or str(error.get("message")).startswith(DEAD_CORE):
             code = 500
         elif self._constrained:
             code = 400

@@ -23,7 +23,12 @@ from responses_app.server.progress import Progress
 
 EXPECTED = (InUse, port.CannotListen, install.InstallError)
 # What we are told, and what the server is told then: a closed terminal is a request to stop.
-PASSED_ON = {signal.SIGINT: signal.SIGINT, signal.SIGTERM: signal.SIGTERM, signal.SIGHUP: signal.SIGTERM}
+PASSED_ON = {
+    signal.SIGINT: signal.SIGINT,
+    signal.SIGTERM: signal.SIGTERM,
+    signal.SIGHUP: signal.SIGTERM,
+    signal.SIGUSR1: signal.SIGUSR1,
+}
 
 
 def main(argv: Sequence[str]) -> int:
@@ -31,6 +36,7 @@ def main(argv: Sequence[str]) -> int:
     options, progress = parse(argv), Progress()
     os.environ["RESPONSES_DATA_DIR"] = str(data_dir())
     signal.signal(signal.SIGTERM, _leave)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     try:
         return _serve(options, argv, progress)
     except EXPECTED as error:

@@ -7,9 +7,14 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from responses_app.server.port import address
+
 EPILOG = """
 A SOURCE is a folder with a checkpoint, a name on the model hub, an engine URL, or one of the demo models
 demo-chat, demo-harmony and demo-vision. The demo models are tiny, come with the code and run on any CPU.
+
+signals (with --worker or --web):
+  USR1                restart the web processes one after another; engines stay as they are
 
 environment:
   DATABASE_URL        a Postgres of your own; without it an embedded one is started
@@ -18,22 +23,31 @@ environment:
   RESPONSES_MODELS    what to serve if neither --model nor --engine is given: name=engine-url ...
 """
 
+# Web processes. Each has its own connections to Postgres, which have a price there.
+MOST = 64
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for. `models` as typed; `drain` in seconds."""
+    """What was asked for. `models` as typed; `drain` in seconds; `web` processes."""
 
     host: str = "127.0.0.1"
     port: int = 8000
     models: tuple[str, ...] = ()
     engine: str | None = None
     drain: float = 10.0
+    web: int = 1
+    worker: bool = False
+
+    @property
+    def apart(self) -> bool:
+        """Whether this is more than one process that serves."""
+        return self.worker or self.web > 1
 
     @property
     def address(self) -> str:
         """http://host:port as a client on this machine would type it."""
-        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "": "127.0.0.1"}.get(self.host, self.host)  # noqa: S104
-        return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
+        return f"http://{address(self.host, self.port)}"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -49,6 +63,18 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
     )
+    parser.add_argument(
+        "--worker",
+        action="store_true",
+        help="run each model in a worker process of its own (manage.py engine), which stays when web processes are restarted",
+    )
+    parser.add_argument(
+        "--web",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="web processes on the same port and database (default: %(default)s); more than one means --worker as well",
+    )
 
 
 def parse(argv: Sequence[str]) -> Options:
@@ -61,12 +87,18 @@ def parse(argv: Sequence[str]) -> Options:
     )
     declare(parser)
     given = parser.parse_args(argv)
-    return Options(given.host, given.port, tuple(given.models), given.engine, max(given.drain, 0.0))
+    return Options(given.host, given.port, tuple(given.models), given.engine, max(given.drain, 0.0), given.web, given.worker)
 
 
 def _port(text: str) -> int:
     if not text.isdigit() or not 0 < int(text) < 65536:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST}")
     return int(text)
 
 

@@ -11,17 +11,14 @@ from contextlib import suppress
 from typing import Protocol
 
 from responses_app.server.door import Application, Door
-from responses_app.server.postgres import Postgres, PostgresError
+from responses_app.server.postgres import Postgres
+from responses_app.server.revive import revive
 
 logger = logging.getLogger("responses.serve")
 
 CLOSE_LIMIT = 15.0
 # When the last run has ended, its last events are still on their way to the client.
 SETTLE_LIMIT = 2.0
-WATCH = 0.5
-# Postgres may be restarted this often within this many seconds; after that something is wrong that a restart does not mend.
-RESTARTS = 3
-RESTART_SPAN = 60.0
 
 
 class Hub(Protocol):
@@ -41,6 +38,7 @@ class Life:
         self._door: Door | None = None
         self._starting: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
+        self._reviving: asyncio.Task[None] | None = None
         self._early = False
         self._hurry = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -58,13 +56,13 @@ class Life:
             self._starting = None
         return True
 
-    def listen(self, application: Application, host: str, port: int, ready: Callable[[], None]) -> str | None:
+    def listen(self, application: Application, endpoint: str, ready: Callable[[], None]) -> str | None:
         """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens."""
         if self._early:
             return None
-        self._door = Door(application, host, port, lambda: self._soon(ready))
+        self._door = Door(application, endpoint, lambda: self._soon(ready))
         if self.postgres is not None:
-            self._own(self._watch(self.postgres))
+            self._reviving = self._own(self._keep(self.postgres))
         self._door.run()
         return self._door.failure
 
@@ -89,6 +87,8 @@ class Life:
 
     async def _wind_down(self, door: Door) -> None:
         door.shut()
+        if self._reviving is not None:
+            self._reviving.cancel()
         began = time.monotonic()
         logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
         drain, hurry = self._own(self.hub.drain(self.drain)), self._own(self._hurried())
@@ -104,27 +104,10 @@ class Life:
     async def _hurried(self) -> None:
         await self._hurry.wait()
 
-    async def _watch(self, postgres: Postgres) -> None:
-        """Start Postgres again when it dies; the log is durable, so all that is lost is what had not been told."""
-        restarts: list[float] = []
-        while True:
-            await asyncio.sleep(WATCH)
-            if postgres.running or self._draining is not None:
-                continue
-            restarts = [*(at for at in restarts if time.monotonic() - at < RESTART_SPAN), time.monotonic()]
-            if len(restarts) > RESTARTS or not await self._restart(postgres):
-                self.code = 1
-                self.stop()
-                return
-
-    async def _restart(self, postgres: Postgres) -> bool:
-        logger.error("Postgres has died; starting it again")
-        try:
-            await asyncio.to_thread(postgres.start)
-        except PostgresError as error:
-            logger.error("%s", error)
-            return False
-        return True
+    async def _keep(self, postgres: Postgres) -> None:
+        await revive(postgres)
+        self.code = 1
+        self.stop()
 
     def _own(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
         task = self.loop.create_task(work)

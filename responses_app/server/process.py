@@ -1,14 +1,17 @@
-"""What the kernel offers so that no process outlives the one that started it (Linux)."""
+"""What the kernel offers to see processes end, and to let none outlive the one that started it (Linux)."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import os
 import signal
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
+
+from responses_app.engines import guard
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -48,6 +51,7 @@ def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
     When the time is over the last round has killed, however long a round takes on a busy machine.
     """
     asked: list[int] = []
+    shared: set[str] = set()
     began, age = time.monotonic(), 0.0
     while age < LIMIT and (alive := [pid for pid in descendants(root) if pid not in spare]):
         age = time.monotonic() - began
@@ -55,10 +59,12 @@ def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
             if age >= GRACE:
                 _send(pid, signal.SIGKILL)
             elif pid not in asked:
+                shared |= guard.segments(pid)
                 _send(pid, POLITE.get(_comm(pid), signal.SIGTERM))
         asked += [pid for pid in alive if pid not in asked]
         time.sleep(POLL)
         _reap()
+    guard.free(shared)
     return asked
 
 
@@ -68,6 +74,44 @@ def wait_for(pid: int) -> int:
         ended, status = os.waitpid(-1, 0)
         if ended == pid:
             return os.waitstatus_to_exitcode(status)
+
+
+async def first_ended(pids: Iterable[int]) -> int:
+    """Wait until one of these processes has ended, children or not; which one. One that is gone already is the one."""
+    loop = asyncio.get_running_loop()
+    over: asyncio.Future[int] = loop.create_future()
+    watched: list[int] = []
+    try:
+        for pid in pids:
+            try:
+                fd = os.pidfd_open(pid)
+            except ProcessLookupError:
+                return pid
+            watched.append(fd)
+            loop.add_reader(fd, _settle, over, pid)
+        return await over
+    finally:
+        for fd in watched:
+            loop.remove_reader(fd)
+            os.close(fd)
+
+
+def command_line(pid: int) -> str:
+    """As `ps` shows it; empty for one that is dead."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def said(code: int) -> str:
+    """An exit code, or -signal, in words."""
+    return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+
+
+def _settle(over: asyncio.Future[int], pid: int) -> None:
+    if not over.done():
+        over.set_result(pid)
 
 
 def _reap() -> None:

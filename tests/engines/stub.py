@@ -52,9 +52,11 @@ class Stub:
     url: str = ""
     asked: list[tuple[str, Any]] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
+    writers: list[asyncio.StreamWriter] = field(default_factory=list)
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             self.headers.append(head)
@@ -75,8 +77,8 @@ class Stub:
 
 
 @asynccontextmanager
-async def serve(generate: Reply | None = None) -> AsyncIterator[Stub]:
-    """A server with one model or two; `generate` is what it does with a generation."""
+async def serve(generate: Reply | None = None, port: int = 0) -> AsyncIterator[Stub]:
+    """A server with one model or two; `generate` is what it does with a generation. At its end it is gone with all connections."""
     stub = Stub(
         {
             "GET /v1/models": plain(200, MODELS),
@@ -85,7 +87,9 @@ async def serve(generate: Reply | None = None) -> AsyncIterator[Stub]:
             "POST /inference/v1/generate": generate or plain(404),
         }
     )
-    server = await asyncio.start_server(stub.answer, "127.0.0.1", 0)
+    server = await asyncio.start_server(stub.answer, "127.0.0.1", port)
     stub.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server:
         yield stub
+        for writer in stub.writers:
+            writer.transport.abort()

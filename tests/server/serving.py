@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import psycopg
 
 from responses_app.server.data import ROOT
+from responses_app.server.postgres import default_url
 
 # Five seconds on an idle machine; fifty were seen on a busy one.
 START_LIMIT = 120.0
@@ -77,6 +79,11 @@ class Server:
         command = [ROOT / ".venv" / "bin" / "python", ROOT / "manage.py", *arguments]
         environ = {**kept, "RESPONSES_DATA_DIR": str(self.folder), **environ}
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
+
+    def sql(self, statement: str) -> None:
+        """Tell the embedded Postgres something."""
+        with psycopg.connect(default_url(self.folder), autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[call-overload]
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)

@@ -1,0 +1,190 @@
+"""The supervising process of `bin/serve --worker` and `--web N`: engine workers, web processes, and the Postgres of them all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from responses_app.server import port, web, worker
+from responses_app.server.args import Options
+from responses_app.server.banner import banner, served
+from responses_app.server.child import Child
+from responses_app.server.database import let_go, prepare
+from responses_app.server.postgres import SETTINGS, Postgres
+from responses_app.server.progress import Progress
+from responses_app.server.revive import revive
+from responses_app.server.slot import Slot
+from responses_app.server.starting import CannotStart
+from responses_app.server.workers import Plan, plan
+
+logger = logging.getLogger("responses.serve")
+
+# What a web process needs beyond --drain to end: its hub writes what is queued and closes.
+WEB_GRACE = 25.0
+WORKER_GRACE = 10.0
+# The longest that a web process waits at its start for an engine, whose weights may have to be downloaded first.
+ENGINE_WAIT = "3600"
+# Of each web process (project/env.py), with some that it opens beside its pool.
+CONNECTIONS = 20
+HOST = "127.0.0.1"
+
+
+def room(webs: int) -> dict[str, str]:
+    """Settings for a Postgres that so many web processes connect to."""
+    return {"max_connections": str(max(int(SETTINGS["max_connections"]), CONNECTIONS * (webs + 1)))}
+
+
+def serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:
+    """Serve to the end; the exit code. Raises CannotStart, PostgresError, CannotListen."""
+    logging.basicConfig(format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", level=logging.INFO)
+    with port.reserve(options.host, options.port) as listening:
+        return asyncio.run(Fleet(options, folder, postgres, progress, listening).run())
+
+
+class Fleet:
+    """`run` until a signal. SIGINT and SIGTERM end it, a second one at once; SIGUSR1 restarts the web processes in turn."""
+
+    def __init__(
+        self, options: Options, folder: Path, postgres: Postgres | None, progress: Progress, listening: socket.socket
+    ) -> None:
+        self.options, self.folder, self.progress = options, folder, progress
+        self._postgres, self._listening = postgres, listening
+        self._workers: list[Slot] = []
+        self._webs: list[Slot] = []
+        self._places: list[socket.socket] = []  # The ports of the workers, which nobody else is to be given.
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stopping = asyncio.Event()
+        self._renewing = asyncio.Lock()
+        self._code = 0
+
+    async def run(self) -> int:
+        """Start, wait, end; the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stop)
+        loop.add_signal_handler(signal.SIGUSR1, self._renew)
+        start, stopped = self._own(self._start()), self._own(self._stopping.wait())
+        try:
+            await asyncio.wait({start, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not start.done():
+                return 130
+            start.result()
+            await stopped
+            return self._code
+        finally:
+            self.progress.say("Stopping ...")
+            await self._end()
+
+    def stop(self) -> None:
+        """Begin to end, or, if that has begun, tell the web processes not to wait for responses any longer."""
+        if self._stopping.is_set():
+            for slot in self._webs:
+                slot.send(signal.SIGINT)
+        self._stopping.set()
+
+    async def _start(self) -> None:
+        """Engines load while the database is prepared; web processes wait for them."""
+        os.environ["RESPONSES_MODELS"] = " ".join(map(self._engine, os.environ["RESPONSES_MODELS"].split()))
+        os.environ.setdefault("RESPONSES_ENGINE_START_WAIT", ENGINE_WAIT)
+        key = await asyncio.to_thread(self._database)
+        if self._postgres is not None:
+            self._own(self._keep_postgres(self._postgres))
+        self._webs = [self._web(number) for number in range(1, self.options.web + 1)]
+        with self.progress.step(f"Starting the engine for {', '.join(served())}"):
+            await self._all_up(self._workers)
+        with self.progress.step(f"Starting {_count(self.options.web)}"):
+            await self._all_up(self._webs)
+        for slot in (*self._workers, *self._webs):
+            self._own(slot.keep())
+        self.progress.say(banner(self.options, key, served()))
+
+    def _engine(self, entry: str) -> str:
+        """What a web process is told of this model: a worker for each that would be loaded in the server."""
+        if not entry.partition("=")[2].startswith("vllm:"):
+            return entry
+        place = port.reserve(HOST)
+        self._places.append(place)
+        made = plan(entry, HOST, place.getsockname()[1], secrets.token_urlsafe(24))
+        self._workers.append(
+            Slot(f"the engine worker of {made.name}", lambda: _worker(entry, made), signal.SIGTERM, WORKER_GRACE)
+        )
+        return f"{made.name}={made.url}"
+
+    def _database(self) -> str:
+        if self._postgres is not None:
+            with self.progress.step("Starting Postgres"):
+                self._postgres.start()
+        try:
+            return prepare(self.folder, self.progress)
+        finally:
+            let_go()
+
+    def _web(self, number: int) -> Slot:
+        descriptor = self._listening.fileno()
+        command = web.command(number, descriptor, self.options.drain, self.folder / "logs" / f"web-{number}.log")
+        return Slot(
+            f"web process {number}", lambda: Child(command, None, [descriptor]), signal.SIGINT, self.options.drain + WEB_GRACE
+        )
+
+    async def _all_up(self, slots: list[Slot]) -> None:
+        """Raises CannotStart if one of them is not."""
+        for up in asyncio.as_completed([slot.up() for slot in slots]):
+            if not await up:
+                raise CannotStart("one of its processes did not start; it has said why")
+
+    def _renew(self) -> None:
+        self._own(self._renew_all())
+
+    async def _renew_all(self) -> None:
+        """One after the other, so that all but one of them serve at any time."""
+        if self._renewing.locked() or self._stopping.is_set():
+            return
+        async with self._renewing:
+            for slot in self._webs:
+                logger.info("restarting %s", slot.title)
+                if not await slot.renew():
+                    logger.error("a new %s did not start; the old one goes on, and so do the others", slot.title)
+                    return
+            logger.info("all web processes are new")
+
+    async def _keep_postgres(self, postgres: Postgres) -> None:
+        await revive(postgres)
+        self._code = 1
+        self.stop()
+
+    async def _end(self) -> None:
+        """Accept nothing more, end the web processes, then the engines that they need to the last."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._listening.close()
+        for slots in (self._webs, self._workers):
+            await asyncio.gather(*(slot.empty() for slot in slots))
+        for place in self._places:
+            place.close()
+
+    def _own(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _worker(entry: str, made: Plan) -> Child:
+    name, _, source = entry.partition("=")
+    command = [sys.executable, "-m", worker.__name__, "--model", source, "--name", name, "--port", str(made.port)]
+    # Mute, as its only line on stdout is the URL, with the key.
+    return Child(command, {worker.KEY: made.key or ""}, mute=True)
+
+
+def _count(webs: int) -> str:
+    return "the web process" if webs == 1 else f"{webs} web processes"

@@ -1,0 +1,180 @@
+"""A server elsewhere that dies, is silent, or is not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from responses_app.engines import open_engine, pulse
+from responses_app.engines.border import BadPrompt, Constraint, EngineDown
+from responses_app.engines.pulse import Pulse
+from responses_app.engines.remote import Remote
+from tests.engines.listening import ask, hear, tokens
+from tests.engines.stub import plain, serve, stream, token
+
+WHOLE = stream(token(1), token(2, "length"), b"[DONE]")
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", 0))
+        yield probe.getsockname()[1]
+
+
+def test_it_waits_at_its_start_for_a_server_that_comes_up(port: int) -> None:
+    async def main() -> None:
+        engine = Remote(f"http://127.0.0.1:{port}", start_wait=20)
+        start = asyncio.create_task(engine.start())
+        await asyncio.sleep(0.6)
+        assert not start.done()
+        async with serve(WHOLE, port) as stub:
+            stub.routes["GET /v1/models"], models = plain(503), stub.routes["GET /v1/models"]
+            await asyncio.sleep(0.6)
+            assert not start.done(), "a router that has nobody behind it yet"
+            stub.routes["GET /v1/models"] = models
+            await asyncio.wait_for(start, 5)
+            assert tokens(await hear(engine, ask())) == [1, 2]
+        await engine.close()
+
+    asyncio.run(main())
+
+
+def test_it_does_not_wait_for_what_will_not_change() -> None:
+    async def main() -> None:
+        async with serve() as stub:
+            engine = Remote(stub.url, "q", start_wait=20)
+            with pytest.raises(EngineDown, match="not q"):
+                await asyncio.wait_for(engine.start(), 5)
+
+    asyncio.run(main())
+
+
+def test_it_gives_up_when_the_time_is_over() -> None:
+    began = time.monotonic()
+    with pytest.raises(EngineDown, match="ConnectError"):
+        asyncio.run(open_engine("http://127.0.0.1:9?start_wait=0.5").start())
+    assert 0.5 <= time.monotonic() - began < 5
+
+
+def test_the_environment_says_how_long_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESPONSES_ENGINE_START_WAIT", "77")
+    engine = open_engine("http://gpu:1")
+    assert isinstance(engine, Remote)
+    assert engine._start_wait == 77
+
+
+def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server(port: int) -> None:
+    async def main() -> None:
+        engine = Remote(f"http://127.0.0.1:{port}")
+        async with serve(stream(token(1), hang=True), port):
+            await engine.start()
+            assert await engine.alive()
+            running = asyncio.create_task(hear(engine, ask()))
+            await asyncio.sleep(0.2)
+        began = time.monotonic()
+        with pytest.raises(EngineDown):
+            await running
+        assert time.monotonic() - began < 1
+        assert not await engine.alive()
+        with pytest.raises(EngineDown):
+            await hear(engine, ask())
+        async with serve(WHOLE, port):
+            assert await engine.alive()
+            assert tokens(await hear(engine, ask())) == [1, 2]
+        await engine.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pulse, "WATCH_S", 0.2)
+
+    async def main() -> None:
+        async with serve(stream(*[token(1)] * begun, hang=True)) as stub:
+            engine = Remote(stub.url)
+            await engine.start()
+            running = asyncio.create_task(hear(engine, ask()))
+            await asyncio.sleep(1)
+            assert not running.done(), "silence alone is no end"
+            stub.routes["GET /health"] = plain(503)
+            with pytest.raises(EngineDown, match="does not answer any more"):
+                await asyncio.wait_for(running, 3)
+            assert not await engine.alive()
+            await engine.close()
+
+    asyncio.run(main())
+
+
+def test_one_that_refuses_connections_but_still_talks_is_heard_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "WATCH_S", 0.1)
+
+    async def main() -> None:
+        async def refused() -> bool:
+            return False
+
+        found = Pulse(refused)
+        found.start()
+        for _ in range(20):
+            await found.unless_dead(asyncio.sleep(0.05))
+        with pytest.raises(EngineDown):
+            await found.unless_dead(asyncio.sleep(60))
+        await found.stop()
+
+    asyncio.run(main())
+
+
+def test_one_that_says_nothing_at_all_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pulse, "WATCH_S", 0.05)
+    monkeypatch.setattr(pulse, "HUNG_S", 0.5)
+
+    async def main() -> None:
+        async def nothing() -> None:
+            return None
+
+        found = Pulse(nothing)
+        found.start()
+        began = time.monotonic()
+        with pytest.raises(EngineDown):
+            await found.unless_dead(asyncio.sleep(60))
+        assert 0.5 < time.monotonic() - began < 5
+        await found.stop()
+
+    asyncio.run(main())
+
+
+def test_those_who_ask_at_the_same_time_share_one_health_check() -> None:
+    async def main() -> None:
+        async with serve() as stub:
+            engine = Remote(stub.url)
+            await engine.start()
+            stub.asked.clear()
+            assert all(await asyncio.gather(*(engine.alive() for _ in range(50))))
+            assert [route for route, _ in stub.asked] == ["GET /health"]
+            await engine.close()
+
+    asyncio.run(main())
+
+
+def test_a_dead_core_is_not_taken_for_a_bad_grammar() -> None:
+    words = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+    constraint = Constraint("regex", "a+")
+
+    async def main() -> None:
+        for message, kind in ((words, EngineDown), ("Internal server error", BadPrompt)):
+            async with serve(stream({"error": {"message": message, "code": 500}})) as stub:
+                engine = Remote(stub.url)
+                await engine.start()
+                with pytest.raises(kind):
+                    await hear(engine, ask(constraint=constraint))
+                await engine.close()
+
+    asyncio.run(main())

@@ -1,0 +1,43 @@
+"""What a worker is asked to run, and under which URL it is reached."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from responses_app.engines.open import open_engine
+from responses_app.engines.remote import Remote
+from responses_app.runs.served import read
+from responses_app.server.lineup import BadModel
+from responses_app.server.workers import plan
+
+
+def test_options_go_to_vllm_and_the_rest_to_whoever_writes_the_prompts(tmp_path: Path) -> None:
+    made = plan(f"mine=vllm://{tmp_path}?max_model_len=4096&tool_parser=hermes", "127.0.0.1", 8100)
+    assert (made.model, made.options) == (str(tmp_path), {"max_model_len": "4096"})
+    (served,) = read(f"mine={made.url}").values()
+    assert isinstance(served.engine, Remote)
+    assert (served.source, dict(served.parsers)) == (str(tmp_path), {"tool_parser": "hermes"})
+
+
+def test_a_name_on_the_hub_stays_one() -> None:
+    made = plan("big=vllm:///Qwen/Qwen3-0.6B", "::", 8100)
+    assert made.model == "Qwen/Qwen3-0.6B"
+    assert made.url.startswith("http://[::1]:8100?model=big&priority=1&tokenizer=Qwen%2FQwen3-0.6B")
+
+
+def test_the_key_is_part_of_the_url() -> None:
+    url = plan("m=vllm:///a/b", "127.0.0.1", 8100, "p/w d").url
+    engine = open_engine(url.split("?")[0])
+    assert isinstance(engine, Remote)
+    assert engine._key == "p/w d"
+
+
+def test_it_keeps_its_things_in_a_folder_with_a_plain_name(tmp_path: Path) -> None:
+    assert plan("org/m odel=vllm:///a/b", "h", 1).folder(tmp_path) == tmp_path / "engines" / "org-m-odel"
+
+
+def test_an_engine_elsewhere_needs_no_worker() -> None:
+    with pytest.raises(BadModel, match="http:// is an engine elsewhere"):
+        plan("m=http://gpu:8000?model=m&tokenizer=t", "127.0.0.1", 8100)
