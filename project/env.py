@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from datetime import timedelta
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
+
+from responses_app.age import age
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,15 @@ def envint(name: str, default: int, least: int = 0) -> int:
     if number < least:
         raise ImproperlyConfigured(f"{name} must be at least {least}, not {number}")
     return number
+
+
+def envage(name: str, default: str, unit: str = "") -> timedelta | None:
+    """An age such as `7d`, a number without a unit being in `unit`; None if it is empty or `off`. Raises ImproperlyConfigured."""
+    value = envstr(name, default).strip()
+    try:
+        return age(value + unit if value.isdecimal() else value)
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{name} must be {error}") from None
 
 
 def envlist(name: str, default: str = "") -> list[str]:

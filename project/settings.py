@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from project.env import database, envbool, envchoice, envint, envlist, envstr
+from project.env import database, envage, envbool, envchoice, envint, envlist, envstr
 from responses_app.server.data import data_dir
 from responses_app.server.postgres import default_url
 from responses_app.server.secret import secret_key
@@ -83,6 +83,9 @@ RESPONSES_ENGINE_WAIT = envint("RESPONSES_ENGINE_WAIT", 60)
 RESPONSES_STRICT_COMPAT = envbool("RESPONSES_STRICT_COMPAT")
 RESPONSES_SSE_DONE = envbool("RESPONSES_SSE_DONE", True)
 RESPONSES_HEARTBEAT = envint("RESPONSES_HEARTBEAT", 10, least=1)
+RESPONSES_SEAL_AFTER = envage("RESPONSES_SEAL_AFTER", "30", unit="s")
+RESPONSES_KEEP_DELTAS = envage("RESPONSES_KEEP_DELTAS", "")
+RESPONSES_KEEP_RESPONSES = envage("RESPONSES_KEEP_RESPONSES", "")
 RESPONSES_IMAGE_URLS = envchoice("RESPONSES_IMAGE_URLS", "https", ("https", "http", "none"))
 RESPONSES_IMAGE_HOSTS = frozenset(envstr("RESPONSES_IMAGE_HOSTS").lower().split())
 

@@ -1,27 +1,27 @@
-"""The Django admin: responses, items and events to look at, keys to revoke. No page of it counts or joins a whole table."""
+"""The Django admin: responses with their logs, and items, to look at, keys to revoke. No page of it counts or joins a whole table."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import Model, QuerySet
-from django.db.models.functions import Left
 from django.http import HttpRequest
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from responses_app import admin_log
+from responses_app.admin_log import pretty
 from responses_app.grammar.ids import PREFIXES
-from responses_app.models import ApiKey, Conversation, Entry, Event, Item, Response
+from responses_app.models import ApiKey, Conversation, Entry, Item, Response
+from responses_app.store import replay
 
 EXACT_UP_TO = 10_000
 DEEPEST = 200_000
-BRIEF = 120
 # Columns of a response that no page shows in a list: a chain of a thousand turns has thousands of keys.
 WIDE = ("history", "metadata")
 SEARCH_HELP = "An id, exactly as it was sent, or its beginning."
@@ -78,12 +78,6 @@ class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
         return False
 
 
-def _pretty(text: str) -> SafeString:
-    return format_html(
-        "<pre style='white-space:pre-wrap;margin:0'>{}</pre>", json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    )
-
-
 @admin.register(Response)
 class ResponseAdmin(ReadOnly):
     """Responses, newest first, with ways to their items, their log and their neighbours in the chain."""
@@ -98,10 +92,15 @@ class ResponseAdmin(ReadOnly):
         ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
         ("previous", "thread"),
         "metadata",
-        "links",
+        ("links", "detail"),
+        "log",
         "snapshot",
     )
-    readonly_fields = ("previous", "links", "snapshot")
+    readonly_fields = ("previous", "links", "log", "snapshot")
+
+    def get_urls(self) -> list[URLPattern]:
+        """Those of its log too."""
+        return [*admin_log.urls(self), *super().get_urls()]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Response]:
         """Without what no list shows."""
@@ -117,23 +116,25 @@ class ResponseAdmin(ReadOnly):
 
     @admin.display(description="more")
     def links(self, row: Response) -> SafeString:
-        """Links to the items, the log and the whole thread."""
+        """Links to the items and the whole thread."""
         return format_html(
-            '<a href="{}?response__id__exact={}">items</a> · <a href="{}?response__id__exact={}">events</a> · '
-            '<a href="{}?q={}">thread</a>',
+            '<a href="{}?response__id__exact={}">items</a> · <a href="{}?q={}">thread</a>',
             reverse("admin:responses_app_item_changelist"),
-            row.pk,
-            reverse("admin:responses_app_event_changelist"),
             row.pk,
             reverse("admin:responses_app_response_changelist"),
             row.thread,
         )
 
+    @admin.display(description="events")
+    def log(self, row: Response) -> SafeString:
+        """The beginning of the log, and a way to the rest."""
+        return admin_log.beginning(row)
+
     @admin.display(description="last event")
     def snapshot(self, row: Response) -> str | SafeString:
         """The last event of the log: the terminal snapshot, once there is one."""
-        last = row.events.order_by("-number").values_list("data", flat=True).first()
-        return _pretty(last) if last else "nothing was logged yet"
+        last = replay.last(replay.ends(Response.objects.filter(pk=row.pk)).only("pk").get())
+        return pretty(last) if last else "nothing was logged yet"
 
 
 @admin.register(Item)
@@ -167,48 +168,7 @@ class ItemAdmin(ReadOnly):
     @admin.display(description="body")
     def wire(self, row: Item) -> SafeString:
         """The item as JSON."""
-        return _pretty(row.body)
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """The link from a response filters by it."""
-        return lookup == "response__id__exact" or super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
-
-
-@admin.register(Event)
-class EventAdmin(ReadOnly):
-    """The log, event by event, exactly as it was sent."""
-
-    list_display = ("number", "type", "response_uid", "brief")
-    list_display_links = ("number", "type")
-    search_fields = ("response__uid__exact",)
-    search_help_text = "The id of a response, exactly as it was sent."
-    fields = (("number", "type"), "response", "wire")
-    readonly_fields = ("wire",)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:
-        """A list shows the beginning of the data, so it reads no more: the last event of a log has the whole output in it."""
-        rows: QuerySet[Event] = super().get_queryset(request).select_related("response")
-        told: QuerySet[Event] = rows.annotate(beginning=Left("data", BRIEF))
-        return told.defer("data", *(f"response__{name}" for name in WIDE))
-
-    def get_ordering(self, request: HttpRequest) -> tuple[str]:
-        """The log of one response from its beginning, all logs from their end."""
-        return ("number",) if "response__id__exact" in request.GET or "q" in request.GET else ("-id",)
-
-    @admin.display(description="response")
-    def response_uid(self, row: Event) -> str:
-        """The id of its response."""
-        return row.response.uid
-
-    @admin.display(description="data")
-    def brief(self, row: Event) -> str:
-        """The beginning of its data."""
-        return str(row.beginning)  # type: ignore[attr-defined]
-
-    @admin.display(description="data")
-    def wire(self, row: Event) -> SafeString:
-        """The event as JSON."""
-        return _pretty(row.data)
+        return pretty(row.body)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """The link from a response filters by it."""

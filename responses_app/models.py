@@ -74,6 +74,14 @@ class Conversation(models.Model):
         return self.uid
 
 
+class Detail(models.IntegerChoices):
+    """How much of a log is kept, and in which form."""
+
+    ROWS = 0, "events"
+    PAGES = 1, "pages"
+    OUTLINE = 2, "pages without deltas"
+
+
 class Response(models.Model):
     """One stored response: what lists and filters need. Its body is in its log, its items in `Item`.
 
@@ -103,11 +111,16 @@ class Response(models.Model):
     cached_tokens = models.IntegerField(null=True)
     output_tokens = models.IntegerField(null=True)
     reasoning_tokens = models.IntegerField(null=True)
+    detail = models.SmallIntegerField(
+        "log", choices=Detail, default=Detail.ROWS, db_default=Detail.ROWS, help_text="How its log is kept."
+    )
 
     class Meta:
         ordering = ("-id",)
         indexes = (
             models.Index(fields=("project", "-id"), name="response_project"),
+            # What is to be sealed, thinned or erased next, the oldest first.
+            models.Index(fields=("detail", "ended_at"), name="response_detail"),
             models.Index(fields=("model", "-id"), name="response_model"),
             models.Index(fields=("status", "-id"), name="response_status"),
             models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
@@ -185,7 +198,7 @@ class Event(models.Model):
     number = models.IntegerField()
     type = models.CharField(max_length=64)
     data = models.TextField()
-    ms = models.IntegerField("time", default=0, help_text="Milliseconds since the response was created.")
+    ms = models.IntegerField("time", default=0, db_default=0, help_text="Milliseconds since the response was created.")
     tokens = models.BinaryField(
         null=True, help_text="The tokens heard since the event before: what a continued run begins with."
     )
@@ -200,7 +213,7 @@ class Event(models.Model):
 
 
 class Page(models.Model):
-    """A part of a log that has ended: the events `first` to `last`, packed. `store.pages` reads and writes `data`."""
+    """A part of a log that has ended: the events `first` to `last`, packed by `store.pages`. The last event has a page of its own."""
 
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="pages", db_index=False)
     first = models.IntegerField()

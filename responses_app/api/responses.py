@@ -137,6 +137,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
     if settings.RESPONSES_STRICT_COMPAT:
         _as_at_openai(row, streamed)
     if streamed:
+        replay.whole(row)
         return EventStream(_replay(row, after), Form(obfuscate, is_open(request)))
     snapshot = await replay.snapshot(row.pk) or await unfinished(row)
     return answer(sealed.filled(key.project, snapshot) if wanted else snapshot)

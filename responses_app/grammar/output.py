@@ -109,12 +109,10 @@ class Output:
         self._shelve(self._open)
         return told
 
-    def resume(self, closed: Sequence[Item], rest: Sequence[Item]) -> None:
-        """Begin with these closed items, and with an open one of which no more is known than that it is there."""
-        self.items = list(closed)
-        self._index = len(closed) + len(rest)
-        if rest:
-            self._open, self._kind = Opened(rest[0], len(closed)), rest[0]["type"]
+    def resume(self, closed: Sequence[Item], rest: Opened | None, count: int) -> None:
+        """Begin with these closed items, perhaps with an open one, after so many that were opened."""
+        self.items, self._open, self._index = list(closed), rest, count
+        self._kind = "" if rest is None else rest.kind
 
     def hollow(self) -> list[Event]:
         """One message with one empty text: the answer of a model that said nothing at all (checklist 110)."""

@@ -47,6 +47,7 @@ from responses_app.grammar.items import Item
 from responses_app.grammar.opened import Seal
 from responses_app.grammar.output import Output
 from responses_app.grammar.pieces import Json, Piece
+from responses_app.grammar.reopen import reopened
 from responses_app.grammar.words import ERROR_CODES
 
 MALFORMED: Final = "The model ended a function call whose arguments are not valid JSON."
@@ -70,13 +71,10 @@ class Writer:
 
     @classmethod
     def closing(cls, told: Sequence[Json], mint: Mint) -> Writer:
-        """A writer that has told these events, not all there is to know of them: it can end the response, and no more.
-
-        An open item then closes at once, without the ends of its parts.
-        """
+        """A writer that has told these events. It can end the response, and no more: reasoning is not sealed, no ids are minted."""
         writer = cls(told[0]["response"], mint)
-        closed, whole = fold(told)["output"], fold(told, open_items=True)
-        writer._output.resume(closed, whole["output"][len(closed) :])
+        whole = fold(told)
+        writer._output.resume(whole["output"], *reopened(told))
         writer._stage = "queued" if whole["status"] == "queued" else "running"
         writer._number = len(told)
         return writer

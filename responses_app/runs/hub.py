@@ -26,9 +26,9 @@ from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, plan
 from responses_app.runs.run import Run
 from responses_app.runs.served import Served, aliases, named, read, start_all
-from responses_app.runs.sweep import sweep
 from responses_app.runs.tail import Tail
 from responses_app.runs.takeover import take_over
+from responses_app.runs.upkeep import upkeep
 from responses_app.runs.watch import Watch
 from responses_app.store import leases
 from responses_app.store.history import Context
@@ -71,7 +71,7 @@ class Hub:
             self._watch = Watch(self.served, self.runs.values, self._room, lambda: not self.draining, self._adopt)
             self._tail = Tail(self._watch.wake, self._cancelled)
             # An empty context, as for a run.
-            self._sweep = asyncio.get_running_loop().create_task(sweep(), name="sweep", context=contextvars.Context())
+            self._sweep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
 
     def model(self, name: str) -> Served:
         """The served model that answers to that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
@@ -258,7 +258,7 @@ class Hub:
     async def _adopt(self, pk: int) -> None:
         """Go on with a response that this process holds the lease of."""
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
-        run = await take_over(pk, self._watch.worker, self.served.get, self._recorder)
+        run = await take_over(pk, self._watch.worker, self.served, self._recorder)
         if run is not None and not self.leaving:
             self._let_go(run)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -63,20 +63,23 @@ class Found:
         return [orjson.loads(frame.data) for frame, _ in self.log]
 
 
-async def take_over(pk: int, worker: UUID, find: Callable[[str], Served | None], recorder: Recorder) -> Run | None:
-    """The run of a response whose lease this worker holds. None if it has ended. Raises Unavailable if it cannot be made now."""
+async def take_over(pk: int, worker: UUID, models: Mapping[str, Served], recorder: Recorder) -> Run | None:
+    """The run of a response whose lease this worker holds. None if it has ended. Raises Unavailable if it cannot be made now.
+
+    One whose model is not among `models`, of which there is one at least, can only be ended.
+    """
     found = await _found(pk)
     if found is None:
         return None
-    served = find(found.lease.model)
-    assert served is not None and served.dialect is not None  # noqa: PT018, S101 - only what is served is claimed
-    plan, broken = await _planned(found, served)
+    known = models.get(found.lease.model)
+    plan, broken = await _planned(found, known)
+    served = known or next(iter(models.values()))
     stuck = 0 if found.lease.waiting else await sync_to_async(leases.note)(pk, found.last)
     if stuck >= HOPELESS:
         broken = f"{LOST}it was tried {stuck} times."
-    state, differs = _state(found, plan)
+    state, broken = _state(found, plan, broken)
     logger.info("%s: taken over at event %d, %d tokens", found.row.uid, found.last, len(state.heard))
-    return _run(found, plan, served, state, broken or differs, worker, recorder)
+    return _run(found, plan, served, state, broken, worker, recorder)
 
 
 async def _found(pk: int) -> Found | None:
@@ -88,27 +91,35 @@ async def _found(pk: int) -> Found | None:
     return Found(row, lease, Order.load(text, own.items), before, own, unpacked(prompt), await replay.live(pk))
 
 
-async def _planned(found: Found, served: Served) -> tuple[Plan, str | None]:
+async def _planned(found: Found, served: Served | None) -> tuple[Plan, str | None]:
     """The plan made again, with the prompt that was kept; or, and why, one that is of no use but to end the response."""
     row = found.row
+    if served is None:
+        return _no_plan(found), f"{LOST}nobody serves the model '{found.lease.model}' any more."
     try:
         plan = await replan(found.order, served, found.before, found.own, row.created_at.date())
     except Unavailable:
         raise
     except ApiError as error:
         logger.error("%s: cannot be asked again: %s", row.uid, error.message)
-        nothing = Request(row.uid, found.prompt, Sampling(max_tokens=1))
-        return Plan(found.before, (), (), {}, {}, nothing, Deaf()), f"{LOST}{error.message}"
+        return _no_plan(found), f"{LOST}{error.message}"
     return replace(plan, request=replace(plan.request, id=row.uid, prompt=found.prompt)), None
 
 
-def _state(found: Found, plan: Plan) -> tuple[Again, str | None]:
+def _no_plan(found: Found) -> Plan:
+    nothing = Request(found.row.uid, found.prompt, Sampling(max_tokens=1))
+    return Plan(found.before, (), (), {}, {}, nothing, Deaf())
+
+
+def _state(found: Found, plan: Plan, broken: str | None) -> tuple[Again, str | None]:
     """Where the log has come to; and why it cannot go on from there, if so."""
     try:
-        return again(found.log, plan.listener, sealed.sealing(found.order)), None
+        if broken is None:
+            return again(found.log, plan.listener, sealed.sealing(found.order)), None
     except (Differs, GrammarError) as error:
-        logger.error("%s: not as it was: %s", plan.request.id, error)
-        return Again(Writer.closing(found.events, mint), [], closed=False), f"{LOST}{error}."
+        logger.error("%s: not as it was: %s", found.row.uid, error)
+        broken = f"{LOST}{error}."
+    return Again(Writer.closing(found.events, mint), [], closed=False), broken
 
 
 def _run(found: Found, plan: Plan, served: Served, state: Again, broken: str | None, worker: UUID, recorder: Recorder) -> Run:

@@ -32,7 +32,7 @@ MOST = 128
 STOP_LIMIT = 5.0
 # Whoever missed so many seconds may have been taken for dead, and must not take others for it.
 GAP = 3 * BEAT
-FORGET_EVERY = 3600.0
+TIDY_EVERY = 60.0
 
 
 class Watch:
@@ -57,7 +57,7 @@ class Watch:
         self._wake = asyncio.Event()
         self._sure_since = self._beaten = time.monotonic()
         self._known = self._stopped = False
-        self._forgotten = 0.0
+        self._tidied = time.monotonic()
         self._doubts: set[tuple[str, int]] = set()
         self._adopting: dict[int, asyncio.Task[None]] = {}
         self._task = asyncio.get_running_loop().create_task(self._go(), name="watch", context=contextvars.Context())
@@ -115,9 +115,11 @@ class Watch:
         self.backlog = len(claimed) >= room
         for pk in claimed:
             self._take(pk)
-        if now - self._forgotten > FORGET_EVERY:
-            self._forgotten = now
+        if now - self._tidied > TIDY_EVERY:
+            self._tidied = now
             await sync_to_async(leases.forget)()
+            for pk in await sync_to_async(leases.unserved)(self.worker, MOST):
+                self._take(pk)
 
     def _reconcile(self, held: dict[int, Held]) -> None:
         """What looks wrong twice in a row is: a run may just have begun, or ended, when the leases were read."""

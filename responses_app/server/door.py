@@ -1,4 +1,4 @@
-"""Daphne with what it lacks: back-pressure, a limit for bodies, and an end that lets responses finish."""
+"""Daphne with what it lacks: back-pressure, limits for bodies and for slow clients, and an end that lets responses finish."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
 
 from responses_app.runs.ids import mint
+from responses_app.server.connection import ANSWER, BODY, HEAD, Connection, prepare
 
 BODY_LIMIT = 64 * 1024 * 1024
 # Read from the spool file at once; a body of 64 MiB takes a few hundred messages instead of Daphne's eight thousand.
@@ -28,9 +29,8 @@ TOO_LARGE = orjson.dumps(
         }
     }
 )
-# How often to look whether a slow client has read on, and how long it may take none of it.
-LOOK = 0.02
-STALL_LIMIT = 60.0
+# How often to look whether a slow client has read on: hundreds that do not must not keep the loop busy.
+LOOK, LOOK_MOST, LOOK_LESS = 0.02, 0.5, 1.25
 
 Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
@@ -52,6 +52,16 @@ class Request(WebRequest):  # type: ignore[misc]
     """
 
     received = 0
+    stage = HEAD
+
+    def __init__(self, channel: Any, *rest: Any) -> None:
+        super().__init__(channel, *rest)
+        if isinstance(channel.transport, Connection):
+            channel.transport.begun += 1
+
+    def gotLength(self, length: int | None) -> None:
+        self.stage = BODY
+        super().gotLength(length)
 
     def handleContentChunk(self, data: bytes) -> None:
         self.received += len(data)
@@ -61,6 +71,7 @@ class Request(WebRequest):  # type: ignore[misc]
             self.channel.forceAbortClient()
 
     def process(self) -> Any:
+        self.stage = ANSWER
         if self.received <= BODY_LIMIT:
             return super().process()
         headers = [
@@ -105,11 +116,21 @@ class Door(Server):  # type: ignore[misc]
     def listen_success(self, port: Any) -> None:
         port.factory = Factory(self)
         port.factory.doStart()
+        port.transport, port.open = Connection, set()
+        prepare(port.socket)
         self.ports.append(port)
 
     def listen_error(self, failure: Any) -> None:
         self.failure = failure.getErrorMessage()
         self.stop()
+
+    def timeout_checker(self) -> None:
+        """Daphne's round, every two seconds, with a look at every connection."""
+        now = time.monotonic()
+        for port in self.ports:
+            for connection in list(port.open):
+                connection.look(now)
+        super().timeout_checker()
 
     def shut(self) -> None:
         """Accept no more connections; those that are there go on."""
@@ -148,18 +169,7 @@ class Door(Server):  # type: ignore[misc]
             # Twisted would write at its next turn of the loop, at the price of another system call and a log context.
             transport.doWrite()
         if transport is not None and transport.producerPaused:
-            await self._until_read(details, transport)
-
-    async def _until_read(self, details: dict[str, Any], transport: Any) -> None:
-        """Wait until the client has read; one that takes nothing for the limit loses its connection, not its response."""
-        pending, since = _pending(transport), time.monotonic()
-        while transport.producerPaused and not details.get("disconnected"):
-            await asyncio.sleep(LOOK)
-            if (now := _pending(transport)) != pending:
-                pending, since = now, time.monotonic()
-            elif time.monotonic() - since > STALL_LIMIT:
-                transport.abortConnection()
-                return
+            await _until_read(details, transport)
 
     def kill_all_applications(self) -> Any:
         """As Daphne's, which stumbles over a connection that has no application yet."""
@@ -174,6 +184,9 @@ def _transport(protocol: Any) -> Any:
     return getattr(channel, "transport", None)
 
 
-def _pending(transport: Any) -> int:
-    """Bytes that the client has not taken yet."""
-    return len(transport.dataBuffer) - transport.offset + transport._tempDataLen  # type: ignore[no-any-return]
+async def _until_read(details: dict[str, Any], transport: Any) -> None:
+    """Wait until the client has read, or has lost its connection because it does not."""
+    pause = LOOK
+    while transport.producerPaused and not details.get("disconnected"):
+        await asyncio.sleep(pause)
+        pause = min(pause * LOOK_LESS, LOOK_MOST)

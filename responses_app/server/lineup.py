@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,9 +11,12 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import httpx2
 
+from responses_app.engines.open import start_wait
+
 DEMOS = ("demo-chat", "demo-harmony", "demo-vision")
 DEFAULT = "demo-chat"
 LIST_LIMIT = 10.0
+RETRY = 0.25
 # A tape without a model beside it is taken to speak harmony, whose vocabulary the harmony library carries.
 HARMONY = Path(__file__).parent / "gpt_oss"
 _NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
@@ -104,11 +108,24 @@ def _listed(engine: str) -> list[dict[str, str]]:
     host = parts.netloc.rpartition("@")[2]
     headers = {"Authorization": f"Bearer {parts.password}"} if parts.password else {}
     try:
-        answer = httpx2.get(f"{parts.scheme}://{host}{parts.path.rstrip('/')}/v1/models", headers=headers, timeout=LIST_LIMIT)
+        answer = _patiently(f"{parts.scheme}://{host}{parts.path.rstrip('/')}/v1/models", headers, engine)
         listed: list[dict[str, str]] = answer.raise_for_status().json()["data"]
     except (httpx2.HTTPError, ValueError, KeyError) as error:
         raise BadModel(f"the engine at {host} does not list its models ({error}); name them with --model") from None
     return listed
+
+
+def _patiently(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
+    """The answer of an engine that may still be loading: as long as the engine itself would be waited for."""
+    told = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
+    deadline = time.monotonic() + (float(told) if told else start_wait())
+    while True:
+        try:
+            return httpx2.get(url, headers=headers, timeout=LIST_LIMIT)
+        except httpx2.TransportError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(RETRY)
 
 
 def _place(source: str, build: Callable[[str], Path]) -> str:

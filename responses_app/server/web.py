@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import socket
@@ -85,4 +86,7 @@ def _leave(_number: int, _frame: object) -> None:
 
 
 if __name__ == "__main__":
-    starting.leave(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    logging.shutdown()
+    # What libraries do at the end of an interpreter is of use to nobody here, and some of them complain about it.
+    os._exit(code)

@@ -41,6 +41,22 @@ RUNNING = "(lease.cancelled OR NOT lease.waiting)"
 WAITING = "(lease.waiting AND NOT lease.cancelled)"
 
 
+# What nobody alive could run, for so long that it is not just a restart.
+UNSERVED_S = 600.0
+UNSERVED = """
+UPDATE responses_app_lease SET worker = %(me)s, epoch = epoch + 1 WHERE response_id IN (
+    SELECT lease.response_id FROM responses_app_lease lease JOIN responses_app_response response ON response.id = lease.response_id
+    WHERE response.created_at < clock_timestamp() - make_interval(secs => %(old)s) AND NOT EXISTS (
+        SELECT FROM responses_app_worker worker
+        WHERE (worker.uid = lease.worker OR lease.model = ANY(worker.serves))
+        AND worker.beat_at > clock_timestamp() - make_interval(secs => %(old)s)
+    )
+    ORDER BY lease.response_id LIMIT %(most)s FOR UPDATE OF lease SKIP LOCKED
+)
+RETURNING response_id
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """A lease as its holder finds it."""
@@ -73,6 +89,13 @@ def _claim(me: UUID, models: Sequence[str], which: str, most: int, *, sure: bool
         which = f"{which} AND lease.worker IS NULL"
     with connection.cursor() as cursor:
         cursor.execute(CLAIM.format(which=which), {"me": me, "models": list(models), "most": most, "dead": DEAD_S})
+        return [pk for (pk,) in cursor.fetchall()]
+
+
+def unserved(me: UUID, most: int) -> list[int]:
+    """Take what nobody has been able to run for UNSERVED_S, to end it. Primary keys of responses."""
+    with connection.cursor() as cursor:
+        cursor.execute(UNSERVED, {"me": me, "most": most, "old": UNSERVED_S})
         return [pk for (pk,) in cursor.fetchall()]
 
 

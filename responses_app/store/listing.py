@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Q, QuerySet
 
-from responses_app.models import Event, Response
-from responses_app.store.replay import TERMINAL, cut
+from responses_app.models import Response
+from responses_app.store.replay import ends, terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +40,8 @@ async def page(project: str, wanted: Filter, *, limit: int, newest_first: bool, 
         if mark is None:
             return None
         rows = rows.filter(pk__lt=mark) if newest_first else rows.filter(pk__gt=mark)
-    # Where a log ends, whatever its length: one look into its index for each row.
-    last = Event.objects.filter(response=OuterRef("pk")).order_by("-number")
-    rows = rows.annotate(kind=Subquery(last.values("type")[:1]), end=Subquery(last.values("data")[:1]))
-    found = [row async for row in rows.order_by("-pk" if newest_first else "pk").defer("history")[: limit + 1]]
-    return Shelf([(row, _snapshot(row)) for row in found[:limit]], len(found) > limit)
-
-
-def _snapshot(row: Any) -> bytes | None:
-    return cut(row.end.encode()) if row.kind in TERMINAL else None
+    found = [row async for row in ends(rows).order_by("-pk" if newest_first else "pk").defer("history")[: limit + 1]]
+    return Shelf([(row, terminal(row)) for row in found[:limit]], len(found) > limit)
 
 
 def _narrowed(rows: QuerySet[Response], wanted: Filter) -> QuerySet[Response]:

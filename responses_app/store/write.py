@@ -125,14 +125,21 @@ def _start(keys: Sequence[int]) -> None:
 
 
 def _copy(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
-    # COPY goes past Django's cursor, so its errors have to be turned into Django's here.
+    # COPY goes past Django's cursor, so its errors have to be turned into Django's here. The rows are written by hand: a
+    # driver that adapts every value takes longer than the database.
+    rows = b"".join([row for append in appends for row in _rows(append)])
     with connection.wrap_database_errors, cursor.copy(COPY) as copy:
-        for append in appends:
-            pk = append.log.row.pk
-            *frames, last = append.frames
-            for frame in frames:
-                copy.write_row((pk, frame.number, frame.type, frame.data.decode(), frame.ms, None))
-            copy.write_row((pk, last.number, last.type, last.data.decode(), last.ms, append.heard))
+        copy.write(rows)
+
+
+def _rows(append: Append) -> Iterator[bytes]:
+    """The frames in COPY's text format. JSON has no tab or line break that is not escaped, only backslashes to double."""
+    pk, last = append.log.row.pk, len(append.frames) - 1
+    for place, frame in enumerate(append.frames):
+        heard = append.heard if place == last else None
+        tokens = b"\\N" if heard is None else b"\\\\x" + heard.hex().encode()
+        data = frame.data.replace(b"\\", b"\\\\")
+        yield b"%d\t%d\t%b\t%b\t%d\t%b\n" % (pk, frame.number, frame.type.encode(), data, frame.ms, tokens)
 
 
 def _end(appends: Sequence[Append]) -> None:

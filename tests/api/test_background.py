@@ -7,11 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
+from asgiref.sync import sync_to_async
 from django.test import AsyncClient, override_settings
 
 from responses_app.engines.scripted import Delay, Line, Tokens
 from responses_app.models import Event, Item, Lease, Response
-from responses_app.runs.sweep import KEEP, swept
+from responses_app.runs.upkeep import pruned
+from responses_app.store.retention import TEMPORARY
 from tests.api.case import HELLO, TOOL, WEATHER, ApiCase, said, tokens
 
 HEAD = "<|channel|>final<|message|>Once upon"
@@ -161,8 +163,9 @@ class BackgroundTest(ApiCase):
             self.refused(child, 404, None, "input")
             end = (await Response.objects.aget()).ended_at
             assert end is not None
-            self.assertEqual(await swept(end + KEEP), 0)
-            self.assertEqual(await swept(end + KEEP + timedelta(seconds=1)), 1)
+            for seconds, count in ((0, 0), (1, 1)):
+                now = end + TEMPORARY + timedelta(seconds=seconds)
+                self.assertEqual(await sync_to_async(lambda now: sum(pruned(now)))(now), count)
             self.refused(await client.get(f"/v1/responses/{uid}"), 404, None, None)
             self.assertEqual(await Item.objects.acount() + await Event.objects.acount(), 0)
 

@@ -15,7 +15,7 @@ from responses_app.grammar.fold import fold, minted
 from responses_app.grammar.pieces import Piece
 from responses_app.grammar.writer import Writer
 from tests.grammar import sdk
-from tests.grammar.speech import counted, crumbled, items, merged, response, speeches, tell
+from tests.grammar.speech import ENDINGS, counted, crumbled, items, merged, response, speeches, tell, writer
 
 Speech = tuple[list[Piece], str]
 # A quick look by default; GRAMMAR_EXAMPLES=3000 for a long one.
@@ -166,3 +166,18 @@ def test_a_writer_that_is_given_the_same_ids_says_the_same(speech: Speech) -> No
     for piece in pieces:
         again += writer.write(piece)
     assert again == events[: len(again)]
+
+
+@many
+@given(speeches(), st.integers(0, 100), st.sampled_from(["fail", "cancel"]))
+def test_law_6_holds_for_a_log_whose_writer_is_lost(speech: Speech, place: int, ending: str) -> None:
+    pieces, _ = speech
+    first = writer()
+    told = first.open()
+    for piece in pieces[: place % (len(pieces) + 1)]:
+        told += first.write(piece)
+    told = wire(told)
+    last = Writer.closing(told, counted())
+    whole = told + wire(ENDINGS[ending](last))
+    assert judge(whole) == []
+    assert fold(whole) == whole[-1]["response"]

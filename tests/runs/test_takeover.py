@@ -202,6 +202,19 @@ class TakeoverTest(ApiCase):
             part = (await self.whole(client, uid))[-1]["response"]["output"][-1]["content"][0]
             self.assertEqual("".join(entry["token"] for entry in part["logprobs"]), "Hello there!")
 
+    async def test_one_whose_model_nobody_serves_any_more_fails_in_the_end(self) -> None:
+        async with self.two(slow()) as (client, second):
+            uid = await self.begin(client)
+            await self.hub.close()
+            await self.engine.start()
+            await Lease.objects.aupdate(model="gone")
+            await second.start()
+            with patch("responses_app.store.leases.UNSERVED_S", 0.3), patch("responses_app.runs.watch.TIDY_EVERY", 0.0):
+                hub.use(second)
+                last = (await self.whole(client, uid))[-1]["response"]
+            self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
+            self.assertIn("nobody serves the model 'gone'", last["error"]["message"])
+
     async def test_a_log_that_does_not_come_out_the_same_is_closed_as_it_is(self) -> None:
         async with self.two(slow()) as (client, second):
             uid = await self.begin(client)
@@ -212,8 +225,7 @@ class TakeoverTest(ApiCase):
             await Event.objects.filter(pk=last.pk).aupdate(data=last.data.replace("Hello", "Howdy"))
             hub.use(second)
             await second.start()
-            answer = await client.get(f"/v1/responses/{uid}?stream=true")
-            events = await asyncio.wait_for(self.read(answer), LIMIT)  # type: ignore[arg-type]
+            events = await self.whole(client, uid)
             got = events[-1]["response"]
             self.assertEqual((got["status"], got["output"][-1]["status"]), ("failed", "incomplete"))
             self.assertEqual(self.text(events), "Howdy")

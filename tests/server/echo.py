@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -16,6 +17,8 @@ Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 CHUNK = b"x" * 8192
 made = {"/flood": 0, "/": 0}
+# The door, for those who look at it.
+doors: list[Any] = []
 
 
 async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -55,6 +58,29 @@ async def _made(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
     await _answer(send, made)
 
 
+async def _large(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """Much in one piece, as a long response is."""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": bytes(32 * 1024 * 1024)})
+
+
+async def _wait(_scope: dict[str, Any], receive: Receive, _send: Send) -> None:
+    """Say nothing until the client has gone, as one that is queued."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _memory() -> int:
+    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(status["VmRSS"].split()[0])
+
+
+async def _state(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """What the clients cost: connections, requests that Daphne remembers, and KiB of memory."""
+    (port,) = doors[0].ports
+    await _answer(send, {"connections": len(port.open), "requests": len(doors[0].connections), "memory": _memory()})
+
+
 async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None:
     """TCP_NODELAY of the connection that this request came by."""
     for name in os.listdir("/proc/self/fd"):
@@ -80,7 +106,16 @@ async def _answer(send: Send, body: dict[str, Any]) -> None:
     await send({"type": "http.response.body", "body": json.dumps(body).encode()})
 
 
-PATHS = {"/length": _length, "/flood": _flood, "/slow": _slow, "/made": _made, "/nodelay": _nodelay}
+PATHS = {
+    "/length": _length,
+    "/flood": _flood,
+    "/slow": _slow,
+    "/large": _large,
+    "/wait": _wait,
+    "/made": _made,
+    "/state": _state,
+    "/nodelay": _nodelay,
+}
 
 
 # Long enough for a busy machine to tell it from no wait at all.
@@ -109,9 +144,15 @@ def main(port: int) -> None:
     from responses_app.server.starting import reactor
 
     loop = reactor()
+    from responses_app.server import connection, door
     from responses_app.server.door import tcp
     from responses_app.server.life import Life
 
+    for name, value in json.loads(os.environ.get("LIMITS", "{}")).items():
+        assert hasattr(connection, name)
+        setattr(connection, name, value)
+    opened = door.Door.listen_success
+    door.Door.listen_success = lambda self, port: (doors.append(self), opened(self, port))[1]  # type: ignore[method-assign]
     life = Life(loop, Idle(), drain=DRAIN)
     assert life.start()
     failure = life.listen(application, tcp("127.0.0.1", port), lambda: tell("ready"))

@@ -42,6 +42,7 @@ def test_the_address_is_one_that_a_client_can_use(host: str, address: str) -> No
         (["--engine", "localhost:8001"], "it begins with http://"),
         (["--engine", "ftp://x"], "it begins with http://"),
         (["--modle", "x"], "--modle"),
+        (["--web", "0"], "'0' is not a number from 1 to 64"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_reason(
@@ -53,8 +54,25 @@ def test_what_makes_no_sense_is_refused_with_the_reason(
     assert reason in capsys.readouterr().err
 
 
+def test_more_than_one_web_process_means_workers() -> None:
+    assert not parse([]).apart
+    assert parse(["--worker"]).apart
+    assert parse(["--web", "3"]).web == 3
+    assert parse(["--web", "3"]).apart
+    assert not parse(["--web", "1"]).apart
+
+
+def test_the_engine_worker_has_help_too() -> None:
+    command = [sys.executable, "manage.py", "engine", "--help"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
+    assert all(option in done.stdout for option in ("--model", "--name", "--host", "--port", "--key", "RESPONSES_ENGINE_KEY"))
+
+
 @pytest.mark.parametrize("command", [["bin/serve"], [sys.executable, "manage.py", "serve"]])
 def test_help_names_every_option_and_starts_nothing(command: list[str]) -> None:
     done = subprocess.run([*command, "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True)
-    assert all(option in done.stdout for option in ("--host", "--port", "--model", "--engine", "--drain", "DATABASE_URL"))
+    assert all(
+        option in done.stdout
+        for option in ("--host", "--port", "--model", "--engine", "--drain", "--web", "--worker", "USR1", "DATABASE_URL")
+    )
     assert done.stderr == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -21,12 +22,13 @@ from tests.server.serving import free_port
 
 
 class Echo:
-    """tests.server.echo in a process of its own."""
+    """tests.server.echo in a process of its own; `limits` are other values for those of server/connection.py."""
 
-    def __init__(self) -> None:
+    def __init__(self, **limits: float) -> None:
         self.port = free_port()
         command = [sys.executable, "-m", "tests.server.echo", str(self.port)]
-        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        environ = os.environ | {"LIMITS": json.dumps(limits)}
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environ)
         assert self.line() == "ready"
 
     def line(self) -> str:

@@ -1,0 +1,82 @@
+"""Logs as real responses leave them: words of these docs, token by token, at the pace of a model, told by the writer itself."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from responses_app.grammar.pieces import Reasoning, Text
+from responses_app.grammar.writer import Writer
+from responses_app.runs.ids import mint
+from responses_app.runs.order import Order
+from responses_app.runs.shape import birth, usage
+from responses_app.store.records import Frame
+
+ROOT = Path(__file__).resolve().parents[1]
+# About how the vocabularies of models cut English: a word with its space, a long one in two, signs by themselves.
+TOKEN = re.compile(r" ?[A-Za-z]{1,9}| ?\d{1,3}|\s+| ?[^\w\s]+|.")
+NOW = 1_790_000_000
+
+
+class Named:
+    """As much of a served model as the shape of a response asks for."""
+
+    name = "gpt-oss-20b"
+
+    class defaults:
+        """The sampling of the model."""
+
+        temperature = 1.0
+        top_p = 1.0
+
+
+@cache
+def words() -> Sequence[str]:
+    """All tokens of the documentation."""
+    pages = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md")])
+    return TOKEN.findall("\n".join(page.read_text() for page in pages))
+
+
+def log(size: int, chance: random.Random, logprobs: int | None = None, pace: float = 20.0) -> list[Frame]:
+    """The log of a response with `size` deltas: a fifth of them reasoning, the rest a message; `pace` is milliseconds per token."""
+    return list(_timed(_events(size, chance, logprobs), chance, pace))
+
+
+def _events(size: int, chance: random.Random, logprobs: int | None) -> list[dict[str, Any]]:
+    order = Order("bench", 0, "gpt-oss-20b", [], logprobs=logprobs)
+    writer = Writer(birth(order, Named(), mint("resp_"), NOW), mint)  # type: ignore[arg-type]
+    at = chance.randrange(len(words()) - size)
+    said = words()[at : at + size]
+    events = writer.open()
+    for place, word in enumerate(said):
+        thought = place < size // 5
+        events += writer.write(Reasoning(word) if thought else Text(word, _logprobs(word, logprobs, chance)))
+    return events + writer.complete(NOW + 10, usage(50, 0, size, size // 5))
+
+
+def _logprobs(word: str, count: int | None, chance: random.Random) -> list[dict[str, Any]]:
+    def one(text: str) -> dict[str, Any]:
+        return {"token": text, "logprob": -chance.expovariate(1.0), "bytes": list(text.encode())}
+
+    others = [one(chance.choice(words())) for _ in range(count or 0)]
+    return [] if count is None else [{**one(word), "top_logprobs": others}]
+
+
+def _timed(events: Sequence[dict[str, Any]], chance: random.Random, pace: float) -> Iterator[Frame]:
+    ms = 0.0
+    for event in events:
+        if event["type"].endswith(".delta"):
+            ms += max(chance.gauss(pace, pace / 10), 1.0)
+        yield Frame(event["sequence_number"], event["type"], orjson.dumps(event), int(ms))
+
+
+def born() -> datetime:
+    """When the responses of these logs were made."""
+    return datetime.fromtimestamp(NOW, UTC)

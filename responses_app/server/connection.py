@@ -1,0 +1,88 @@
+"""What one client may cost: how slowly it may send, how slowly it may read, and how much the kernel keeps for it."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from twisted.internet import main, tcp
+
+# Seconds for the first request to come with all its headers, and for those of each later one; between two requests Twisted
+# hangs up after 60 s, and this is for a client that sends a byte now and then instead.
+HEAD_LIMIT = 30.0
+IDLE_LIMIT = 75.0
+# A body may take this many seconds, and beyond that as long as it comes at this rate.
+BODY_GRACE = 60.0
+BODY_RATE = 1024
+# A client that has something to read must take at least LEAST bytes (or all there is) within the limit. One that takes a
+# byte per second keeps a response from being forgotten for hours, one that takes nothing for ever.
+STALL_LIMIT = 60.0
+LEAST = 16 * 1024
+# The kernel would buffer up to 4 MiB for each client that does not read, where nobody counts it.
+SEND_BUFFER = 256 * 1024
+
+IDLE, HEAD, BODY, ANSWER = "idle", "head", "body", "answer"
+
+
+def prepare(listening: socket.socket) -> None:
+    """Options of a listening socket which those that are accepted inherit."""
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER // 2)  # The kernel doubles it.
+    # A peer that vanished without a word is found out after 60 + 4 * 15 s, however little is said to it.
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 60)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4)
+
+
+class Connection(tcp.Server):  # type: ignore[misc]
+    """Twisted's, which counts what the client takes, and can be looked at now and then. The port knows all that are `open`."""
+
+    def __init__(self, sock: Any, protocol: Any, client: Any, server: Any, sessionno: int, reactor: Any) -> None:
+        super().__init__(sock, protocol, client, server, sessionno, reactor)
+        self.begun = 0  # Requests, each by the first line that it sends.
+        self._taken = 0
+        self._asked: tuple[tuple[int, str], float] | None = None
+        self._unread: tuple[int, float] | None = None
+        server.open.add(self)
+
+    def writeSomeData(self, data: Any) -> Any:
+        """Twisted's, counted."""
+        sent = super().writeSomeData(data)
+        if sent is not main.CONNECTION_LOST:
+            self._taken += sent
+        return sent
+
+    def connectionLost(self, reason: Any) -> None:
+        """Twisted's, and the port forgets us."""
+        self.server.open.discard(self)
+        super().connectionLost(reason)
+
+    @property
+    def pending(self) -> int:
+        """Bytes that the client has not taken yet."""
+        return len(self.dataBuffer) - self.offset + self._tempDataLen  # type: ignore[no-any-return]
+
+    def look(self, now: float) -> None:
+        """Hang up if the client is too slow."""
+        if self._sends_too_slowly(now) or self._reads_too_slowly(now):
+            self.abortConnection()
+
+    def _reads_too_slowly(self, now: float) -> bool:
+        if not self.pending:
+            self._unread = None
+        elif self._unread is None or self._taken - self._unread[0] >= LEAST:
+            self._unread = self._taken, now
+        return self._unread is not None and now - self._unread[1] > STALL_LIMIT
+
+    def _sends_too_slowly(self, now: float) -> bool:
+        channel = getattr(self.protocol, "_channel", None)
+        if channel is None:
+            return False  # A WebSocket, which may be silent; its own pings find out whether it is there.
+        request = channel.requests[-1] if channel.requests else None
+        stage = IDLE if request is None else getattr(request, "stage", ANSWER)
+        if self._asked is None or self._asked[0] != (self.begun, stage):
+            self._asked = (self.begun, stage), now
+        seconds = now - self._asked[1]
+        if stage == BODY and request is not None:
+            return seconds > BODY_GRACE and request.received < (seconds - BODY_GRACE) * BODY_RATE
+        return seconds > {IDLE: IDLE_LIMIT if self.begun else HEAD_LIMIT, HEAD: HEAD_LIMIT}.get(stage, seconds)

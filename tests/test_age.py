@@ -1,0 +1,34 @@
+"""Ages as people write them, on the command line and in the environment."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from project.env import READ, envage
+from responses_app.age import age
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("45s", 45), ("30m", 1800), ("12h", 43200), ("7d", 604800), ("0d", 0), ("off", None), ("", None)]
+)
+def test_an_age_is_a_number_and_its_unit(text: str, seconds: int | None) -> None:
+    assert age(text) == (None if seconds is None else timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize("text", ["7", "d", "-1d", "7 d", "1.5h", "7w", "9999999d", "٧d2"])
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="such as 7d"):
+        age(text)
+
+
+def test_a_setting_may_have_a_unit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_AGE", "15")
+    try:
+        assert envage("SOME_AGE", "", unit="s") == timedelta(seconds=15)
+        with pytest.raises(ImproperlyConfigured, match="SOME_AGE must be an age such as 7d"):
+            envage("SOME_AGE", "")
+    finally:
+        del READ["SOME_AGE"]
