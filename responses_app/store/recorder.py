@@ -2,8 +2,9 @@
 
 A run hands over an append and awaits it, so an event reaches a listener only after the log holds it (decision F6), and a run that
 generates faster than the database commits gets its tokens in larger chunks instead of a queue that grows. Deltas are committed with
-`synchronous_commit` off: a crash of the server process loses nothing that was committed, only a crash of the database host may, and
-the terminal event, which is what a client relies on, is committed with it on.
+`synchronous_commit` off. A crash of a web process loses nothing that was committed; one of Postgres may take back what was committed
+in the last moments and seen by clients, so that is remembered and written again. Only the end of the whole host at that very moment
+can contradict a client, and never in what it relies on: the commits with which a response begins and ends wait for the disk.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError, connection
 
 from responses_app.store.records import Append, Fenced, Locked
-from responses_app.store.write import landed, write
+from responses_app.store.write import landed, lost, write
 
 log = logging.getLogger("responses.recorder")
 
@@ -26,6 +27,8 @@ RETRY_DELAY = 0.2
 # How long a commit waits for a database that is away; runs wait with it.
 RETRY_LIMIT = 60.0
 CLOSE_LIMIT = 10.0
+# Postgres writes what was committed to disk within three times 0.2 s (wal_writer_delay), however busy it is.
+LATE_S = 2.0
 
 
 Done = Callable[[Exception | None], None]
@@ -73,8 +76,23 @@ class Recorder:
             for one in batch:
                 await self._flush([one])
             return
-        for _, done in batch:
+        if isinstance(error, Fenced):
+            error = await self._mended(batch[0][0], error)
+        for append, done in batch:
+            if error is None:
+                _remember(append)
             done(error)
+
+    async def _mended(self, append: Append, error: Exception) -> Exception | None:
+        """The database has crashed and come back without what it had not on disk: if the log is still ours, it gets that again."""
+        try:
+            again = await sync_to_async(lost)(append)
+        except DatabaseError as more:
+            return more
+        if not again:
+            return error
+        log.warning("%s: the database has lost %d commits, they are made again", append.log.row.uid, len(again))
+        return await self._write([*again, append])
 
     async def _write(self, appends: list[Append]) -> Exception | None:
         """Try until the database is back, within the limit. Returns the error that remained."""
@@ -98,6 +116,13 @@ class Recorder:
                 return error
             else:
                 return None
+
+
+def _remember(append: Append) -> None:
+    now, late = time.monotonic(), append.log.late
+    while late and now - late[0][0] > LATE_S:
+        late.pop(0)
+    late.append((now, append))
 
 
 def _connected() -> bool:
