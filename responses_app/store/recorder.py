@@ -16,8 +16,9 @@ import time
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, IntegrityError, connection
+from django.db import DatabaseError, IntegrityError
 
+from responses_app.store.connection import usable
 from responses_app.store.records import Append, Fenced, Locked
 from responses_app.store.write import landed, lost, write
 
@@ -104,7 +105,7 @@ class Recorder:
                 # A second try collides with the first one's rows if only the answer to its commit was lost.
                 if again and isinstance(error, (IntegrityError, Fenced)) and await sync_to_async(landed)(appends):
                     return None
-                final = isinstance(error, (Locked, Fenced)) or await sync_to_async(_connected)()
+                final = isinstance(error, (Locked, Fenced)) or await sync_to_async(usable)()
                 if final or time.monotonic() > until:
                     (log.info if isinstance(error, Fenced) else log.error)("append refused: %s", error)
                     return error
@@ -123,13 +124,3 @@ def _remember(append: Append) -> None:
     while late and now - late[0][0] > LATE_S:
         late.pop(0)
     late.append((now, append))
-
-
-def _connected() -> bool:
-    """Whether the connection still works; a broken one is closed, so that the next use opens another."""
-    if connection.in_atomic_block:
-        return True
-    if connection.is_usable() if connection.connection is not None else False:
-        return True
-    connection.close()
-    return False
