@@ -13,6 +13,7 @@ from responses_app.api.problems import Loc, path, translate, untyped, value, wro
 from responses_app.api.strict import conforms, misshapen
 from responses_app.api.tool_shapes import CLIENT, Custom, Function, GrammarFormat, Namespace, TextFormat
 from responses_app.dialects import grammars
+from responses_app.dialects.functions import named
 from responses_app.errors import Invalid
 
 ACTIVE = ("function", "custom", "namespace", "shell", "local_shell", "apply_patch", "tool_search")
@@ -48,8 +49,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
         _none_deferred(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
-        # A model is told a tool of a namespace by both names in one.
-        inside = [f"{tool['name']}__{one['name']}" for one in tool["tools"]] if tool["type"] == "namespace" else []
+        inside = [named(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
         name_of = tool.get("name") or (tool["type"] if tool["type"] in CLIENT else None)
         for name in [name_of, *inside] if name_of else []:
             if name in seen:

@@ -1,7 +1,7 @@
 """Every kind of tool as a plain function, for models that know nothing else; calls come back as what they were (F7, F8).
 
-A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one;
-a tool that the protocol names (shell, patch, search) is a function of that name, whose call is heard whole. A tool that says
+A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one,
+but for the namespace `functions`, which says no more than what it is; a tool that the protocol names (shell, patch, search) is a function of that name, whose call is heard whole. A tool that says
 `defer_loading` is not told: a search has to find it first.
 """
 
@@ -20,6 +20,8 @@ from responses_app.engines.border import Chunk
 from responses_app.grammar.pieces import Arguments, Break, Call, ClientCall, Piece
 
 KEY = "input"
+# Codex puts its tools there, and harmony puts all tools into a namespace of that name by itself.
+BARE = "functions"
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {KEY: {"type": "string"}},
@@ -45,9 +47,14 @@ Origins: TypeAlias = Mapping[str, Origin]
 Json: TypeAlias = Mapping[str, Any]
 
 
+def named(name: str, namespace: str | None) -> str:
+    """The name by which a model is told a tool."""
+    return f"{namespace}__{name}" if namespace and namespace != BARE else name
+
+
 def plain(turn: Turn) -> tuple[Turn, Origins]:
     """The same turn in functions, and what those are that are no functions; `turn` itself if all are."""
-    told = {_told(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
+    told = {named(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
     origins = {name: Origin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in told.items()}
     strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace or one.async_}
     if not strange and not any(map(_strange, turn.items)) and len(told) == len(turn.tools):
@@ -80,10 +87,6 @@ def _added(turn: Turn) -> list[Json]:
     return [tool for item in turn.items if item.get("type") in _ADDING for tool in item["tools"]]
 
 
-def _told(name: str, namespace: str | None) -> str:
-    return f"{namespace}__{name}" if namespace else name
-
-
 def _strange(item: Json) -> bool:
     return item.get("type") in _STRANGE or bool(item.get("namespace"))
 
@@ -96,7 +99,7 @@ def _item(item: Json) -> Json:
         return client_tools.output(item)
     told = {key: value for key, value in item.items() if key not in (KEY, "namespace")}
     if item.get("name"):
-        told["name"] = _told(item["name"], space)
+        told["name"] = named(item["name"], space)
     if kind in _TYPES:
         told["type"] = _TYPES[kind]
     if kind == "custom_tool_call":

@@ -147,6 +147,16 @@ class NamespaceTest(ApiCase):
             self.assertEqual(response.status_code, 200, response.content)
             self.assertIn("functions.crm__exec", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
+    async def test_the_namespace_functions_is_that_of_harmony(self) -> None:
+        space = {**CRM, "name": "functions"}
+        async with self.serving(said(LOOK.replace("crm__", ""))) as client:
+            end = (await self.stream(client, tools=[space]))[-1]["response"]
+            call = end["output"][-1]
+            self.assertEqual((call["type"], call["namespace"], call["name"]), ("function_call", "functions", "get_weather"))
+            prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
+            self.assertNotIn("functions__", prompt)
+            self.refused(await self.post(client, tools=[TOOL, space]), 400, "invalid_value", "tools[1].name")
+
     async def test_tools_may_come_as_an_item(self) -> None:
         added = {"type": "additional_tools", "role": "developer", "tools": [CRM]}
         async with self.serving(said(LOOK)) as client:
