@@ -100,3 +100,20 @@ CLIENT: Mapping[str, type[Strict]] = {
     "apply_patch": ApplyPatch,
     "tool_search": ToolSearch,
 }
+
+# Tool types of the protocol that this server does not run or pass on.
+HOSTED = frozenset(
+    {
+        "code_interpreter",
+        "computer",
+        "computer_use_preview",
+        "file_search",
+        "image_generation",
+        "mcp",
+        "programmatic_tool_calling",
+        "web_search",
+        "web_search_2025_08_26",
+        "web_search_preview",
+        "web_search_preview_2025_03_11",
+    }
+)

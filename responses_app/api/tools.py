@@ -11,28 +11,14 @@ from pydantic import ValidationError
 from responses_app.api.base import given
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
 from responses_app.api.strict import conforms, misshapen
-from responses_app.api.tool_shapes import CLIENT, Custom, Function, GrammarFormat, Namespace, TextFormat
+from responses_app.api.tool_shapes import CLIENT, HOSTED, Custom, Function, GrammarFormat, Namespace, TextFormat
 from responses_app.dialects import grammars
 from responses_app.dialects.functions import named
 from responses_app.errors import Invalid
 
 ACTIVE = ("function", "custom", "namespace", "shell", "local_shell", "apply_patch", "tool_search")
-# Tool types of the protocol that this server does not run or pass on.
-UNSUPPORTED = frozenset(
-    {
-        "code_interpreter",
-        "computer",
-        "computer_use_preview",
-        "file_search",
-        "image_generation",
-        "mcp",
-        "programmatic_tool_calling",
-        "web_search",
-        "web_search_2025_08_26",
-        "web_search_preview",
-        "web_search_preview_2025_03_11",
-    }
-)
+# What authenticates the client elsewhere is never repeated (checklist 60).
+SECRET = frozenset({"authorization", "headers"})
 
 
 def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
@@ -83,8 +69,8 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     if not isinstance(kind, str):
         raise untyped(where, kind)
     if kind in settings.RESPONSES_INACTIVE_TOOLS or _always_sent(raw):
-        return raw
-    if kind in UNSUPPORTED:
+        return {key: said for key, said in raw.items() if key not in SECRET}
+    if kind in HOSTED:
         raise Invalid(
             f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(ACTIVE)}.",
             param=where,

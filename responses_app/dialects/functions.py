@@ -1,8 +1,8 @@
 """Every kind of tool as a plain function, for models that know nothing else; calls come back as what they were (F7, F8).
 
 A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one,
-but for the namespace `functions`, which says no more than what it is; a tool that the protocol names (shell, patch, search) is a function of that name, whose call is heard whole. A tool that says
-`defer_loading` is not told: a search has to find it first.
+but for the namespace `functions`, which says no more than what they are; a tool that the protocol names (shell, patch, search) is a
+function of that name, whose call is heard whole. A tool that says `defer_loading` is not told: a search has to find it first.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 _TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "function_call_output"}
+# Tools of any other type are none that a model is told.
+_TOLD = frozenset({"function", "custom", *CLIENT_TOOLS})
 _ADDING = ("additional_tools", "tool_search_output")
 _STRANGE = frozenset({*_TYPES, "additional_tools", *client_tools.CALLS, *client_tools.OUTPUTS})
 
@@ -74,7 +76,7 @@ def _each(tools: Sequence[Json], *, found: bool = False) -> Iterator[tuple[Json,
     for tool in tools:
         if tool["type"] == "namespace":
             yield from ((one, tool["name"]) for one in tool["tools"] if found or not one.get("defer_loading"))
-        elif tool["type"] in ("function", "custom", *CLIENT_TOOLS) and (found or not tool.get("defer_loading")):
+        elif tool["type"] in _TOLD and (found or not tool.get("defer_loading")):
             yield tool, None
 
 
@@ -132,7 +134,7 @@ def _choice(choice: str | Json) -> str | Json:
         return {"type": "function", "name": choice["type"]}
     if choice.get("type") == "allowed_tools":
         tools: Sequence[Json] = choice.get("tools") or ()
-        return {**choice, "tools": [_choice(one) for one in tools]}
+        return {**choice, "tools": [_choice(one) for one in tools if one.get("type") in _TOLD]}
     return choice
 
 
