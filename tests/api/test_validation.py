@@ -17,9 +17,14 @@ def schema(**fields: Any) -> dict[str, Any]:
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 DEEP: dict[str, Any] = OBJECT
-for _ in range(11):
+for _ in range(10):
     DEEP = {"type": "object", "properties": {"a": DEEP}, "required": ["a"], "additionalProperties": False}
 WIDE = {f"p{n}": {"type": "string"} for n in range(5001)}
+TEXTS: dict[str, Any] = {
+    "values in its enums": {"enum": [str(n) for n in range(1001)]},
+    "250 values": {"enum": ["x" * 60 + str(n) for n in range(251)]},
+    "120000 characters": {"type": "string", "const": "x" * 120_001},
+}
 
 # body, code, param, part of the sentence
 BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
@@ -139,6 +144,10 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"text": schema(anyOf=[OBJECT])}, "invalid_json_schema", "text.format.schema", "root"),
     ({"text": schema(**{**OBJECT, "properties": {"a": {"allOf": []}}})}, "invalid_json_schema", "text.format.schema", "allOf"),
     ({"text": schema(**DEEP)}, "invalid_json_schema", "text.format.schema", "levels"),
+    *(
+        ({"text": schema(**{**OBJECT, "properties": {"a": one}})}, "invalid_json_schema", "text.format.schema", sentence)
+        for sentence, one in TEXTS.items()
+    ),
     (
         {"text": schema(**{**OBJECT, "properties": WIDE, "required": list(WIDE)})},
         "invalid_json_schema",
