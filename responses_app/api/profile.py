@@ -119,7 +119,7 @@ def _unslugged(kind: str) -> str:
 
 def _stateless(item: Any) -> Any:
     """Without the status that `_item` gave it."""
-    if isinstance(item, dict) and item.get("type") in _STATELESS:
+    if isinstance(item, dict) and str(item.get("type")) in _STATELESS:
         return {key: said for key, said in item.items() if key != "status"}
     return item
 
