@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from responses_app.api.problems import Loc, path, wrong_type
 
@@ -20,6 +20,12 @@ class Strict(BaseModel):
     """No coercion, no unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said(cls, raw: object) -> object:
+        """Null stands for absent, whatever the key and however deep (checklist 10)."""
+        return {key: said for key, said in raw.items() if said is not None} if isinstance(raw, dict) else raw
 
 
 class Caller(Strict):

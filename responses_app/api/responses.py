@@ -107,7 +107,11 @@ def _body(request: HttpRequest) -> dict[str, Any]:
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
-    order = requests.read(_body(request), key)
+    raw = _body(request)
+    if raw.pop("personality", None) is not None:
+        message = "Unsupported parameter: 'personality': models of this server have none to choose from."
+        raise Invalid(message, param="personality", code="unsupported_parameter")
+    order = requests.read(raw, key)
     return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
 
 
