@@ -10,6 +10,7 @@ from responses_app.api.problems import Loc, path, wrong_type
 
 NAME = r"^[a-zA-Z0-9_-]+$"
 TEXT_LIMIT = 10_485_760
+IMAGE_URL_LIMIT = 20_971_520
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]

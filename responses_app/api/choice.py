@@ -14,7 +14,9 @@ from responses_app.errors import Invalid
 
 MODES = ("none", "auto", "required")
 # Those that may be named by their type alone.
-CHOSEN = ("shell", "apply_patch")
+CHOSEN = ("shell", "apply_patch", "computer", "computer_use_preview")
+# Another name of either of these.
+COMPUTER = "computer_use"
 
 
 class Named(Strict):
@@ -48,6 +50,9 @@ def read(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any
         raise wrong_type("tool_choice", "a string or an object", raw)
     raw = given(raw, ("tool_choice",))
     kind = _kind(raw, ("tool_choice",))
+    if kind == COMPUTER:
+        kind = next((str(tool["type"]) for tool in tools if tool["type"] in CHOSEN[2:]), "computer")
+        raw = {**raw, "type": kind}
     if kind == "allowed_tools":
         return _allowed(raw, tools)
     if kind in HOSTED:
@@ -55,7 +60,7 @@ def read(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any
         message = f"Tool choice '{kind}': this server runs no tools of that type, so the model cannot be made to call one."
         raise Invalid(message, param="tool_choice", code="invalid_value")
     if kind not in ("function", "custom", *CHOSEN):
-        raise value("tool_choice.type", kind, "'function', 'custom', 'shell', 'apply_patch', 'allowed_tools'")
+        raise value("tool_choice.type", kind, ", ".join(f"'{one}'" for one in ("function", "custom", *CHOSEN, "allowed_tools")))
     return _named(raw, tools, ("tool_choice",))
 
 

@@ -16,7 +16,7 @@ from responses_app.dialects import grammars
 from responses_app.dialects.functions import named
 from responses_app.errors import Invalid
 
-ACTIVE = ("function", "custom", "namespace", "shell", "local_shell", "apply_patch", "tool_search")
+ACTIVE = ("function", "custom", "namespace", *CLIENT)
 # What authenticates the client elsewhere is never repeated (checklist 60).
 SECRET = frozenset({"authorization", "headers"})
 
@@ -68,7 +68,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     where = path((*loc, "type"))
     if not isinstance(kind, str):
         raise untyped(where, kind)
-    if kind in settings.RESPONSES_INACTIVE_TOOLS or _always_sent(raw):
+    if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _always_sent(raw):
         return {key: said for key, said in raw.items() if key not in SECRET}
     if kind in HOSTED:
         raise Invalid(

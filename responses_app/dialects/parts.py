@@ -55,6 +55,9 @@ def images(items: Sequence[Item]) -> Iterator[Image]:
     for index, item in placed(items):
         key = "output" if "output" in item else "content"
         content = item.get(key)
+        if isinstance(content, Mapping):
+            # The screen that a computer shows.
+            yield Image(str(item.get("id")), f"input[{index}].{key}", str(content.get("image_url") or ""))
         if not isinstance(content, list):
             continue
         for at, part in enumerate(content):

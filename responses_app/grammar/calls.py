@@ -232,6 +232,7 @@ FAMILIES: Final[dict[str, type[Opened]]] = {
     "local_shell_call": Opened,
     "apply_patch_call": PatchCall,
     "tool_search_call": Opened,
+    "computer_call": Opened,
     "mcp_list_tools": McpListing,
     "mcp_call": McpToolCall,
     "mcp_approval_request": Opened,

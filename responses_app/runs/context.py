@@ -20,6 +20,7 @@ OUTPUTS = {
     "local_shell_call_output": "local_shell_call",
     "apply_patch_call_output": "apply_patch_call",
     "tool_search_output": "tool_search_call",
+    "computer_call_output": "computer_call",
 }
 ITEM_PREFIXES = {
     **PREFIXES,
@@ -29,6 +30,7 @@ ITEM_PREFIXES = {
     "local_shell_call_output": "lsho_",
     "apply_patch_call_output": "apco_",
     "tool_search_output": "tso_",
+    "computer_call_output": "cuo_",
     "additional_tools": "at_",
     "configuration_update": "cfg_",
 }

@@ -200,7 +200,7 @@ class NamespaceTest(ApiCase):
             "file_search",
             "code_interpreter",
             "image_generation",
-            "computer_use_preview",
+            "programmatic_tool_calling",
             "mcp",
         )
         search = {"type": "web_search", "external_web_access": False}

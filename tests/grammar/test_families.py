@@ -36,7 +36,20 @@ from responses_app.grammar.pieces import (
     WebResult,
     WebSearch,
 )
-from tests.grammar.speech import CITATION, ENDINGS, FOUND, PATCH, SEARCHED, SHELL, TOOL, TOOL_ERROR, items, kinds, tell
+from tests.grammar.speech import (
+    CITATION,
+    COMPUTER,
+    ENDINGS,
+    FOUND,
+    PATCH,
+    SEARCHED,
+    SHELL,
+    TOOL,
+    TOOL_ERROR,
+    items,
+    kinds,
+    tell,
+)
 
 TEXT = "content_part.added output_text.delta output_text.done content_part.done"
 SUMMARY = "reasoning_summary_part.added reasoning_summary_text.delta reasoning_summary_text.done reasoning_summary_part.done"
@@ -81,6 +94,7 @@ FAMILIES: Final[dict[str, tuple[list[Piece], str, str | None]]] = {
     "local shell": ([ClientCall("local_shell_call", {"action": EXEC})], "", "completed"),
     "patch": ([PATCH], "", "completed"),
     "tool search": ([ClientCall("tool_search_call", {"execution": "client", "arguments": {"query": "q"}})], "", "completed"),
+    "computer": ([COMPUTER], "", "completed"),
     "mcp tools": ([McpList("m"), McpTools([TOOL])], "mcp_list_tools.in_progress mcp_list_tools.completed", None),
     "mcp tools that fail": ([McpList("m"), McpTools(error="no")], "mcp_list_tools.in_progress mcp_list_tools.failed", None),
     "mcp call": (
@@ -159,6 +173,7 @@ def test_it_opens_empty(name: str) -> None:
             "execution": "client",
             "arguments": {"query": "q"},
         },
+        "computer_call": {"status": "in_progress", "call_id": "call_1", **COMPUTER.body},
         "mcp_list_tools": {"server_label": "m", "tools": []},
         "mcp_call": {
             "status": "in_progress",
@@ -192,6 +207,7 @@ def test_the_ids_of_every_family_have_their_prefix() -> None:
         "local_shell_call": "lsh_",
         "apply_patch_call": "apc_",
         "tool_search_call": "tsc_",
+        "computer_call": "cu_",
         "mcp_list_tools": "mcpl_",
         "mcp_call": "mcp_",
         "mcp_approval_request": "mcpr_",
