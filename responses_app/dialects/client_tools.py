@@ -132,7 +132,7 @@ CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
     "computer": ClientTool(
         "computer_call",
         "Uses the mouse and the keyboard of the user's computer, one action after the other, and returns a picture of its screen.",
-        _schema(["actions"], actions={"type": "array", "items": computer.ACTION}),
+        _schema(["actions"], actions={"type": "array", "minItems": 1, "items": computer.ACTION}),
         computer.actions,
         computer.told,
     ),
