@@ -43,11 +43,12 @@ def text_of(content: object, path: str, *, joint: str = "\n") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of a turn: the id of its item, where it stands there, and its URL."""
+    """An image of a turn: the id of its item, where it stands there, its URL, and how closely the client wants it looked at."""
 
     item: str
     path: str
     url: str
+    detail: str = "auto"
 
 
 def images(items: Sequence[Item]) -> Iterator[Image]:
@@ -62,7 +63,8 @@ def images(items: Sequence[Item]) -> Iterator[Image]:
             continue
         for at, part in enumerate(content):
             if isinstance(part, Mapping) and part.get("type") == IMAGE:
-                yield Image(str(item.get("id")), f"input[{index}].{key}[{at}]", str(part.get("image_url") or ""))
+                url, detail = str(part.get("image_url") or ""), str(part.get("detail") or "auto")
+                yield Image(str(item.get("id")), f"input[{index}].{key}[{at}]", url, detail)
 
 
 def has_images(content: object) -> bool:
