@@ -22,6 +22,7 @@ from django.db import Error
 
 from responses_app.runs.run import Run
 from responses_app.store import leases
+from responses_app.store.connection import usable
 from responses_app.store.leases import DEAD_S, Held
 
 logger = logging.getLogger("responses.watch")
@@ -93,6 +94,8 @@ class Watch:
                 await self._look()
             except Error as error:
                 logger.warning("no heartbeat: %s", str(error).strip())
+                # The next beat needs one that works: whoever is silent for long is taken for dead.
+                await sync_to_async(usable)()
             except Exception:
                 logger.exception("the watch has stumbled")
             if self._stopped:

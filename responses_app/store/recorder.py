@@ -2,8 +2,9 @@
 
 A run hands over an append and awaits it, so an event reaches a listener only after the log holds it (decision F6), and a run that
 generates faster than the database commits gets its tokens in larger chunks instead of a queue that grows. Deltas are committed with
-`synchronous_commit` off: a crash of the server process loses nothing that was committed, only a crash of the database host may, and
-the terminal event, which is what a client relies on, is committed with it on.
+`synchronous_commit` off. A crash of a web process loses nothing that was committed; one of Postgres may take back what was committed
+in the last moments and seen by clients, so that is remembered and written again. Only the end of the whole host at that very moment
+can contradict a client, and never in what it relies on: the commits with which a response begins and ends wait for the disk.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import time
 from collections.abc import Callable
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, IntegrityError, connection
+from django.db import DatabaseError, IntegrityError
 
+from responses_app.store.connection import usable
 from responses_app.store.records import Append, Fenced, Locked
-from responses_app.store.write import landed, write
+from responses_app.store.write import landed, lost, write
 
 log = logging.getLogger("responses.recorder")
 
@@ -26,6 +28,8 @@ RETRY_DELAY = 0.2
 # How long a commit waits for a database that is away; runs wait with it.
 RETRY_LIMIT = 60.0
 CLOSE_LIMIT = 10.0
+# Postgres writes what was committed to disk within three times 0.2 s (wal_writer_delay), however busy it is.
+LATE_S = 2.0
 
 
 Done = Callable[[Exception | None], None]
@@ -73,8 +77,23 @@ class Recorder:
             for one in batch:
                 await self._flush([one])
             return
-        for _, done in batch:
+        if isinstance(error, Fenced):
+            error = await self._mended(batch[0][0], error)
+        for append, done in batch:
+            if error is None:
+                _remember(append)
             done(error)
+
+    async def _mended(self, append: Append, error: Exception) -> Exception | None:
+        """The database has crashed and come back without what it had not on disk: if the log is still ours, it gets that again."""
+        try:
+            again = await sync_to_async(lost)(append)
+        except DatabaseError as more:
+            return more
+        if not again:
+            return error
+        log.warning("%s: the database has lost %d commits, they are made again", append.log.row.uid, len(again))
+        return await self._write([*again, append])
 
     async def _write(self, appends: list[Append]) -> Exception | None:
         """Try until the database is back, within the limit. Returns the error that remained."""
@@ -86,7 +105,7 @@ class Recorder:
                 # A second try collides with the first one's rows if only the answer to its commit was lost.
                 if again and isinstance(error, (IntegrityError, Fenced)) and await sync_to_async(landed)(appends):
                     return None
-                final = isinstance(error, (Locked, Fenced)) or await sync_to_async(_connected)()
+                final = isinstance(error, (Locked, Fenced)) or await sync_to_async(usable)()
                 if final or time.monotonic() > until:
                     (log.info if isinstance(error, Fenced) else log.error)("append refused: %s", error)
                     return error
@@ -100,11 +119,8 @@ class Recorder:
                 return None
 
 
-def _connected() -> bool:
-    """Whether the connection still works; a broken one is closed, so that the next use opens another."""
-    if connection.in_atomic_block:
-        return True
-    if connection.is_usable() if connection.connection is not None else False:
-        return True
-    connection.close()
-    return False
+def _remember(append: Append) -> None:
+    now, late = time.monotonic(), append.log.late
+    while late and now - late[0][0] > LATE_S:
+        late.pop(0)
+    late.append((now, append))

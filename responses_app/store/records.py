@@ -61,6 +61,8 @@ class Log:
     asked: Asked | None = None
     worker: UUID | None = None
     epoch: int = 1
+    # What was committed lately, and when: a crash of Postgres can take it back.
+    late: list[tuple[float, Append]] = field(default_factory=list, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ from typing import Any
 from weakref import WeakSet
 
 import orjson
+import psycopg
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
-from django.db.models import Q
+from django.db.models import Max, Q
 
 from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Lease, Prompt, Response, Status
 from responses_app.store import images
@@ -20,7 +21,7 @@ from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
 # What a row says that comes too late, or where there is nothing to follow on: the log has gone on without its writer.
 CONSTRAINTS = ("event_number", "event_contiguous")
-# What a connection does from its first flush on, and what the commit of a terminal event does instead.
+# What a connection does from its first flush on, and what the commits do instead with which a response begins and ends.
 LAZY = "SET synchronous_commit TO off"
 STRICT = "SET LOCAL synchronous_commit TO on"
 _lazy: WeakSet[object] = WeakSet()
@@ -38,7 +39,8 @@ def write(appends: Sequence[Append]) -> None:
             _copy(cursor, appends)
             return
         with transaction.atomic():
-            if any(append.ending for append in appends):
+            # What was accepted is never forgotten, nor is what has ended; deltas can be written once more (see `lost`).
+            if any(append.opens or append.ending for append in appends):
                 cursor.execute(STRICT)
             _open([append for append in appends if append.opens])
             _start([append.log.row.pk for append in appends if append.starts])
@@ -62,12 +64,27 @@ def landed(appends: Sequence[Append]) -> bool:
     return True
 
 
+def lost(append: Append) -> list[Append]:
+    """What Postgres has forgotten of a log when it crashed, and what has to be written again before `append`; it has what is older.
+
+    Nothing, if that is not what has happened: somebody else goes on with the log, or it is not in one piece.
+    """
+    log = append.log
+    if log.asked is None or not Lease.objects.filter(pk=log.row.pk, worker=log.worker, epoch=log.epoch).exists():
+        return []
+    last = Event.objects.filter(response=log.row.pk).aggregate(last=Max("number"))["last"]
+    again = [one for _, one in log.late if last is not None and one.frames[0].number > last]
+    due = [] if last is None else [last + 1, *(one.frames[-1].number + 1 for one in again)]
+    return again if again and due == [one.frames[0].number for one in (*again, append)] else []
+
+
 @contextmanager
 def _fence() -> Iterator[None]:
     try:
         yield
     except IntegrityError as error:
-        if any(name in str(error) for name in CONSTRAINTS):
+        # By its name, which the message of a trigger does not repeat.
+        if isinstance(error.__cause__, psycopg.Error) and error.__cause__.diag.constraint_name in CONSTRAINTS:
             raise Fenced(str(error)) from error
         raise
 

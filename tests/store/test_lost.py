@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from uuid import uuid4
 
 import psycopg
 from django.db import connection, connections
 from django.test import TransactionTestCase
+from django.test.utils import CaptureQueriesContext
 
+from responses_app.models import Event, Lease
 from responses_app.store import replay
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append
+from responses_app.store.records import Append, Asked, Fenced, Log
+from responses_app.store.write import STRICT, write
 from tests.store.test_recorder import durable, frame, log
 
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -38,3 +42,48 @@ class LostTest(TransactionTestCase):
             self.assertIsNone(await durable(recorder, Append(one, [frame(number)])))
         self.assertEqual([kept.number for kept in await replay.frames(one.row.pk)], [0, 1, 2])
         await recorder.close()
+
+    async def test_what_a_crash_of_the_database_takes_back_is_written_again(self) -> None:
+        recorder, one = Recorder(), held("resp_crash")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        for number in range(1, 5):
+            await durable(recorder, Append(one, [frame(number)], heard=bytes([number])))
+        told = [kept async for kept in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        await Event.objects.filter(number__gte=2).adelete()
+        self.assertIsNone(await durable(recorder, Append(one, [frame(5)])))
+        again = [kept async for kept in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        self.assertEqual((again[:-1], again[-1][0]), (told, 5))
+        await recorder.close()
+
+    async def test_nothing_is_written_again_into_a_log_that_is_anothers(self) -> None:
+        recorder, one = Recorder(), held("resp_other")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        for number in (1, 2):
+            await durable(recorder, Append(one, [frame(number)]))
+        await Event.objects.filter(number=2).adelete()
+        await Lease.objects.aupdate(epoch=2)
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
+        self.assertEqual([kept.number for kept in await replay.frames(one.row.pk)], [0, 1])
+        await recorder.close()
+
+    async def test_a_gap_that_is_older_than_what_is_remembered_stays_refused(self) -> None:
+        recorder, one = Recorder(), held("resp_gap")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        await durable(recorder, Append(one, [frame(1)]))
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
+        one.late.clear()
+        await Event.objects.filter(number=1).adelete()
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(2)])), Fenced)
+        await recorder.close()
+
+    def test_what_is_accepted_waits_for_the_disk(self) -> None:
+        with CaptureQueriesContext(connection) as asked:
+            write([Append(held("resp_disk"), [frame(0)], opens=True)])
+        self.assertIn(STRICT, [query["sql"] for query in asked.captured_queries])
+
+
+def held(uid: str) -> Log:
+    """A log that this process has the lease of."""
+    one = log(uid)
+    one.asked, one.worker = Asked("{}", (), "m"), uuid4()
+    return one

@@ -109,7 +109,7 @@ class RecorderTest(TestCase):
             if len(tries) == 1:
                 raise OperationalError("the connection is lost")
 
-        with mock.patch.multiple("responses_app.store.recorder", write=lose_the_answer, _connected=lambda: False):
+        with mock.patch.multiple("responses_app.store.recorder", write=lose_the_answer, usable=lambda: False):
             self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
         self.assertEqual(len(tries), 2)
         self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))

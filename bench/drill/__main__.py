@@ -1,0 +1,48 @@
+"""`manage.py drill`, or `python -m bench.drill`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.drill.drill import Drill
+from bench.drill.options import parse
+from bench.drill.table import report
+from responses_app.engines import guard
+from responses_app.server import process
+from responses_app.server.postgres import PostgresError
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run to the end; the exit code."""
+    options = parse(argv)
+    folder = Path(options.folder or tempfile.mkdtemp(prefix="drill-")).resolve()
+    # Postgres may run under another account, which has to get in.
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    guard.adopt(folder)
+    process.adopt_orphans()
+    guards = frozenset(process.descendants(os.getpid()))
+    drill = Drill(options, folder, guards)
+    try:
+        asyncio.run(drill.run())
+    except (RuntimeError, PostgresError) as error:
+        drill.findings.contradict("drill", "could not be held", seen=error)
+    finally:
+        process.end_descendants(os.getpid(), spare=guards)
+    print(report(options, drill.findings))
+    if drill.findings.wrong:
+        print(f"\nEverything is kept in {folder}")
+        return 1
+    if not options.folder:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

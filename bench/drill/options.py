@@ -1,0 +1,66 @@
+"""The command line of the drill."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+ENGINES = ("demo-chat", "demo-harmony", "script")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for; the numbers are how often each thing happens, `at_once` how many responses are under way."""
+
+    responses: int = 200
+    kills: int = 20
+    engine_kills: int = 2
+    stops: int = 0
+    pauses: int = 0
+    cuts: int = 0
+    restarts: int = 0
+    seed: int = 1
+    web: int = 3
+    seconds: float = 1800.0
+    engine: str = "demo-chat"
+    at_once: int = 12
+    folder: str | None = None
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add our options to any parser, Django's included."""
+    add = parser.add_argument
+    add("--responses", type=int, default=200, help="how many are asked for (default: %(default)s)")
+    add("--kills", type=int, default=20, help="SIGKILL of a web process, so often (default: %(default)s)")
+    add("--engine-kills", type=int, help="SIGKILL of processes of the engine (default: one for ten kills)")
+    add("--stops", type=int, help="SIGTERM of a web process (default: one for eight kills)")
+    add("--pauses", type=int, help="SIGSTOP of a web process for 8 s (default: one for eight kills)")
+    add("--cuts", type=int, help="connections of Postgres that are ended (default: as many as kills)")
+    add("--restarts", type=int, help="immediate shutdowns of Postgres (default: one)")
+    add("--seed", type=int, default=1, help="what the load and the moments are chosen by (default: %(default)s)")
+    add("--web", type=int, default=3, help="web processes (default: %(default)s)")
+    add("--seconds", type=float, default=1800.0, help="after which it is given up (default: %(default)s)")
+    add("--engine", choices=ENGINES, default="demo-chat", help="a demo model in vLLM, or a tape (default: %(default)s)")
+    add("--at-once", type=int, default=12, help="responses under way at a time (default: %(default)s)")
+    add("--folder", help="where everything is kept, and stays; without it a folder that is removed if all was well")
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Options from the command line. Prints help or a usage error, and then raises SystemExit, as argparse does."""
+    parser = argparse.ArgumentParser(
+        prog=os.environ.get("RESPONSES_PROG", "drill"), description="Kill things, and lose nothing."
+    )
+    declare(parser)
+    given: dict[str, Any] = vars(parser.parse_args(argv))
+    kills = given["kills"]
+    usual = {"engine_kills": kills // 10, "stops": -(-kills // 8), "pauses": -(-kills // 8), "cuts": kills, "restarts": 1}
+    filled = {**given, **{name: count for name, count in usual.items() if given[name] is None}}
+    if given["engine"] == "script":
+        # A tape plays inside each web process: there is nothing of its own to kill.
+        filled["engine_kills"] = 0
+    if filled["web"] < 2:
+        parser.error("--web: somebody has to be there to take over, so at least 2")
+    return Options(**filled)

@@ -1,0 +1,135 @@
+"""The processes of the system under test: web processes on ports of their own, and the engine's worker."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import psutil
+
+from responses_app.server.data import ROOT
+
+ENGINE_NAMES = ("VLLM::",)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Web:
+    """One web process: it may be started again and again, on the same port. `state`: down, starting, up, paused, stopping."""
+
+    def __init__(self, name: str, folder: Path, environ: Mapping[str, str]) -> None:
+        self.name, self.port = name, free_port()
+        self.folder = folder / name
+        self.log = folder / "logs" / f"{name}.log"
+        self.state = "down"
+        self.settled = 0  # Resident bytes when it had just started.
+        self._environ = {**os.environ, **environ, "RESPONSES_DATA_DIR": str(self.folder)}
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        """Of the process that runs now, or ran last."""
+        return self._process.pid if self._process else 0
+
+    @property
+    def code(self) -> int | None:
+        """How it has ended, if it has."""
+        return self._process.poll() if self._process else None
+
+    @property
+    def resident(self) -> int:
+        """Bytes of memory."""
+        return int(psutil.Process(self.pid).memory_info().rss)
+
+    def start(self) -> None:
+        """Start it; whoever wants to know when it answers asks."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, "-m", "responses_app.server.inner", "--port", str(self.port)]
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=self._environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+            )
+        self.state = "starting"
+
+    def send(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    def end(self, limit: float) -> int | None:
+        """Wait for its end; the exit code, None if it has not ended by then."""
+        if self._process is None:
+            return 0
+        try:
+            return self._process.wait(limit)
+        except subprocess.TimeoutExpired:
+            return None
+
+
+class Worker:
+    """The engine behind all of them: `manage.py engine`, or nothing where a tape plays in each web process."""
+
+    def __init__(self, model: str, folder: Path) -> None:
+        self.model, self.folder, self.port = model, folder / "engine", free_port()
+        self.log = folder / "logs" / "engine.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self, limit: float = 600.0) -> str:
+        """Start it and wait until it answers; its engine URL. Raises RuntimeError."""
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        command = [sys.executable, str(ROOT / "manage.py"), "engine", "--model", self.model, "--port", str(self.port)]
+        environ = {**os.environ, "RESPONSES_DATA_DIR": str(self.folder), "VLLM_CPU_KVCACHE_SPACE": "1"}
+        with self.log.open("ab") as out:
+            self._process = subprocess.Popen(
+                command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+            )
+        deadline = time.monotonic() + limit
+        while self._process.poll() is None and time.monotonic() < deadline:
+            found = [line for line in self.log.read_text(errors="replace").splitlines() if line.startswith("http://")]
+            if found:
+                return found[-1]
+            time.sleep(0.2)
+        raise RuntimeError("the engine did not come up:\n" + self.log.read_text(errors="replace")[-2000:])
+
+    def victims(self) -> list[psutil.Process]:
+        """What there is to kill: vLLM's server and its core, not who keeps them alive."""
+        if self._process is None or self._process.poll() is not None:
+            return []
+        below = psutil.Process(self._process.pid).children(recursive=True)
+        return [one for one in below if _about(one)]
+
+    def stop(self, limit: float = 30.0) -> int | None:
+        """Have it end in order; the exit code, None if it had to be killed."""
+        if self._process is None:
+            return 0
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+            return None
+
+
+def _about(process: psutil.Process) -> bool:
+    try:
+        line = " ".join(process.cmdline())
+    except psutil.Error:
+        return False
+    return process.name().startswith(ENGINE_NAMES) or ("vllm" in line.lower() and "guard" not in line)

@@ -1,0 +1,186 @@
+"""The proof from outside: what the log says of every response, and that nobody was ever told anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from bench.drill import tape
+from bench.drill.client import Client, Told
+from bench.drill.findings import Findings
+from bench.drill.http import Answer, Block, Broken, Wire
+from bench.drill.system import System
+from responses_app.grammar.check import judge
+from responses_app.grammar.errors import GrammarError
+from responses_app.grammar.fold import fold
+
+ENDED = frozenset({"completed", "incomplete", "failed", "cancelled"})
+HONEST = "cannot be continued exactly"
+AT_ONCE = 4
+
+
+class Proof:
+    """`run` when all is calm."""
+
+    def __init__(self, system: System, wire: Wire, findings: Findings, clients: Sequence[Client]) -> None:
+        self._system, self._wire, self._findings = system, wire, findings
+        self._chance = Random(0)
+        self._told: dict[str, list[Told]] = {}
+        self._cases = {str(client.case.number): client.case for client in clients}
+        for client in clients:
+            for one in client.told:
+                self._told.setdefault(one.uid, []).append(one)
+
+    async def run(self) -> None:
+        """Everything that the server lists, and everything that a client knows of."""
+        listed = await self._listed()
+        self._findings.row("responses kept", len(listed))
+        limit = asyncio.Semaphore(AT_ONCE)
+
+        async def one(uid: str, listed: dict[str, Any]) -> None:
+            async with limit:
+                await self._prove(uid, listed)
+
+        await asyncio.gather(*(one(uid, body) for uid, body in listed.items()))
+        for uid, told in self._told.items():
+            if uid not in listed:
+                await self._unlisted(uid, told)
+
+    async def _listed(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        after = ""
+        while True:
+            page = (await self._get(f"/v1/responses?limit=100&order=asc{after}")).json
+            found |= {body["id"]: body for body in page["data"]}
+            if not page["has_more"]:
+                return found
+            after = f"&after={page['last_id']}"
+
+    async def _unlisted(self, uid: str, told: list[Told]) -> None:
+        """Only what was not to be kept may be missing, and it has to be."""
+        stored = any(one.case.stored for one in told)
+        status = (await self._get(f"/v1/responses/{uid}")).status
+        if stored:
+            self._findings.contradict(uid, "was accepted and is not listed", seen=f"GET is answered {status}")
+        elif status != 404:
+            self._findings.contradict(uid, f"store: false, and GET is answered {status}")
+
+    async def _prove(self, uid: str, listed: dict[str, Any]) -> None:
+        got = (await self._get(f"/v1/responses/{uid}")).json
+        log = await self._log(uid)
+        if not log:
+            return
+        self._status(uid, got)
+        self._numbers(uid, log)
+        events = [json.loads(block.data) for block in log]
+        for broken in judge(events):
+            self._findings.contradict(uid, f"breaks {broken.rule}: {broken.message}", number=broken.number, log=broken.event)
+        terminal = events[-1].get("response")
+        for name, seen in (("GET", got), ("the list", listed), ("fold", _folded(events))):
+            if seen != terminal:
+                self._findings.contradict(
+                    uid, f"{name} is not the terminal snapshot", seen=_differ(seen, terminal), log=_differ(terminal, seen)
+                )
+        for told in self._told.get(uid, ()):
+            self._seen(told, log, terminal)
+        self._said(uid, got)
+        self._findings.count("events", len(log))
+
+    def _status(self, uid: str, got: dict[str, Any]) -> None:
+        status = got["status"]
+        self._findings.count(f"ended {status}")
+        if status not in ENDED:
+            self._findings.contradict(uid, f"is {status} for ever")
+        if status != "failed":
+            return
+        message = got["error"]["message"]
+        self._findings.failures[message] += 1
+        case = self._cases.get(got["metadata"].get("drill", ""))
+        if HONEST not in message or case is None or not case.chancy:
+            self._findings.contradict(uid, f"has failed ({case.kind if case else 'of no case'})", seen=message)
+
+    def _numbers(self, uid: str, log: list[Block]) -> None:
+        for due, block in enumerate(log):
+            if block.number != due:
+                self._findings.contradict(
+                    uid, f"the log has number {block.number} where {due} is due", number=due, log=block.data
+                )
+                break
+        ends = [block.number for block in log if block.terminal]
+        if ends != [log[-1].number]:
+            self._findings.contradict(uid, f"terminal events at {ends} of {len(log)}")
+
+    def _seen(self, told: Told, log: list[Block], terminal: dict[str, Any]) -> None:
+        for listener in told.listeners:
+            self._findings.count("events seen by clients", len(listener.seen))
+            for block in listener.seen:
+                assert block.number is not None
+                if block.number >= len(log) or log[block.number].data != block.data:
+                    there = log[block.number].data if block.number < len(log) else "nothing"
+                    self._findings.contradict(
+                        told.uid, "a client has seen something else", number=block.number, seen=block.data, log=there
+                    )
+                    break
+        for answer in told.answers:
+            if (body := json.loads(answer)) != terminal:
+                self._findings.contradict(
+                    told.uid, "a client was answered something else", seen=_differ(body, terminal), log=_differ(terminal, body)
+                )
+        if told.cancelled and terminal["status"] != "cancelled":
+            self._findings.contradict(told.uid, "was cancelled, and is not", log=terminal["status"])
+
+    def _said(self, uid: str, got: dict[str, Any]) -> None:
+        """A tape says the same to everybody: however often it changed hands, the text is the whole text, and no word twice."""
+        case = self._cases.get(got["metadata"].get("drill", ""))
+        if self._system.options.engine != "script" or case is None or case.conversation or got["status"] == "failed":
+            return
+        whole = tape.expected(str(case.body["input"]))
+        text = "".join(part["text"] for item in got["output"] if item["type"] == "message" for part in item["content"])
+        if whole is None:
+            return
+        if text != whole if got["status"] == "completed" else not whole.startswith(text):
+            self._findings.contradict(uid, f"{got['status']}, and not what was to be said", seen=text, log=whole)
+
+    async def _log(self, uid: str) -> list[Block]:
+        """The log, as two processes give it."""
+        one, other = await self._replay(uid, 0), await self._replay(uid, 1)
+        if one != other:
+            at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+            self._findings.contradict(
+                uid, "two processes replay it differently", number=at, seen=one[at : at + 1], log=other[at : at + 1]
+            )
+        return one
+
+    async def _replay(self, uid: str, which: int) -> list[Block]:
+        web = self._system.up[(hash(uid) + which) % len(self._system.up)]
+        try:
+            async with self._wire.stream(web, "GET", f"/v1/responses/{uid}?stream=true&include_obfuscation=false") as stream:
+                blocks = [block async for block in stream.blocks()]
+        except (Broken, ValueError) as error:
+            self._findings.contradict(uid, f"{web.name} does not replay it", seen=error)
+            return []
+        if not blocks or blocks[-1].number is not None:
+            self._findings.contradict(uid, f"{web.name} ends its replay without [DONE]")
+            return blocks
+        return blocks[:-1]
+
+    async def _get(self, path: str) -> Answer:
+        return await self._wire.ask(self._chance.choice(self._system.up), "GET", path)
+
+
+def _folded(events: list[dict[str, Any]]) -> Any:
+    """What the events tell; or why they tell nothing."""
+    try:
+        return fold(events)
+    except GrammarError as error:
+        return f"{error}"
+
+
+def _differ(one: Any, other: Any) -> str:
+    """The members of `one` that are not those of `other`."""
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return str(one)
+    return json.dumps({name: value for name, value in one.items() if other.get(name, ...) != value})

@@ -1,0 +1,154 @@
+"""The system under test: one Postgres, one engine, some web processes on one database, in a folder of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import signal
+import time
+from pathlib import Path
+from random import Random
+
+import httpx2
+
+from bench.drill import tape
+from bench.drill.database import Database
+from bench.drill.findings import Findings
+from bench.drill.options import Options
+from bench.drill.parts import Web, Worker
+from responses_app.server.postgres import Postgres
+
+START_LIMIT = 600.0
+STOP_LIMIT = 45.0
+LOOK = 0.1
+
+
+class System:
+    """`start`, then `stop` in every case."""
+
+    def __init__(self, options: Options, folder: Path, findings: Findings) -> None:
+        self.options, self.folder, self.findings = options, folder, findings
+        self.key = f"sk-{secrets.token_hex(16)}"
+        self.model = "m"
+        self.postgres = Postgres(folder / "database")
+        self.database = Database(self.postgres.url)
+        self.worker: Worker | None = None
+        self.webs: list[Web] = []
+        self.engine_up = asyncio.Event()
+        self._rising: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Everything up and idle. Raises RuntimeError, PostgresError."""
+        await asyncio.to_thread(self.postgres.start)
+        url = await asyncio.to_thread(self._engine)
+        self.engine_up.set()
+        environ = {
+            "DATABASE_URL": self.postgres.url,
+            "RESPONSES_API_KEY": self.key,
+            "SECRET_KEY": secrets.token_hex(32),
+            "RESPONSES_MODELS": f"{self.model}={url}",
+            # On a busy machine vLLM needs minutes for a start, and web processes that start meanwhile wait for it.
+            "RESPONSES_ENGINE_WAIT": "600",
+            "RESPONSES_ENGINE_START_WAIT": "600",
+        }
+        self.webs = [Web(f"web-{number}", self.folder, environ) for number in range(1, self.options.web + 1)]
+        # The first one makes the tables.
+        await self.raise_(self.webs[0])
+        await asyncio.gather(*(self.raise_(web) for web in self.webs[1:]))
+
+    def _engine(self) -> str:
+        if self.options.engine == "script":
+            return f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={_harmony()}"
+        self.worker = Worker(f"{self.model}={self.options.engine}", self.folder)
+        return self.worker.start()
+
+    @property
+    def up(self) -> list[Web]:
+        """Web processes that take requests, or look as if they did: one that stands still looks like that."""
+        return [web for web in self.webs if web.state in ("up", "paused")]
+
+    @property
+    def well(self) -> list[Web]:
+        """Those that really do."""
+        return [web for web in self.webs if web.state == "up"]
+
+    async def door(self, chance: Random, but: Web | None = None) -> Web:
+        """A web process that takes requests, another one than `but` if there is one; waits until there is any."""
+        while not self.up:
+            await asyncio.sleep(LOOK)
+        return chance.choice([web for web in self.up if web is not but] or self.up)
+
+    async def raise_(self, web: Web) -> None:
+        """Start it and wait until it answers. Raises RuntimeError."""
+        web.start()
+        deadline = time.monotonic() + START_LIMIT
+        async with httpx2.AsyncClient(timeout=5) as client:
+            while web.state == "starting":
+                try:
+                    # 503 is said while the engine is away.
+                    await client.get(f"{web.url}/health")
+                    web.state, web.settled = "up", web.resident
+                    return
+                except httpx2.HTTPError:
+                    await asyncio.sleep(LOOK)
+                if web.code is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"{web.name} did not start ({web.code}):\n{web.log.read_text(errors='replace')[-2000:]}")
+
+    def bring_back(self, web: Web) -> None:
+        """Start one that has ended, in the background."""
+        task = asyncio.create_task(self._back(web))
+        self._rising.add(task)
+        task.add_done_callback(self._rising.discard)
+
+    async def _back(self, web: Web) -> None:
+        for _ in range(3):
+            try:
+                return await self.raise_(web)
+            except RuntimeError as error:
+                # Without a database nobody starts; with one, everybody must.
+                self.findings.count("starts that failed")
+                last = str(error)
+                await asyncio.sleep(1)
+        web.state = "down"
+        self.findings.contradict(web.name, "does not start any more", seen=last)
+
+    async def calm(self) -> None:
+        """Wait until everything is up."""
+        if self._rising:
+            await asyncio.wait(self._rising)
+        while any(web.state in ("paused", "stopping", "starting") for web in self.webs):
+            await asyncio.sleep(LOOK)
+        await self.engine_up.wait()
+
+    async def stop(self) -> None:
+        """End all web processes in order, then the engine; Postgres stays until `shut`."""
+        for task in self._rising:
+            task.cancel()
+        began = time.monotonic()
+        for web in self.webs:
+            if web.code is None and web.pid:
+                web.send(signal.SIGCONT)
+                web.send(signal.SIGTERM)
+        codes = await asyncio.gather(*(asyncio.to_thread(web.end, STOP_LIMIT) for web in self.webs))
+        for web, code, state in zip(self.webs, codes, [web.state for web in self.webs], strict=True):
+            web.state = "down"
+            if code is None:
+                self.findings.contradict(web.name, f"has not ended {STOP_LIMIT:.0f} s after SIGTERM")
+                web.send(signal.SIGKILL)
+                web.end(5)
+            elif code and state == "up":
+                self.findings.contradict(web.name, f"ended with {code} after SIGTERM")
+        self.findings.row("ordered stop of all web processes", f"{time.monotonic() - began:.1f} s")
+        if self.worker is not None and await asyncio.to_thread(self.worker.stop) is None:
+            self.findings.contradict("engine", "has not ended after SIGTERM")
+
+    async def shut(self) -> None:
+        """End Postgres."""
+        await self.database.close()
+        await asyncio.to_thread(self.postgres.stop)
+
+
+def _harmony() -> Path:
+    from responses_app.server.lineup import HARMONY
+
+    return HARMONY

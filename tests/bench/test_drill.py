@@ -1,0 +1,187 @@
+"""The drill: a short one over real processes, and that it would notice what it looks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from contextlib import asynccontextmanager
+from random import Random
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bench.drill import cases
+from bench.drill.blows import schedule
+from bench.drill.cases import Case
+from bench.drill.client import Client, Told
+from bench.drill.findings import Findings
+from bench.drill.http import Answer, Block, Stream, Wire, block
+from bench.drill.listener import Listener
+from bench.drill.options import Options, parse
+from bench.drill.proof import Proof
+from bench.drill.system import System
+from responses_app.grammar.pieces import Text
+from responses_app.grammar.writer import Writer
+from responses_app.server.data import ROOT
+from tests.grammar.speech import USAGE, counted, response
+
+LIMIT = 150
+
+
+def test_a_short_drill_loses_nothing() -> None:
+    few = ["--responses", "14", "--kills", "2", "--stops", "1", "--pauses", "0", "--cuts", "2", "--restarts", "0", "--web", "2"]
+    command = [sys.executable, str(ROOT / "manage.py"), "drill", "--engine", "script", "--seed", "5", "--seconds", "120", *few]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "blow: kill" in done.stdout
+    assert "CONTRADICTIONS" in done.stdout
+
+
+def test_the_seed_decides() -> None:
+    options = parse(["--kills", "16", "--responses", "50"])
+    assert (options.engine_kills, options.stops, options.pauses, options.cuts, options.restarts) == (1, 2, 2, 16, 1)
+    assert schedule(options) == schedule(options) != schedule(parse(["--kills", "16", "--responses", "50", "--seed", "2"]))
+    assert cases.load(50, 1) == cases.load(50, 1) != cases.load(50, 2)
+    assert parse(["--engine", "script", "--engine-kills", "3"]).engine_kills == 0
+    with pytest.raises(SystemExit):
+        parse(["--web", "1"])
+
+
+def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[Block]:
+    """A whole log, as its stream has it."""
+    writer = Writer(response(id=uid, metadata={"drill": "0"}, **changes), counted())
+    events = [*writer.open(), *(event for one in text for event in writer.write(Text(one)))]
+    events += writer.complete(now=2, usage=USAGE, service_tier="default")
+    return [Block(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
+
+
+def failed(message: str) -> list[Block]:
+    """The log of one that has failed."""
+    writer = Writer(response(id="resp_1", metadata={"drill": "0"}), counted())
+    events = [*writer.open(), *writer.fail("server_error", message, usage=USAGE)]
+    return [Block(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
+
+
+class Server:
+    """Says what it is told to say; `other` is the log as a second process has it."""
+
+    def __init__(self, log: list[Block], other: list[Block] | None = None, got: dict[str, Any] | None = None) -> None:
+        self.logs = [log, log if other is None else other]
+        self.terminal = json.loads(log[-1].data)["response"]
+        self.got = got or self.terminal
+
+    async def ask(self, web: object, method: str, path: str, body: object = None) -> Answer:
+        """A plain request."""
+        whole = {"data": [self.terminal], "has_more": False} if "?" in path else self.got
+        return Answer(200, json.dumps(whole).encode())
+
+    @asynccontextmanager
+    async def stream(self, web: object, method: str, path: str) -> Any:
+        """The log of one process, and then of the other."""
+        self.logs.append(self.logs[0])
+        yield Replay([*self.logs.pop(0), Block("", b"", None)])
+
+
+class Replay:
+    """A stream."""
+
+    def __init__(self, all_: list[Block]) -> None:
+        self.all = all_
+
+    async def blocks(self) -> Any:
+        """All of it."""
+        for one in self.all:
+            yield one
+
+
+SYSTEM = cast("System", SimpleNamespace(up=[SimpleNamespace(name="a"), SimpleNamespace(name="b")], options=Options()))
+
+
+def proven(server: Server, seen: list[Block], case: Case | None = None) -> str:
+    """What the proof has against it, in one line for each."""
+    findings, wire = Findings(), cast("Wire", server)
+    client = Client(case or Case(0, "plain", {"input": "Hi"}), SYSTEM, wire, findings, 1)
+    client.told.append(Told("resp_1", client.case, [listener(findings)]))
+    client.told[0].listeners[0].seen = seen
+    asyncio.run(Proof(SYSTEM, wire, findings, [client]).run())
+    return "\n".join(str(one) for one in findings.wrong)
+
+
+def listener(findings: Findings) -> Listener:
+    """One who has not heard anything."""
+    return Listener(SYSTEM, cast("Wire", None), findings, Random(1), padded=False)
+
+
+def test_the_proof_of_what_is_well() -> None:
+    assert proven(Server(log()), log()) == ""
+
+
+@pytest.mark.parametrize(
+    ("server", "seen", "wrong"),
+    [
+        (Server(log()), log(text=("Hel", "p!")), "a client has seen something else"),
+        (Server(log()), [*log(), Block("x", b"{}", 99)], "a client has seen something else"),
+        (Server(log(), log(text=("Hello",))), [], "two processes replay it differently"),
+        (Server(log()[:3] + log()[4:]), [], "the log has number 4 where 3 is due"),
+        (Server([*log(), log()[-1]]), [], "terminal events at"),
+        (Server(log(), got={**json.loads(log()[-1].data)["response"], "model": "x"}), [], "GET is not the terminal snapshot"),
+        (Server(failed("Something else.")), [], "has failed (plain)"),
+        (Server(failed("It cannot be continued exactly.")), [], "has failed (plain)"),
+    ],
+)
+def test_the_proof_of_what_is_not(server: Server, seen: list[Block], wrong: str) -> None:
+    assert wrong in proven(server, seen)
+
+
+def test_only_what_is_bound_and_left_to_chance_may_fail_honestly() -> None:
+    bound = {"input": "Hi", "tool_choice": "required"}
+    server = Server(failed("It cannot be continued exactly."))
+    assert proven(server, [], Case(0, "bound", bound)) == ""
+    assert "has failed (bound)" in proven(server, [], Case(0, "bound", {**bound, "temperature": 0}))
+
+
+class Said(Stream):
+    """A stream that says these blocks and ends."""
+
+    def __init__(self, blocks: list[Block]) -> None:
+        self.all = blocks
+
+    async def blocks(self) -> Any:
+        """All of them."""
+        for one in self.all:
+            yield one
+
+
+END = Block("", b"", None)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "wrong"),
+    [
+        ([*log(), END], ""),
+        ([*log()[:2], *log()[3:], END], "number 3 where 2 was due"),
+        ([*log()[:2], *log()[1:], END], "number 1 where 2 was due"),
+        ([*log(), log()[-1], END], "an event after the terminal one"),
+        ([*log()[:2], END], "[DONE] where there is no end"),
+        ([*log(), END, END], "[DONE] where there is no end"),
+        (log(), "the stream ended without [DONE]"),
+    ],
+)
+def test_a_listener_notices_gaps_and_repetitions(blocks: list[Block], wrong: str) -> None:
+    findings = Findings()
+    asyncio.run(listener(findings).read(Said(blocks)))
+    assert wrong in "\n".join(str(one) for one in findings.wrong)
+    assert bool(findings.wrong) is bool(wrong)
+
+
+def test_a_block_is_read_without_its_padding_and_without_forgiveness() -> None:
+    plain = block(b'event: response.output_text.delta\ndata: {"sequence_number":7,"delta":"a"}')
+    padded = block(b'event: response.output_text.delta\ndata: {"sequence_number":7,"delta":"a","obfuscation":"xyz"}')
+    assert plain == padded
+    assert plain.number == 7
+    for text in (b'data: {"sequence_number":7}', b"event: x\ndata: {}\ndata: {}", b"id: 7"):
+        with pytest.raises((ValueError, KeyError)):
+            block(text)
