@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from responses_app.api.problems import Loc, path, wrong_type
 
 NAME = r"^[a-zA-Z0-9_-]+$"
 TEXT_LIMIT = 10_485_760
+IMAGE_URL_LIMIT = 20_971_520
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
@@ -20,6 +21,12 @@ class Strict(BaseModel):
     """No coercion, no unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _said(cls, raw: object) -> object:
+        """Null stands for absent, whatever the key and however deep (checklist 10)."""
+        return {key: said for key, said in raw.items() if said is not None} if isinstance(raw, dict) else raw
 
 
 class Caller(Strict):

@@ -8,13 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError
 
 from responses_app.api.base import Strict, given
-from responses_app.api.problems import Loc, translate, value, wrong_type
-from responses_app.api.tool_shapes import CLIENT
+from responses_app.api.problems import Loc, path, shorten, translate, untyped, value, wrong_type
+from responses_app.api.tool_shapes import CLIENT, HOSTED
 from responses_app.errors import Invalid
 
 MODES = ("none", "auto", "required")
 # Those that may be named by their type alone.
-CHOSEN = ("shell", "apply_patch")
+CHOSEN = ("shell", "apply_patch", "computer", "computer_use_preview")
+# Another name of either of these.
+COMPUTER = "computer_use"
 
 
 class Named(Strict):
@@ -25,10 +27,10 @@ class Named(Strict):
 
 
 class Allowed(Strict):
-    """`tool_choice` that leaves some of the tools."""
+    """`tool_choice` that leaves some of the tools. Open Responses may leave out the mode, and knows one more."""
 
     type: Literal["allowed_tools"]
-    mode: Literal["auto", "required"]
+    mode: Literal["auto", "required", "none"] = "auto"
     tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
 
 
@@ -46,11 +48,27 @@ def read(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any
         return raw
     if not isinstance(raw, dict):
         raise wrong_type("tool_choice", "a string or an object", raw)
-    if raw.get("type") == "allowed_tools":
+    raw = given(raw, ("tool_choice",))
+    kind = _kind(raw, ("tool_choice",))
+    if kind == COMPUTER:
+        kind = next((str(tool["type"]) for tool in tools if tool["type"] in CHOSEN[2:]), "computer")
+        raw = {**raw, "type": kind}
+    if kind == "allowed_tools":
         return _allowed(raw, tools)
-    if raw.get("type") not in ("function", "custom", *CHOSEN):
-        raise value("tool_choice.type", raw.get("type"), "'function', 'custom', 'shell', 'apply_patch', 'allowed_tools'")
+    if kind in HOSTED:
+        _present(kind, tools)
+        message = f"Tool choice '{kind}': this server runs no tools of that type, so the model cannot be made to call one."
+        raise Invalid(message, param="tool_choice", code="invalid_value")
+    if kind not in ("function", "custom", *CHOSEN):
+        raise value("tool_choice.type", kind, ", ".join(f"'{one}'" for one in ("function", "custom", *CHOSEN, "allowed_tools")))
     return _named(raw, tools, ("tool_choice",))
+
+
+def _kind(raw: Mapping[str, Any], loc: Loc) -> str:
+    kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise untyped(path((*loc, "type")), kind)
+    return kind
 
 
 def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -59,25 +77,39 @@ def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[st
         allowed = Allowed.model_validate(raw)
     except ValidationError as error:
         raise translate(error, ("tool_choice",), Allowed.model_fields) from error
-    named = [_named(one, tools, ("tool_choice", "tools", index)) for index, one in enumerate(allowed.tools)]
+    named = [_entry(one, tools, ("tool_choice", "tools", index)) for index, one in enumerate(allowed.tools)]
     return {"type": "allowed_tools", "mode": allowed.mode, "tools": named}
 
 
-def _named(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+def _entry(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    """One of the allowed tools. One that is repeated but not offered may be allowed: it is not called all the same (D19)."""
     raw = given(raw, loc)
-    kind = raw.get("type")
-    if isinstance(kind, str) and kind in CLIENT and set(raw) == {"type"}:
-        return _client_choice(kind, tools)
+    kind = _kind(raw, loc)
+    if kind not in HOSTED:
+        return _named(raw, tools, loc)
+    _present(kind, tools)
+    return raw
+
+
+def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    kind = _kind(raw, loc)
+    if kind in CLIENT and set(raw) == {"type"}:
+        _present(kind, tools)
+        return {"type": kind}
     try:
         named = Named.model_validate(raw)
     except ValidationError as error:
         raise translate(error, loc, Named.model_fields) from error
     if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
-        raise Invalid(f"Tool choice '{named.name}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
+        raise _absent(named.name)
     return {"type": named.type, "name": named.name}
 
 
-def _client_choice(kind: str, tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _present(kind: str, tools: Sequence[Mapping[str, Any]]) -> None:
+    """There must be a tool of this type. Raises Invalid."""
     if not any(tool["type"] == kind for tool in tools):
-        raise Invalid(f"Tool choice '{kind}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")
-    return {"type": kind}
+        raise _absent(kind)
+
+
+def _absent(name: str) -> Invalid:
+    return Invalid(f"Tool choice '{shorten(name)}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value")

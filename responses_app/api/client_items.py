@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.api.base import Caller, CallId, LongText, Status, Strict
+from responses_app.api.base import IMAGE_URL_LIMIT, Caller, CallId, LongText, Status, Strict
 
 Words = Annotated[list[LongText], Field(max_length=1024)]
 
@@ -156,6 +156,46 @@ class ToolSearchOutput(Strict):
     created_by: str | None = None
 
 
+class SafetyCheck(Strict):
+    """What the client was to confirm. This server asks for nothing."""
+
+    id: str
+    code: str | None = None
+    message: str | None = None
+
+
+class ComputerCall(Strict):
+    """A call of the client's computer, with one action or with several."""
+
+    type: Literal["computer_call"]
+    id: str | None = None
+    call_id: CallId
+    action: dict[str, Any] | None = None
+    actions: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1024)] | None = None
+    pending_safety_checks: list[SafetyCheck] = Field(default_factory=list)
+    status: Status | None = None
+
+
+class Screenshot(Strict):
+    """The screen of the client's computer."""
+
+    type: Literal["computer_screenshot"]
+    image_url: Annotated[str, Field(max_length=IMAGE_URL_LIMIT)] | None = None
+    file_id: str | None = None
+
+
+class ComputerCallOutput(Strict):
+    """What the computer shows now."""
+
+    type: Literal["computer_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: Screenshot
+    acknowledged_safety_checks: list[SafetyCheck] | None = None
+    status: Status | None = None
+    created_by: str | None = None
+
+
 CLIENT_ITEMS: Mapping[str, type[Strict]] = {
     "shell_call": ShellCall,
     "shell_call_output": ShellCallOutput,
@@ -165,6 +205,8 @@ CLIENT_ITEMS: Mapping[str, type[Strict]] = {
     "apply_patch_call_output": ApplyPatchCallOutput,
     "tool_search_call": ToolSearchCall,
     "tool_search_output": ToolSearchOutput,
+    "computer_call": ComputerCall,
+    "computer_call_output": ComputerCallOutput,
 }
 # How their ids begin. Of outputs no prefix is known: clients make these ids themselves.
 CLIENT_PREFIXES: Mapping[str, str] = {
@@ -172,5 +214,6 @@ CLIENT_PREFIXES: Mapping[str, str] = {
     "local_shell_call": "lsh",
     "apply_patch_call": "apc",
     "tool_search_call": "tsc",
+    "computer_call": "cu",
     **{kind: "" for kind in CLIENT_ITEMS if not kind.endswith("_call")},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from responses_app.api import items, pages, query, requests, shown
+from responses_app.api import items, pages, profile, query, requests, shown
 from responses_app.api.door import answer
 from responses_app.api.problems import wrong_type
 from responses_app.errors import Invalid, NotFound
@@ -74,7 +75,7 @@ async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponse
     given = _items(raw["items"], least=1)
     row = await find(key.project, uid)
     bodies: list[str] = await _change(conversations.add, row, *await gather(key.project, given))
-    return pages.shown(Page([(0, body) for body in bodies], more=False), include)
+    return _listed(request, Page([(0, body) for body in bodies], more=False), include)
 
 
 async def list_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -88,7 +89,7 @@ async def list_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespons
     page = await conversations.page(row, limit=limit, newest_first=newest_first, after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    return pages.shown(page, include)
+    return _listed(request, page, include)
 
 
 async def retrieve_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:
@@ -98,7 +99,7 @@ async def retrieve_item(request: HttpRequest, key: ApiKey, uid: str, item: str) 
     body = await conversations.item(row, item) if could_be(item) else None
     if body is None:
         raise _no_item(uid, item)
-    return answer(shown.pictured(body, include))
+    return answer(profile.told_item(request, shown.pictured(body, include)))
 
 
 async def remove_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:
@@ -123,11 +124,16 @@ async def _change(function: Any, row: Conversation, *args: object) -> Any:
 
 
 def _body(request: HttpRequest, known: set[str]) -> dict[str, Any]:
-    raw = requests.parse(request.body or b"{}")
+    raw = profile.read(request, requests.parse(request.body or b"{}"))
     for name in raw:
         if name not in known:
             raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
     return raw
+
+
+def _listed(request: HttpRequest, page: Page, include: Collection[str]) -> HttpResponseBase:
+    bodies = (profile.told_item(request, shown.pictured(body, include)) for _, body in page.rows)
+    return pages.listed(bodies, page.first, page.last, more=page.more)
 
 
 def _items(raw: object, *, least: int) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from responses_app.api.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
 from responses_app.api.controls import ConfigurationUpdate, Trigger, final
 from responses_app.api.item_shapes import MODELS, AdditionalTools, Compaction, Message, Reasoning, Reference, valid
 from responses_app.api.problems import Loc, path, shorten, untyped, value, wrong_type
+from responses_app.dialects.computer import is_action
 from responses_app.errors import Invalid
 from responses_app.grammar.ids import PREFIXES
 from responses_app.runs.ids import could_be
@@ -108,7 +109,24 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
         item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True)
     if kind == "shell_call_output":
         _ended(item["output"], (*loc, "output"))
+    if kind == "computer_call":
+        _acted(item, loc)
+    if kind == "computer_call_output":
+        item["output"] = {"type": "computer_screenshot", "image_url": parts.picture(item["output"], (*loc, "output"))}
     return item
+
+
+def _acted(item: Mapping[str, Any], loc: Loc) -> None:
+    """A computer was asked for an action, or for several. Raises Invalid."""
+    if ("action" in item) == ("actions" in item):
+        where = path((*loc, "actions"))
+        message = f"Missing required parameter: '{where}', or 'action' in its place."
+        raise Invalid(message, param=where, code="missing_required_parameter")
+    each = {("action",): item["action"]} if "action" in item else {("actions", n): one for n, one in enumerate(item["actions"])}
+    for place, one in each.items():
+        if not is_action(one):
+            where = path((*loc, *place))
+            raise Invalid(f"Invalid '{where}': this is no action of a computer.", param=where, code="invalid_value")
 
 
 def _ended(results: Sequence[Mapping[str, Any]], loc: Loc) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from responses_app.api import pages, query
+from responses_app.api import pages, profile, query
 from responses_app.api.responses import unfinished
 from responses_app.errors import Invalid, NotFound
 from responses_app.models import ApiKey, Status
@@ -31,7 +31,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     page = await listing.page(key.project, wanted, limit=limit, newest_first=newest_first, after=after) if known else None
     if page is None:
         raise NotFound(f"No response found with id '{after}'", param="after")
-    bodies = [snapshot or await unfinished(row) for row, snapshot in page.rows]
+    bodies = [profile.told(request, snapshot or await unfinished(row)) for row, snapshot in page.rows]
     uids = [row.uid for row, _ in page.rows]
     return pages.listed(bodies, uids[0] if uids else None, uids[-1] if uids else None, more=page.more)
 

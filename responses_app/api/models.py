@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from responses_app.api.door import answer
+from responses_app.api.problems import shorten
 from responses_app.errors import NotFound, Unavailable
 from responses_app.models import ApiKey
 from responses_app.runs import hub
@@ -32,7 +33,7 @@ async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase
     now = hub.current()
     served = named(name, now.served, now.aliases)
     if served is None:
-        raise NotFound(f"The model '{name}' does not exist", param="model", code="model_not_found")
+        raise NotFound(f"The model '{shorten(name)}' does not exist", param="model", code="model_not_found")
     return answer(_shape(name, served))
 
 

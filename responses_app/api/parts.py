@@ -7,14 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.api.base import LongText, Strict, given
+from responses_app.api.base import IMAGE_URL_LIMIT, LongText, Strict, given
 from responses_app.api.item_shapes import valid
 from responses_app.api.problems import Loc, path, untyped, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.images.picture import BadImage, is_data, media_type
 from responses_app.runs import images
-
-IMAGE_URL_LIMIT = 20_971_520
 
 
 class Part(Strict):
@@ -98,6 +96,11 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
 def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     """What can be told of a picture without decoding or fetching it; the rest is seen by `runs.images`."""
     part = valid(ImagePart, raw, loc)
+    return {"type": "input_image", "detail": part["detail"], "image_url": picture(part, loc)}
+
+
+def picture(part: Mapping[str, Any], loc: Loc) -> str:
+    """The URL of an image, in a message or of a screen. Raises Invalid."""
     if "file_id" in part:
         where = path((*loc, "file_id"))
         message = f"Unsupported parameter: '{where}': this server has no files; give the image in 'image_url'."
@@ -111,4 +114,4 @@ def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
         check(url)
     except BadImage as error:
         raise Invalid(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
-    return {"type": "input_image", "detail": part["detail"], "image_url": url}
+    return str(url)

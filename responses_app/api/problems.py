@@ -72,6 +72,8 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
         return _bound(where, kind, found["input"], context)
     if kind in LENGTHS:
         return _length(where, kind, found["input"], context)
+    if kind == "literal_error" and not isinstance(found["input"], str):
+        return wrong_type(where, f"one of {context['expected']}", found["input"])
     if kind == "literal_error":
         return value(where, found["input"], context["expected"])
     if kind == "value_error":

@@ -188,14 +188,14 @@ def _conversation(raw: object) -> str | None:
     """The id in `conversation`, given as it is or in an object. Raises Invalid."""
     where = "conversation"
     if isinstance(raw, dict):
-        for name in raw:
-            if name != "id":
+        for name, said in raw.items():
+            if name != "id" and said is not None:
                 raise Invalid(f"Unknown parameter: '{where}.{name}'.", param=f"{where}.{name}", code="unknown_parameter")
         where = "conversation.id"
-        if "id" not in raw:
+        raw = raw.get("id")
+        if raw is None:
             raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
-        raw = raw["id"]
-    if raw is None and where == "conversation":
+    if raw is None:
         return None
     if not isinstance(raw, str):
         raise wrong_type(where, "a string" if where != "conversation" else "a string or an object", raw)

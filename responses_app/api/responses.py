@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import Any
 
 import orjson
 from asgiref.sync import sync_to_async
@@ -13,9 +14,8 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import pages, query, requests, shown, sse, tools
+from responses_app.api import pages, profile, query, requests, shown, sse, tools
 from responses_app.api.door import answer
-from responses_app.api.profile import is_open
 from responses_app.api.sse import Form
 from responses_app.errors import Invalid, NotFound, Unavailable
 from responses_app.grammar.fold import fold
@@ -74,17 +74,21 @@ class AttendedStream(EventStream):
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
-    order = requests.read(requests.parse(request.body), key)
+    order = requests.read(_body(request), key)
     run = await hub.current().begin(order)
-    response = await _answered(run, order, Form(order.obfuscate, is_open(request)))
+    response = await _answered(request, run, order)
     if unused := tools.inactive(order.tools):
         response["x-inactive-tools"] = ", ".join(unused)
     return response
 
 
-async def _answered(run: Run, order: Order, form: Form) -> HttpResponseBase:
+async def _answered(request: HttpRequest, run: Run, order: Order) -> HttpResponseBase:
+    form = Form(order.obfuscate, profile.is_open(request))
+    if order.background and order.stream:
+        # It goes on, whoever listens.
+        return EventStream(hub.current().attend(run), form)
     if order.background:
-        return _detached(run, order, form)
+        return answer(profile.told(request, replay.cut(run.frames[0].data)))
     if order.stream:
         return AttendedStream(run, form)
     try:
@@ -94,7 +98,11 @@ async def _answered(run: Run, order: Order, form: Form) -> HttpResponseBase:
         raise
     if run.problem is not None:
         raise run.problem
-    return answer(replay.cut(frame.data))
+    return answer(profile.told(request, replay.cut(frame.data)))
+
+
+def _body(request: HttpRequest) -> dict[str, Any]:
+    return profile.read(request, requests.parse(request.body))
 
 
 async def _last(run: Run) -> Frame:
@@ -112,17 +120,22 @@ async def _last(run: Run) -> Frame:
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
-    order = requests.read(requests.parse(request.body), key)
+    raw = _body(request)
+    if raw.pop("personality", None) is not None:
+        message = "Unsupported parameter: 'personality': models of this server have none to choose from."
+        raise Invalid(message, param="personality", code="unsupported_parameter")
+    order = requests.read(raw, key)
     return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
 
 
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
-    raw = requests.parse(request.body)
+    raw = _body(request)
     for name in raw:
         if name not in COMPACTED:
             raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
-    return answer(await hub.current().compact(requests.read({**raw, "store": False}, key)))
+    made = await hub.current().compact(requests.read({**raw, "store": False}, key))
+    return answer(profile.told(request, orjson.dumps(made)))
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -138,9 +151,9 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
         _as_at_openai(row, streamed)
     if streamed:
         replay.whole(row)
-        return EventStream(_replay(row, after), Form(obfuscate, is_open(request)))
+        return EventStream(_replay(row, after), Form(obfuscate, profile.is_open(request)))
     snapshot = await replay.snapshot(row.pk) or await unfinished(row)
-    return answer(sealed.filled(key.project, snapshot) if wanted else snapshot)
+    return answer(profile.told(request, sealed.filled(key.project, snapshot) if wanted else snapshot))
 
 
 def _as_at_openai(row: Response, streamed: bool) -> None:
@@ -154,7 +167,6 @@ def _as_at_openai(row: Response, streamed: bool) -> None:
 
 async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """POST /v1/responses/{id}/cancel: a background response that has not ended does so now, or has been cancelled before."""
-    del request
     row = await _find(key, uid)
     if not row.background:
         raise Invalid("Cannot cancel a synchronous response.")
@@ -163,7 +175,7 @@ async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     row = await _find(key, uid)
     if row.status in FINAL:
         raise Invalid(FINAL[Status(row.status)])
-    return answer(await replay.snapshot(row.pk) or await unfinished(row))
+    return answer(profile.told(request, await replay.snapshot(row.pk) or await unfinished(row)))
 
 
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -186,14 +198,8 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
     if page is None:
         raise NotFound(f"No item found with id '{after}'", param="after")
-    return pages.listed(shown.bodies(key.project, page, include), page.first, page.last, more=page.more)
-
-
-def _detached(run: Run, order: Order, form: Form) -> HttpResponseBase:
-    """What a background run is answered with: it goes on, whoever listens."""
-    if order.stream:
-        return EventStream(hub.current().attend(run), form)
-    return answer(replay.cut(run.frames[0].data))
+    bodies = (profile.told_item(request, body) for body in shown.bodies(key.project, page, include))
+    return pages.listed(bodies, page.first, page.last, more=page.more)
 
 
 async def _attend(run: Run) -> AsyncGenerator[Frame | None, None]:

@@ -11,6 +11,7 @@ from responses_app.runs import sealed
 from responses_app.store.inputs import Page
 
 IMAGE_URLS: Final = "message.input_image.image_url"
+SCREENS: Final = "computer_call_output.output.image_url"
 
 
 def bodies(project: str, page: Page, include: Collection[str]) -> list[bytes]:
@@ -19,13 +20,16 @@ def bodies(project: str, page: Page, include: Collection[str]) -> list[bytes]:
 
 
 def pictured(body: str, include: Collection[str]) -> bytes:
-    """An item; the images of a message keep their URLs only if they are asked for. What a tool has returned stays as it came."""
-    if IMAGE_URLS in include or '"input_image"' not in body:
-        return body.encode()
-    item = orjson.loads(body)
-    if item["type"] != "message":
-        return body.encode()
-    return orjson.dumps({**item, "content": [_bare(part) for part in item["content"]]})
+    """An item; images of messages and of screens keep their URLs only if they are asked for. What other tools returned stays as it is."""
+    if IMAGE_URLS not in include and '"input_image"' in body:
+        item = orjson.loads(body)
+        if item["type"] == "message":
+            return orjson.dumps({**item, "content": [_bare(part) for part in item["content"]]})
+    if SCREENS not in include and '"computer_screenshot"' in body:
+        item = orjson.loads(body)
+        if item["type"] == "computer_call_output":
+            return orjson.dumps({**item, "output": {**item["output"], "image_url": None}})
+    return body.encode()
 
 
 def _bare(part: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,22 +10,55 @@ from responses_app.api.problems import shorten
 UNSUPPORTED = ("allOf", "oneOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "patternProperties")
 MAX_LEVELS = 10
 MAX_PROPERTIES = 5000
+MAX_VALUES = 1000
+MAX_NAMES = 120_000
+# Of one enumeration of texts that has more than so many.
+MANY_VALUES, MAX_MANY = 250, 15_000
 
 
 def conforms(schema: Mapping[str, Any]) -> str | None:
     """None where `schema` meets the strict rules, else a sentence that says which one it breaks."""
     if schema.get("type") != "object" or "anyOf" in schema:
         return "the root must have type 'object' and no 'anyOf'."
-    count = 0
+    size = _Size()
     for place, node, level in _walk(schema, "()", 1):
-        problem = _node(node)
+        problem = _node(node) or size.add(node)
         if problem is not None:
             return f"In context={place}, {problem}"
-        if level > MAX_LEVELS:
+        if level > MAX_LEVELS and ("properties" in node or "items" in node):
             return f"In context={place}, more than {MAX_LEVELS} levels of nesting."
-        properties = node.get("properties")
-        count += len(properties) if isinstance(properties, dict) else 0
-    return f"more than {MAX_PROPERTIES} properties." if count > MAX_PROPERTIES else None
+    return size.problem()
+
+
+class _Size:
+    """How much there is in a schema: its properties, the values of its enumerations, and the text of all of them and of the names."""
+
+    def __init__(self) -> None:
+        self.properties = self.values = self.text = 0
+
+    def add(self, node: Mapping[str, Any]) -> str | None:
+        """Count one more subschema; what is wrong with its enumeration."""
+        names = [name for word in ("properties", "$defs", "definitions") for name in _keys(node.get(word))]
+        self.properties += len(_keys(node.get("properties")))
+        values = node["enum"] if isinstance(node.get("enum"), list) else []
+        self.values += len(values)
+        texts = [one for one in (*values, node.get("const")) if isinstance(one, str)]
+        self.text += sum(map(len, names)) + sum(map(len, texts))
+        if len(values) > MANY_VALUES and sum(map(len, texts)) > MAX_MANY:
+            return f"an enum of more than {MANY_VALUES} values may have {MAX_MANY} characters in all."
+        return None
+
+    def problem(self) -> str | None:
+        """What is too much of it all."""
+        if self.properties > MAX_PROPERTIES:
+            return f"more than {MAX_PROPERTIES} properties."
+        if self.values > MAX_VALUES:
+            return f"more than {MAX_VALUES} values in its enums."
+        return f"its names, enums and constants have more than {MAX_NAMES} characters." if self.text > MAX_NAMES else None
+
+
+def _keys(node: object) -> list[str]:
+    return list(node) if isinstance(node, dict) else []
 
 
 def misshapen(schema: Mapping[str, Any]) -> str | None:

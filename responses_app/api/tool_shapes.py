@@ -85,6 +85,21 @@ class ToolSearch(Strict):
     parameters: dict[str, Any] | None = None
 
 
+class Computer(Strict):
+    """The client's computer: its mouse, its keyboard and its screen."""
+
+    type: Literal["computer"]
+
+
+class ComputerPreview(Strict):
+    """The client's computer in the protocol's first form."""
+
+    type: Literal["computer_use_preview"]
+    display_height: Annotated[int, Field(ge=1)]
+    display_width: Annotated[int, Field(ge=1)]
+    environment: Literal["windows", "mac", "linux", "ubuntu", "browser"]
+
+
 class Namespace(Strict):
     """Tools with a name in common."""
 
@@ -99,4 +114,21 @@ CLIENT: Mapping[str, type[Strict]] = {
     "local_shell": LocalShell,
     "apply_patch": ApplyPatch,
     "tool_search": ToolSearch,
+    "computer": Computer,
+    "computer_use_preview": ComputerPreview,
 }
+
+# Tool types of the protocol that this server does not run or pass on.
+HOSTED = frozenset(
+    {
+        "code_interpreter",
+        "file_search",
+        "image_generation",
+        "mcp",
+        "programmatic_tool_calling",
+        "web_search",
+        "web_search_2025_08_26",
+        "web_search_preview",
+        "web_search_preview_2025_03_11",
+    }
+)

@@ -11,27 +11,14 @@ from pydantic import ValidationError
 from responses_app.api.base import given
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
 from responses_app.api.strict import conforms, misshapen
-from responses_app.api.tool_shapes import CLIENT, Custom, Function, GrammarFormat, Namespace, TextFormat
+from responses_app.api.tool_shapes import CLIENT, HOSTED, Custom, Function, GrammarFormat, Namespace, TextFormat
 from responses_app.dialects import grammars
+from responses_app.dialects.functions import named
 from responses_app.errors import Invalid
 
-ACTIVE = ("function", "custom", "namespace", "shell", "local_shell", "apply_patch", "tool_search")
-# Tool types of the protocol that this server does not run or pass on.
-UNSUPPORTED = frozenset(
-    {
-        "code_interpreter",
-        "computer",
-        "computer_use_preview",
-        "file_search",
-        "image_generation",
-        "mcp",
-        "programmatic_tool_calling",
-        "web_search",
-        "web_search_2025_08_26",
-        "web_search_preview",
-        "web_search_preview_2025_03_11",
-    }
-)
+ACTIVE = ("function", "custom", "namespace", *CLIENT)
+# What authenticates the client elsewhere is never repeated (checklist 60).
+SECRET = frozenset({"authorization", "headers"})
 
 
 def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
@@ -48,8 +35,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
         _none_deferred(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
-        # A model is told a tool of a namespace by both names in one.
-        inside = [f"{tool['name']}__{one['name']}" for one in tool["tools"]] if tool["type"] == "namespace" else []
+        inside = [named(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
         name_of = tool.get("name") or (tool["type"] if tool["type"] in CLIENT else None)
         for name in [name_of, *inside] if name_of else []:
             if name in seen:
@@ -82,9 +68,9 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     where = path((*loc, "type"))
     if not isinstance(kind, str):
         raise untyped(where, kind)
-    if kind in settings.RESPONSES_INACTIVE_TOOLS or _always_sent(raw):
-        return raw
-    if kind in UNSUPPORTED:
+    if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _always_sent(raw):
+        return {key: said for key, said in raw.items() if key not in SECRET}
+    if kind in HOSTED:
         raise Invalid(
             f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(ACTIVE)}.",
             param=where,

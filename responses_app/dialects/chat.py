@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 from weakref import finalize
 
 from responses_app.dialects.base import BadTurn, Listener, Turn
 from responses_app.dialects.chat_listener import ChatListener
-from responses_app.dialects.chat_prompt import Rules, function, guarded, messages
+from responses_app.dialects.chat_prompt import Rules, Spell, function, guarded, messages
 from responses_app.dialects.chat_scanner import END_THINK, THINK
 from responses_app.dialects.chat_tags import Marks, Thinking, constrain
 from responses_app.dialects.parts import images
@@ -26,7 +27,7 @@ class Chat:
     """A chat model; `marks` begin and end its reasoning, `<think>` and `</think>` unless told otherwise.
 
     `always_thinks` is for models that leave out the first mark although their template does not write it. `sees` says that
-    the model takes images; it is told them if its template writes them.
+    the model takes images; it is told them if its template writes them, or else if `spell` does.
     """
 
     def __init__(
@@ -38,10 +39,12 @@ class Chat:
         always_thinks: bool = False,
         marks: Marks | None = None,
         sees: bool = False,
+        spell: Spell | None = None,
     ) -> None:
         self.stop_token_ids: Sequence[int] = tuple(stop_token_ids)
         self.vocabulary = vocabulary
-        self.sees = sees and template.image is not None
+        self._spell = spell if template.image is None else None
+        self.sees = sees and (template.image is not None or self._spell is not None)
         self._template = template
         self._always_thinks = always_thinks
         self._marks = marks or (THINK, END_THINK)
@@ -88,7 +91,7 @@ class Chat:
         tools = toolset(turn)
         try:
             text = self._template.render(
-                messages(turn, self._rules, self.vocabulary.guard, sees=self.sees),
+                messages(turn, self._rules, self.vocabulary.guard, sees=self.sees, spell=self._spell),
                 today=turn.today,
                 tools=[guarded(function(tool), self.vocabulary.guard) for tool in tools.offered],
                 thinking=turn.effort not in QUIET,
@@ -103,7 +106,9 @@ class Chat:
     def _all_shown(self, turn: Turn, text: str) -> None:
         """Every image has its placeholder. Some templates write none in what tools return, and nobody would miss it. Raises BadTurn."""
         shown = list(images(turn.items)) if self.sees else []
-        if shown and text.count(self._template.image or "") != len(shown):
+        spell = self._spell or (lambda _: self._template.image or "")
+        marks = Counter(spell(number) for number in range(1, len(shown) + 1))
+        if any(text.count(mark) != count for mark, count in marks.items()):
             # Those of the user are what a template for images is made for.
             lost = next((image for image in shown if ".output[" in image.path), shown[0])
             message = f"The model's chat template does not take the image at '{lost.path}'."

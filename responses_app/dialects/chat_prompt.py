@@ -25,6 +25,8 @@ from responses_app.dialects.parts import (
 from responses_app.dialects.toolset import Tool
 
 Message: TypeAlias = dict[str, Any]
+Spell: TypeAlias = Callable[[int], str]
+"""The placeholder of an image of a prompt, by its number; the first is 1."""
 _RULES = frozenset({"system", "developer"})
 # What an assistant message may hold, in the order in which templates write it, and how two of a kind are joined.
 _ORDER = ("reasoning_content", "content", "tool_calls")
@@ -43,13 +45,17 @@ class Rules(Enum):
     NOWHERE = auto()
 
 
-def messages(turn: Turn, rules: Rules, guard: Callable[[str], str], *, sees: bool = False) -> list[Message]:
+def messages(
+    turn: Turn, rules: Rules, guard: Callable[[str], str], *, sees: bool = False, spell: Spell | None = None
+) -> list[Message]:
     """The conversation of a turn. Raises BadTurn, also for an image unless the model `sees`.
+
+    An image is a part by itself, or with `spell` its placeholder on a line of its own, for templates that take text only.
 
     Instructions and the system and developer items at the head are one system message; later ones stay where they stand if
     the template allows, else they join the first. `guard` is asked about every text that comes from outside.
     """
-    said = _Said(guard, called_names(turn.items), at_head=rules is not Rules.ANYWHERE, sees=sees)
+    said = _Said(guard, called_names(turn.items), at_head=rules is not Rules.ANYWHERE, sees=sees, spell=spell)
     said.rules.append(guard(turn.instructions or ""))
     for index, item in placed(turn.items):
         said.add(item, f"input[{index}]")
@@ -90,13 +96,17 @@ def _before(text: str, content: str | list[Message]) -> str | list[Message]:
 class _Said:
     """The messages so far; what one assistant said in a row is one message as long as its order can be written in one."""
 
-    def __init__(self, guard: Callable[[str], str], names: Mapping[str, str], *, at_head: bool, sees: bool) -> None:
+    def __init__(
+        self, guard: Callable[[str], str], names: Mapping[str, str], *, at_head: bool, sees: bool, spell: Spell | None
+    ) -> None:
         self.messages: list[Message] = []
         self.rules: list[str] = []
         self._guard = guard
         self._names = names
         self._at_head = at_head
         self._sees = sees
+        self._spell = spell
+        self._images = 0
 
     def add(self, item: Item, path: str) -> None:
         add = _KINDS.get(kind(item))
@@ -138,6 +148,10 @@ class _Said:
         """The text, or if there are images the parts as templates know them; texts that stand together are one."""
         if not self._sees or not has_images(content):
             return self._guard(text_of(content, path))
+        if self._spell is not None:
+            return "\n".join(
+                self._line(part, f"{path}[{index}]", self._spell) for index, part in enumerate(cast("list[Item]", content))
+            )
         parts: list[Message] = []
         for index, part in enumerate(cast("list[Item]", content)):
             if part.get("type") == IMAGE:
@@ -148,6 +162,12 @@ class _Said:
                 text = f"{parts.pop()['text']}\n{text}"
             parts.append({"type": "text", "text": text})
         return parts
+
+    def _line(self, part: Item, path: str, spell: Spell) -> str:
+        if part.get("type") != IMAGE:
+            return self._guard(part_text(part, path))
+        self._images += 1
+        return spell(self._images)
 
     def _assistant(self, key: str, value: Any) -> None:
         if not value:

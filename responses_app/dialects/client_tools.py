@@ -1,4 +1,4 @@
-"""Tools that the protocol names and the client runs: shell, local_shell, apply_patch, tool_search, each told to models as a function.
+"""Tools that the protocol names and the client runs: shells, patches, searches, computers, each told to models as a function.
 
 A call of one is heard whole, since its item has a shape of its own; arguments that do not have that shape stay what they are, a function
 call (§1.5).
@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
+from responses_app.dialects import computer
+
 Json: TypeAlias = Mapping[str, Any]
-Kind: TypeAlias = Literal["shell_call", "local_shell_call", "apply_patch_call", "tool_search_call"]
+Kind: TypeAlias = Literal["shell_call", "local_shell_call", "apply_patch_call", "tool_search_call", "computer_call"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +122,29 @@ CLIENT_TOOLS: Final[Mapping[str, ClientTool]] = {
         _tool_search,
         _searched,
     ),
+    "computer_use_preview": ClientTool(
+        "computer_call",
+        "Does one thing with the mouse or the keyboard of the user's computer and returns a picture of its screen.",
+        _schema(["action"], action=computer.ACTION),
+        computer.action,
+        computer.told,
+    ),
+    "computer": ClientTool(
+        "computer_call",
+        "Uses the mouse and the keyboard of the user's computer, one action after the other, and returns a picture of its screen.",
+        _schema(["actions"], actions={"type": "array", "minItems": 1, "items": computer.ACTION}),
+        computer.actions,
+        computer.told,
+    ),
 }
-# The type of a call's item, and of its output's -> the tool.
+# The type of a call's item, and of its output's -> the tool; a computer may be one of two.
 CALLS: Final[Mapping[str, str]] = {tool.kind: name for name, tool in CLIENT_TOOLS.items()}
 OUTPUTS: Final[Mapping[str, str]] = {
     "shell_call_output": "shell",
     "local_shell_call_output": "local_shell",
     "apply_patch_call_output": "apply_patch",
     "tool_search_output": "tool_search",
+    "computer_call_output": "computer",
 }
 
 
@@ -138,27 +155,35 @@ def function(tool: Json) -> dict[str, Any]:
     return {
         "type": "function",
         "name": kind,
-        "description": tool.get("description") or own.description,
+        "description": tool.get("description") or f"{own.description}{_screen(tool)}",
         "parameters": tool.get("parameters") or own.parameters,
         # Parameters of the client's own are what any function's are.
         "strict": not tool.get("parameters"),
     }
 
 
+def _screen(tool: Json) -> str:
+    if "display_width" not in tool:
+        return ""
+    return f" The screen is {tool['display_width']} by {tool['display_height']} pixels; the environment: {tool['environment']}."
+
+
 def call(item: Json) -> dict[str, Any]:
     """An earlier call as that of a function."""
-    name = CALLS[item["type"]]
+    name = "computer_use_preview" if "action" in item and item["type"] == "computer_call" else CALLS[item["type"]]
     arguments = CLIENT_TOOLS[name].arguments(item)
     said = json.dumps(arguments, ensure_ascii=False)
     return {"type": "function_call", "id": item["id"], "call_id": item["call_id"], "name": name, "arguments": said}
 
 
 def output(item: Json) -> dict[str, Any]:
-    """What a tool gave back as the output of a function: a text."""
+    """What a tool gave back as the output of a function: a text, or the picture of a screen."""
     return {"type": "function_call_output", "id": item["id"], "call_id": item["call_id"], "output": _given(item)}
 
 
-def _given(item: Json) -> str:
+def _given(item: Json) -> str | list[dict[str, Any]]:
+    if item["type"] == "computer_call_output":
+        return computer.shown(item)
     if item["type"] == "tool_search_output":
         return json.dumps({"tools": [tool.get("name", tool["type"]) for tool in item["tools"]]}, ensure_ascii=False)
     if item["type"] == "apply_patch_call_output":

@@ -1,8 +1,8 @@
 """Every kind of tool as a plain function, for models that know nothing else; calls come back as what they were (F7, F8).
 
-A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one;
-a tool that the protocol names (shell, patch, search) is a function of that name, whose call is heard whole. A tool that says
-`defer_loading` is not told: a search has to find it first.
+A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one,
+but for the namespace `functions`, which says no more than what they are; a tool that the protocol names (shell, patch, search) is a
+function of that name, whose call is heard whole. A tool that says `defer_loading` is not told: a search has to find it first.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from responses_app.engines.border import Chunk
 from responses_app.grammar.pieces import Arguments, Break, Call, ClientCall, Piece
 
 KEY = "input"
+# Codex puts its tools there, and harmony puts all tools into a namespace of that name by itself.
+BARE = "functions"
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
     "properties": {KEY: {"type": "string"}},
@@ -27,6 +29,8 @@ _SCHEMA: Mapping[str, Any] = {
     "additionalProperties": False,
 }
 _TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "function_call_output"}
+# Tools of any other type are none that a model is told.
+_TOLD = frozenset({"function", "custom", *CLIENT_TOOLS})
 _ADDING = ("additional_tools", "tool_search_output")
 _STRANGE = frozenset({*_TYPES, "additional_tools", *client_tools.CALLS, *client_tools.OUTPUTS})
 
@@ -45,9 +49,14 @@ Origins: TypeAlias = Mapping[str, Origin]
 Json: TypeAlias = Mapping[str, Any]
 
 
+def named(name: str, namespace: str | None) -> str:
+    """The name by which a model is told a tool."""
+    return f"{namespace}__{name}" if namespace and namespace != BARE else name
+
+
 def plain(turn: Turn) -> tuple[Turn, Origins]:
     """The same turn in functions, and what those are that are no functions; `turn` itself if all are."""
-    told = {_told(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
+    told = {named(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
     origins = {name: Origin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in told.items()}
     strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace or one.async_}
     if not strange and not any(map(_strange, turn.items)) and len(told) == len(turn.tools):
@@ -67,7 +76,7 @@ def _each(tools: Sequence[Json], *, found: bool = False) -> Iterator[tuple[Json,
     for tool in tools:
         if tool["type"] == "namespace":
             yield from ((one, tool["name"]) for one in tool["tools"] if found or not one.get("defer_loading"))
-        elif tool["type"] in ("function", "custom", *CLIENT_TOOLS) and (found or not tool.get("defer_loading")):
+        elif tool["type"] in _TOLD and (found or not tool.get("defer_loading")):
             yield tool, None
 
 
@@ -78,10 +87,6 @@ def _name(tool: Json) -> str:
 def _added(turn: Turn) -> list[Json]:
     """Tools that came with items of the conversation, or were found by a search."""
     return [tool for item in turn.items if item.get("type") in _ADDING for tool in item["tools"]]
-
-
-def _told(name: str, namespace: str | None) -> str:
-    return f"{namespace}__{name}" if namespace else name
 
 
 def _strange(item: Json) -> bool:
@@ -96,7 +101,7 @@ def _item(item: Json) -> Json:
         return client_tools.output(item)
     told = {key: value for key, value in item.items() if key not in (KEY, "namespace")}
     if item.get("name"):
-        told["name"] = _told(item["name"], space)
+        told["name"] = named(item["name"], space)
     if kind in _TYPES:
         told["type"] = _TYPES[kind]
     if kind == "custom_tool_call":
@@ -129,7 +134,7 @@ def _choice(choice: str | Json) -> str | Json:
         return {"type": "function", "name": choice["type"]}
     if choice.get("type") == "allowed_tools":
         tools: Sequence[Json] = choice.get("tools") or ()
-        return {**choice, "tools": [_choice(one) for one in tools]}
+        return {**choice, "tools": [_choice(one) for one in tools if one.get("type") in _TOLD]}
     return choice
 
 

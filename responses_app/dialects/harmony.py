@@ -45,4 +45,5 @@ class Harmony:
 
     def listen(self, turn: Turn) -> HarmonyListener:
         """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""
-        return HarmonyListener(self.encoding, toolset(turn), one_call=not turn.parallel_tool_calls)
+        bound = turn.format.get("type", "text") != "text"
+        return HarmonyListener(self.encoding, toolset(turn), one_call=not turn.parallel_tool_calls, bound=bound)

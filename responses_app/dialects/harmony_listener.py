@@ -10,6 +10,7 @@ from openai_harmony import HarmonyEncoding, HarmonyError, StreamableParser
 
 from responses_app.dialects.harmony_header import Header, salvage, well_formed
 from responses_app.dialects.logprobs import wire
+from responses_app.dialects.quotes import Quotes
 from responses_app.dialects.speech import ARGUMENTS, COMMENTARY, FINAL, REASONING, Speech, Voice
 from responses_app.dialects.toolset import Toolset
 from responses_app.engines.border import Chunk, Logprob
@@ -18,6 +19,7 @@ from responses_app.grammar.pieces import Call, Json, Piece
 RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL, END_OF_TEXT = (
     200002, 200003, 200005, 200006, 200007, 200008, 200012, 199999,
 )  # fmt: skip
+STOPS = frozenset({RETURN, CALL, END_OF_TEXT})
 ASSISTANT = 173781
 FIRST_SPECIAL = 199998
 # A name has at most 128 characters; a header longer than this is text of a model that forgot the header.
@@ -43,23 +45,27 @@ def bytes_of(encoding: HarmonyEncoding, token: int) -> bytes:
 class HarmonyListener:
     """Follows the frame of the messages by their special tokens; the harmony library's parser reads headers and text.
 
-    The parser hears one token at a time, so it does not matter how tokens are grouped (E1-E4). Special tokens are never
-    text. What stands where nothing should stand, and headers without a message, are said as text, never raised (F4).
-    With `one_call` everything behind the first complete call is hidden.
+    The parser hears one token at a time, so it does not matter how tokens are grouped (E1-E4). Special tokens are no text
+    but where a grammar binds the model to JSON, inside its strings: a grammar matches them by their spelling, so the JSON
+    goes on behind them, and no message could end there. What stands where nothing should stand, and headers without a
+    message, are said as text, never raised (F4). With `one_call` everything behind the first complete call is hidden; with
+    `bound` the final text is JSON as the arguments of declared tools are.
     """
 
-    def __init__(self, encoding: HarmonyEncoding, tools: Toolset, *, one_call: bool = False) -> None:
+    def __init__(self, encoding: HarmonyEncoding, tools: Toolset, *, one_call: bool = False, bound: bool = False) -> None:
         self.reasoning_tokens = 0
         self.done = False
         self._encoding = encoding
         self._tools = tools
         self._one_call = one_call
+        self._bound = bound
         self._names = frozenset(str(tool["name"]) for tool in tools.offered)
         self._speech = Speech()
         self._parser = StreamableParser(encoding, None)
         self._header: list[int] | None = []  # None while a message is open
         self._started = False  # the header follows a <|start|>, so it begins with a role
         self._voice: Voice = FINAL
+        self._quotes: Quotes | None = None  # follows a message that a grammar binds to JSON
         self._white: str | None = ""  # held back: a message of nothing but white space is none (A7)
         self._said = 0  # characters that the parser gave out in this message
         self._unsure = False  # the parser may hold bytes back
@@ -84,7 +90,9 @@ class HarmonyListener:
         return self._speech.take()
 
     def _hear(self, token: int, logprob: Logprob | None) -> None:
-        if token >= FIRST_SPECIAL:
+        if token >= FIRST_SPECIAL and self._quoted(token):
+            self._spelled(token, logprob)
+        elif token >= FIRST_SPECIAL:
             frame = self._FRAME.get(token)
             if frame is not None:
                 frame(self, token)
@@ -94,6 +102,15 @@ class HarmonyListener:
             self._header.append(token)
             if len(self._header) > MAX_HEADER:
                 self._open()
+
+    def _quoted(self, token: int) -> bool:
+        """Whether this special token stands inside a string; those that stop the engine are never allowed there."""
+        return self._header is None and self._quotes is not None and self._quotes.open and token not in STOPS
+
+    def _spelled(self, token: int, logprob: Logprob | None) -> None:
+        """Say it as text. The parser knows nothing of it: to it the message would be over."""
+        self._heard(logprob)
+        self._say(self._bytes(token).decode(errors="replace"))
 
     # The frame of the messages
 
@@ -154,10 +171,11 @@ class HarmonyListener:
 
     def _address(self, header: Header) -> None:
         """Choose the voice of the message that begins, and say what strayed into its header."""
-        self._white, self._said, self._unsure, self._logprobs = "", 0, False, []
+        self._white, self._said, self._unsure, self._logprobs, self._quotes = "", 0, False, [], None
         name = self._callee(header.recipient)
         if name is None:
             self._voice = CHANNELS.get(header.channel, FINAL)
+            self._quotes = Quotes() if self._bound and self._voice is FINAL else None
         elif not self._tools.allows(name):
             self._voice = COMMENTARY
         else:
@@ -169,7 +187,7 @@ class HarmonyListener:
         self._speech.say(COMMENTARY, header.stray)
         self._speech.end()
         self._speech.add(Call(name))
-        self._voice = ARGUMENTS
+        self._voice, self._quotes = ARGUMENTS, Quotes() if name in self._names else None
 
     def _callee(self, recipient: str | None) -> str | None:
         """The function that a recipient names; None for persons, formats and tools that nobody declared."""
@@ -180,16 +198,24 @@ class HarmonyListener:
         return recipient.removeprefix("functions.") or None
 
     def _content(self, token: int, logprob: Logprob | None) -> None:
-        if self._voice is REASONING:
-            self.reasoning_tokens += 1
-        elif logprob is not None and self._voice is not ARGUMENTS:
-            self._logprobs.append(wire(logprob, self._bytes))
+        self._heard(logprob)
         self._parser.process(token)
         delta = self._parser.last_content_delta or ""
         self._unsure = not delta or "\ufffd" in delta
         if delta:
             self._said += len(delta)
+            self._follow(delta)
             self._say(delta)
+
+    def _heard(self, logprob: Logprob | None) -> None:
+        if self._voice is REASONING:
+            self.reasoning_tokens += 1
+        elif logprob is not None and self._voice is not ARGUMENTS:
+            self._logprobs.append(wire(logprob, self._bytes))
+
+    def _follow(self, delta: str) -> None:
+        if self._quotes is not None:
+            self._quotes.read(delta)
 
     def _say(self, text: str) -> None:
         """Say text of the open message; white space at its start waits for the first word (A7)."""

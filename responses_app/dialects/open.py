@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.template import ChatTemplate
+
+if TYPE_CHECKING:
+    from responses_app.dialects.chat_prompt import Spell
 
 # By one of these a model's configuration says that it takes images, whatever its family is called.
 _SEES = ("vision_config", "image_token_id", "image_token_index")
@@ -41,16 +44,18 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
         raise ValueError(f"{source} has no fast tokenizer (tokenizer.json).")
     template = _template(source, tokenizer)
     stops = sorted(_stops(source, tokenizer))
-    sees = any(_config(source, "config.json").get(key) is not None for key in _SEES)
+    config = _config(source, "config.json")
+    sees = any(config.get(key) is not None for key in _SEES)
+    spell = _spelled(config) if sees and template.image is None else None
     if reasoning_parser in _OWN_REASONING and tool_parser in _OWN_TOOLS:
         vocabulary = Vocabulary(tokenizer.backend_tokenizer, visible=MARKERS)
-        return Chat(vocabulary, template, stops, always_thinks=reasoning_parser == "deepseek_r1", sees=sees)
+        return Chat(vocabulary, template, stops, always_thinks=reasoning_parser == "deepseek_r1", sees=sees, spell=spell)
     from responses_app.dialects.vllm_chat import VllmChat
     from responses_app.dialects.vllm_parser import Registry
 
     # These parsers look for special tokens of all kinds, in the text and by id.
     vocabulary = Vocabulary(tokenizer.backend_tokenizer, visible=tokenizer.all_special_tokens)
-    return VllmChat(vocabulary, template, stops, Registry(tokenizer, reasoning_parser, tool_parser), sees=sees)
+    return VllmChat(vocabulary, template, stops, Registry(tokenizer, reasoning_parser, tool_parser), sees=sees, spell=spell)
 
 
 def _template(source: str, tokenizer: Any) -> ChatTemplate:
@@ -61,6 +66,18 @@ def _template(source: str, tokenizer: Any) -> ChatTemplate:
     if not template:
         raise ValueError(f"{source} has no chat template.")
     return ChatTemplate(template, tokens)
+
+
+def _spelled(config: Mapping[str, Any]) -> Spell | None:
+    """What vLLM would write for an image, as it does where a template takes strings only; None if it knows nothing of the kind."""
+    from vllm.model_executor.models.registry import ModelRegistry
+
+    known = (ModelRegistry.models.get(name) for name in config.get("architectures") or ())
+    for model in filter(None, known):
+        spell = getattr(model.load_model_cls(), "get_placeholder_str", None)
+        if spell is not None and spell("image", 1):
+            return lambda number: str(spell("image", number))
+    return None
 
 
 def _stops(source: str, tokenizer: Any) -> set[int]:

@@ -43,11 +43,12 @@ def text_of(content: object, path: str, *, joint: str = "\n") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image of a turn: the id of its item, where it stands there, and its URL."""
+    """An image of a turn: the id of its item, where it stands there, its URL, and how closely the client wants it looked at."""
 
     item: str
     path: str
     url: str
+    detail: str = "auto"
 
 
 def images(items: Sequence[Item]) -> Iterator[Image]:
@@ -55,11 +56,15 @@ def images(items: Sequence[Item]) -> Iterator[Image]:
     for index, item in placed(items):
         key = "output" if "output" in item else "content"
         content = item.get(key)
+        if isinstance(content, Mapping):
+            # The screen that a computer shows.
+            yield Image(str(item.get("id")), f"input[{index}].{key}", str(content.get("image_url") or ""))
         if not isinstance(content, list):
             continue
         for at, part in enumerate(content):
             if isinstance(part, Mapping) and part.get("type") == IMAGE:
-                yield Image(str(item.get("id")), f"input[{index}].{key}[{at}]", str(part.get("image_url") or ""))
+                url, detail = str(part.get("image_url") or ""), str(part.get("detail") or "auto")
+                yield Image(str(item.get("id")), f"input[{index}].{key}[{at}]", url, detail)
 
 
 def has_images(content: object) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.chat import QUIET, Chat
+from responses_app.dialects.chat_prompt import Spell
 from responses_app.dialects.chat_tags import Thinking, before
 from responses_app.dialects.tags import answer, constraint, sequence
 from responses_app.dialects.template import ChatTemplate
@@ -27,9 +28,10 @@ class VllmChat(Chat):
         registry: Registry,
         *,
         sees: bool = False,
+        spell: Spell | None = None,
     ) -> None:
         marks = registry.marks
-        super().__init__(vocabulary, template, stop_token_ids, marks=marks, sees=sees)
+        super().__init__(vocabulary, template, stop_token_ids, marks=marks, sees=sees, spell=spell)
         self._registry = registry
         self._reasons = marks is not None
 

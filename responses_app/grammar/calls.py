@@ -100,6 +100,16 @@ class ShellCall(Opened):
         return [self.done({"action": self.action, "status": status})]
 
 
+class PatchCall(Opened):
+    """A change of the client's files. It is told whole, and its type knows no other end than `completed` (§1.4)."""
+
+    __slots__ = ()
+
+    def close(self, _status: str) -> list[Event]:
+        """Whole, however the response ends."""
+        return [self.done({"status": "completed"})]
+
+
 class McpToolCall(Spoken):
     """A call of an MCP tool; its status events are `in_progress` and one of `completed`, `failed`."""
 
@@ -133,7 +143,8 @@ class McpListing(Opened):
     def finish(self, piece: McpTools) -> list[Event]:
         """The tools, or why there are none."""
         stage = "completed" if piece.error is None else "failed"
-        return [self.stage(stage), self.done({"tools": list(piece.tools), "error": piece.error})]
+        error = {} if piece.error is None else {"error": piece.error}
+        return [self.stage(stage), self.done({"tools": list(piece.tools), **error})]
 
     def close(self, _status: str) -> list[Event]:
         """Cut short."""
@@ -219,8 +230,9 @@ FAMILIES: Final[dict[str, type[Opened]]] = {
     "custom_tool_call": Spoken,
     "shell_call": ShellCall,
     "local_shell_call": Opened,
-    "apply_patch_call": Opened,
+    "apply_patch_call": PatchCall,
     "tool_search_call": Opened,
+    "computer_call": Opened,
     "mcp_list_tools": McpListing,
     "mcp_call": McpToolCall,
     "mcp_approval_request": Opened,

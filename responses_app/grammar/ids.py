@@ -18,6 +18,7 @@ PREFIXES = {
     "local_shell_call": "lsh_",
     "apply_patch_call": "apc_",
     "tool_search_call": "tsc_",
+    "computer_call": "cu_",
     "mcp_call": "mcp_",
     "mcp_list_tools": "mcpl_",
     "mcp_approval_request": "mcpr_",

@@ -90,13 +90,12 @@ def client_call(mint: Mint, piece: ClientCall) -> Item:
 
 
 def mcp_list(mint: Mint, piece: McpList) -> Item:
-    """A listing of an MCP server's tools; this type has no status."""
+    """A listing of an MCP server's tools; this type has no status, and `error` is a key only where there is one (clients.md §3.1)."""
     return {
         "id": mint(prefix("mcp_list_tools")),
         "type": "mcp_list_tools",
         "server_label": piece.server_label,
         "tools": [],
-        "error": None,
     }
 
 

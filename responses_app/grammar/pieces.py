@@ -71,7 +71,7 @@ class Call:
 class ClientCall:
     """A call of a tool that the protocol names and the client runs, whole; `body` is its action, operation or arguments."""
 
-    kind: Literal["shell_call", "local_shell_call", "apply_patch_call", "tool_search_call"]
+    kind: Literal["shell_call", "local_shell_call", "apply_patch_call", "tool_search_call", "computer_call"]
     body: Json
 
 

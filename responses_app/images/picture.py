@@ -7,7 +7,7 @@ import re
 from base64 import b64decode
 from io import BytesIO
 
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -84,6 +84,19 @@ def check(picture: bytes) -> None:
         raise BadImage(message, "invalid_image_format") from error
     except Exception as error:  # Pillow's decoders raise whatever they like, some of it derived from Exception alone.
         raise BadImage(f"The image cannot be decoded ({type(error).__name__}).", "image_parse_error") from error
+
+
+def reduced(picture: bytes, side: int) -> bytes:
+    """A picture that was checked, no wider and no higher than `side` pixels; it itself if it is small enough."""
+    with _opened(picture) as image:
+        if max(image.size) <= side:
+            return picture
+        # What the camera says of how it was held would be lost, and a palette cannot be blended.
+        upright = ImageOps.exif_transpose(image).convert("RGBA" if image.has_transparency_data else "RGB")
+        upright.thumbnail((side, side))
+        out = BytesIO()
+        upright.save(out, "PNG")
+        return out.getvalue()
 
 
 def area(picture: bytes) -> int:

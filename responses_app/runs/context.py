@@ -20,6 +20,7 @@ OUTPUTS = {
     "local_shell_call_output": "local_shell_call",
     "apply_patch_call_output": "apply_patch_call",
     "tool_search_output": "tool_search_call",
+    "computer_call_output": "computer_call",
 }
 ITEM_PREFIXES = {
     **PREFIXES,
@@ -29,6 +30,7 @@ ITEM_PREFIXES = {
     "local_shell_call_output": "lsho_",
     "apply_patch_call_output": "apco_",
     "tool_search_output": "tso_",
+    "computer_call_output": "cuo_",
     "additional_tools": "at_",
     "configuration_update": "cfg_",
 }
@@ -58,8 +60,13 @@ async def before(order: Order) -> Context:
 
 
 async def resolve(order: Order) -> list[dict[str, Any]]:
-    """The request's own input with references replaced by the stored items and every item given an id. Raises NotFound."""
-    wanted = [item["id"] for item in order.input if item["type"] == "item_reference" and could_be(item["id"])]
+    """The request's own input with every item given an id, and replaced where the store has an item of its id. Raises NotFound.
+
+    What is stored counts, as at OpenAI (responses-api.md §1.2), so that reasoning of which a client kept the id alone is not lost. A
+    token that is sealed speaks for itself.
+    """
+    named = [item for item in order.input if "id" in item and "encrypted_content" not in item]
+    wanted = [item["id"] for item in named if could_be(item["id"])]
     return with_ids(order.input, await history.find(order.project, wanted) if wanted else {})
 
 
@@ -69,10 +76,11 @@ def with_ids(
     """Items that all have an id; a reference is replaced by the item that was found. Raises NotFound."""
     items = []
     for item in given:
-        if item["type"] != "item_reference":
+        stored = found.get(item.get("id", ""))
+        if stored is not None and item["type"] in (stored["type"], "item_reference"):
+            items.append(stored)
+        elif item["type"] != "item_reference":
             items.append(item if "id" in item else {"id": mint(ITEM_PREFIXES[item["type"]]), **item})
-        elif item["id"] in found:
-            items.append(found[item["id"]])
         else:
             raise NotFound(
                 f"Item with id '{item['id']}' not found. Items are not persisted when `store` is set to false. "

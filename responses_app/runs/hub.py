@@ -41,6 +41,7 @@ STOP_LIMIT = 5.0
 # How long it may take until a response has ended that another process runs, or that nobody runs since its process has died.
 END_LIMIT = 15.0
 LAST = 2**31 - 1
+LONGEST_NAME = 200
 
 
 class Hub:
@@ -77,7 +78,8 @@ class Hub:
         """The served model that answers to that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
         served = named(name, self.served, self.aliases)
         if served is None:
-            raise Invalid(f"The requested model '{name}' does not exist.", param="model", code="model_not_found")
+            told = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+            raise Invalid(f"The requested model '{told}' does not exist.", param="model", code="model_not_found")
         return served
 
     async def begin(self, order: Order) -> Run:

@@ -15,6 +15,8 @@ from responses_app.store.records import Images
 
 # Of one prompt: decoded, its images are in memory together, three bytes a pixel.
 MOST_PIXELS = 200_000_000
+# As large as OpenAI lets an image of `detail: low` be, on each side.
+LOW_SIDE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class Prompts:
         shown = list(parts.images(turn.items))
         if not shown:
             return Prompt(tokens, (), len(tokens))
-        found = [self._bytes(image) for image in shown]
+        found = [await self._bytes(image) for image in shown]
         pixels = sum(map(picture.area, found))
         if pixels > MOST_PIXELS or not (self.measure or self.engine.measures):
             return Prompt(tokens, found, len(tokens), measured=False, pixels=pixels)
@@ -71,8 +73,8 @@ class Prompts:
                 return Prompt(tokens, found, max(len(tokens), self.engine.max_model_len), pixels=pixels)
             raise Invalid(f"The model does not take these images: {error}", param="input", code="invalid_image") from error
 
-    def _bytes(self, image: parts.Image) -> bytes:
+    async def _bytes(self, image: parts.Image) -> bytes:
         found = self.images.get((image.item, image.url))
         if found is None:
             raise BadTurn("The image is not kept any more.", image.path, "image_file_not_found")
-        return found
+        return await asyncio.to_thread(picture.reduced, found, LOW_SIDE) if image.detail == "low" else found

@@ -51,13 +51,16 @@ def write(appends: Sequence[Append]) -> None:
 def landed(appends: Sequence[Append]) -> bool:
     """Whether a commit whose answer was lost on the way had gone through after all; rows get their keys back."""
     for append in appends:
-        frame = append.frames[-1]
-        last = Event.objects.filter(response__uid=append.log.row.uid, number=frame.number)
+        frame, row, end = append.frames[-1], append.log.row, append.ending
+        # What has ended may be sealed by now; the moment of its end is like no other's.
+        if end is not None and Response.objects.filter(uid=row.uid, status=end.status, ended_at=end.ended_at).exists():
+            continue
+        last = Event.objects.filter(response__uid=row.uid, number=frame.number)
         found = last.values_list("response_id", "data").first()
         # The number may be there with another's words: those of whoever took the response over meanwhile.
         if found is None or found[1] != frame.data.decode():
             return False
-        append.log.row.pk = found[0]
+        row.pk = found[0]
     return True
 
 

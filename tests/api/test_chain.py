@@ -6,7 +6,7 @@ import orjson
 from asgiref.sync import sync_to_async
 
 from responses_app.models import ApiKey
-from tests.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, said
+from tests.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, KeyedClient, said
 
 
 class ChainTest(ApiCase):
@@ -41,6 +41,38 @@ class ChainTest(ApiCase):
             await self.made(client, input="Thanks", previous_response_id=second["id"])
             self.assertIn("Hello there!", self.prompt())
             self.assertIn("sunny, 21 degrees", self.prompt())
+
+    async def test_what_is_stored_under_an_id_counts_and_not_what_was_sent(self) -> None:
+        """§1.2: a client that kept the id of its reasoning alone loses nothing, and an old message says what it said."""
+        async with self.serving(said(WEATHER), said(HELLO), said(HELLO), said(HELLO)) as client:
+            first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
+            thought, call = first["output"]
+            output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
+            replayed = [{"type": "reasoning", "id": thought["id"], "summary": []}, {**call, "arguments": "{}"}, output]
+            second = await self.made(
+                client, input=[{"role": "user", "content": "Weather?"}, *replayed], tools=[TOOL], store=False
+            )
+            self.assertIn("I need the tool.", self.prompt())
+            self.assertIn('{"city":"Paris"}', self.prompt())
+            old = {**second["output"][-1], "content": [{"type": "output_text", "text": "Something else."}]}
+            await self.made(client, input=[old, {"role": "user", "content": "And?"}])
+            self.assertIn("Something else.", self.prompt())  # it was never stored
+            kept = (await self.made(client, input="Hi"))["output"][-1]
+            path = "/v1/responses/input_tokens"
+            counts = set()
+            for text in ("Something else that is much longer.", kept["content"][0]["text"]):
+                body = {"model": "m", "input": [{**kept, "content": text}, {"role": "user", "content": "And?"}]}
+                answer = await client.post(path, orjson.dumps(body), content_type="application/json")
+                counts.add(orjson.loads(answer.content)["input_tokens"])
+            self.assertEqual(len(counts), 1)
+
+    async def test_what_others_have_stored_under_an_id_does_not_count(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)) as client:
+            kept = (await self.made(client))["output"][-1]
+            _, secret = await sync_to_async(ApiKey.make)("other", project="other")
+            stranger = KeyedClient(secret)
+            await self.made(stranger, input=[{**kept, "content": "My own words."}, {"role": "user", "content": "And?"}])
+            self.assertIn("My own words.", self.prompt())
 
     async def test_instructions_are_not_inherited(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:

@@ -98,7 +98,7 @@ class ClientToolsTest(ApiCase):
                 ({"tools": [{"type": "tool_search", "execution": "server"}]}, "invalid_value", "tools[0].execution"),
                 ({"tools": [MAIL]}, "invalid_value", "tools[0].defer_loading"),
                 ({"tools": [SHELL, {**TOOL, "name": "shell"}]}, "invalid_value", "tools[1].name"),
-                ({"tools": [{"type": "computer"}]}, "invalid_value", "tools[0].type"),
+                ({"tools": [{"type": "programmatic_tool_calling"}]}, "invalid_value", "tools[0].type"),
                 ({"tool_choice": {"type": "shell"}, "tools": [TOOL]}, "invalid_value", "tool_choice"),
                 ({"input": [{**shell, "id": "msg_1"}]}, "invalid_value", "input[0].id"),
                 ({"input": [{"type": "shell_call", "call_id": "c", "action": {}}]}, "missing_required_parameter", None),

@@ -8,6 +8,7 @@ import orjson
 from django.test import override_settings
 from openai.types.responses import Response as WireResponse
 
+from responses_app.models import Event
 from tests.api.case import ENCODING, HELLO, TOOL, ApiCase, said
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code"}
@@ -93,13 +94,22 @@ class CustomTest(ApiCase):
                 ({"tools": [EXEC, {**TOOL, "name": "exec"}]}, "invalid_value", "tools[1].name"),
                 ({"tools": [EXEC], "tool_choice": {"type": "function", "name": "exec"}}, "invalid_value", "tool_choice"),
                 ({"tools": [TOOL], "tool_choice": {**allowed, "tools": []}}, "array_below_min_length", "tool_choice.tools"),
-                ({"tools": [TOOL], "tool_choice": {**allowed, "mode": "none"}}, "invalid_value", "tool_choice.mode"),
+                ({"tools": [TOOL], "tool_choice": {**allowed, "mode": "some"}}, "invalid_value", "tool_choice.mode"),
                 ({"tools": [EXEC], "tool_choice": allowed}, "invalid_value", "tool_choice"),
+                ({"tools": [TOOL], "tool_choice": {**allowed, "tools": [{"type": "mcp"}]}}, "invalid_value", "tool_choice"),
                 (
-                    {"tools": [TOOL], "tool_choice": {**allowed, "tools": [{"type": "mcp"}]}},
+                    {"tools": [TOOL], "tool_choice": {**allowed, "tools": [{"type": "x"}]}},
                     "invalid_value",
                     "tool_choice.tools[0].type",
                 ),
+                (
+                    {"tools": [TOOL], "tool_choice": {**allowed, "tools": [{}]}},
+                    "missing_required_parameter",
+                    "tool_choice.tools[0].type",
+                ),
+                ({"tools": [TOOL], "tool_choice": {}}, "missing_required_parameter", "tool_choice.type"),
+                ({"tools": [TOOL], "tool_choice": {"type": 5}}, "invalid_type", "tool_choice.type"),
+                ({"tools": [TOOL], "tool_choice": {"type": "any"}}, "invalid_value", "tool_choice.type"),
                 (
                     {"input": [{"type": "custom_tool_call", "call_id": "c", "name": "x"}]},
                     "missing_required_parameter",
@@ -147,6 +157,16 @@ class NamespaceTest(ApiCase):
             self.assertEqual(response.status_code, 200, response.content)
             self.assertIn("functions.crm__exec", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
+    async def test_the_namespace_functions_is_that_of_harmony(self) -> None:
+        space = {**CRM, "name": "functions"}
+        async with self.serving(said(LOOK.replace("crm__", ""))) as client:
+            end = (await self.stream(client, tools=[space]))[-1]["response"]
+            call = end["output"][-1]
+            self.assertEqual((call["type"], call["namespace"], call["name"]), ("function_call", "functions", "get_weather"))
+            prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
+            self.assertNotIn("functions__", prompt)
+            self.refused(await self.post(client, tools=[TOOL, space]), 400, "invalid_value", "tools[1].name")
+
     async def test_tools_may_come_as_an_item(self) -> None:
         added = {"type": "additional_tools", "role": "developer", "tools": [CRM]}
         async with self.serving(said(LOOK)) as client:
@@ -171,6 +191,58 @@ class NamespaceTest(ApiCase):
                     await self.post(client, tools=[{"type": "code_interpreter"}]), 400, "invalid_value", "tools[0].type"
                 )
             self.refused(await self.post(client, tools=[{"type": "web_search"}]), 400, "invalid_value", "tools[0].type")
+
+    async def test_tools_that_the_server_would_run_cannot_be_chosen_and_may_be_allowed(self) -> None:
+        """D19: what is repeated without being offered is never called, whatever the choice; and what is not there cannot be chosen."""
+        kinds = (
+            "web_search",
+            "web_search_preview",
+            "file_search",
+            "code_interpreter",
+            "image_generation",
+            "programmatic_tool_calling",
+            "mcp",
+        )
+        search = {"type": "web_search", "external_web_access": False}
+        async with self.serving(said(HELLO), said(HELLO)) as client:
+            for kind in kinds:
+                choice = {"type": kind, **({"server_label": "x"} if kind == "mcp" else {})}
+                allowed = {"type": "allowed_tools", "mode": "auto", "tools": [choice]}
+                for streamed in (False, True):
+                    for made in (choice, allowed):
+                        response = await self.post(client, tools=[TOOL], tool_choice=made, stream=streamed)
+                        self.refused(response, 400, "invalid_value", "tool_choice", f"'{kind}' not found in 'tools'")
+                with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset(kinds)):
+                    response = await self.post(client, tools=[TOOL, choice], tool_choice=choice)
+                    self.refused(response, 400, "invalid_value", "tool_choice", "runs no tools of that type")
+                    required = {**allowed, "mode": "required"}
+                    response = await self.post(client, tools=[TOOL, choice], tool_choice=required)
+                    self.refused(response, 400, "invalid_value", "tool_choice")
+            both = {
+                "type": "allowed_tools",
+                "mode": "auto",
+                "tools": [{"type": "web_search"}, {"type": "function", "name": "get_weather"}],
+            }
+            for choice in (both, {"type": "allowed_tools", "tools": [{"type": "web_search"}]}):
+                made = await self.made(client, tools=[TOOL, search], tool_choice=choice)
+                self.assertEqual(made["tool_choice"], {"mode": "auto", **choice})
+
+    @override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"mcp"}))
+    async def test_the_secrets_of_an_inactive_tool_are_told_to_nobody(self) -> None:
+        """Checklist 60."""
+        mcp = {
+            "type": "mcp",
+            "server_label": "x",
+            "server_url": "https://example.org",
+            "authorization": "s3cret",
+            "headers": {"k": "s3cret"},
+        }
+        async with self.serving(said(HELLO)) as client:
+            response = await self.post(client, tools=[mcp])
+            self.assertEqual(
+                orjson.loads(response.content)["tools"], [{key: mcp[key] for key in ("type", "server_label", "server_url")}]
+            )
+            self.assertEqual(await Event.objects.filter(data__contains="s3cret").acount(), 0)
 
     async def test_what_is_wrong_is_named(self) -> None:
         async with self.serving() as client:

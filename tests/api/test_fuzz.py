@@ -139,6 +139,7 @@ PATHS = (
     "/v1/responses",
     "/v1/responses",
     "/v1/responses",
+    "/openresponses/v1/responses",
     "/v1/responses/input_tokens",
     "/v1/responses/compact",
     "/v1/conversations",
@@ -158,6 +159,7 @@ QUERIES = (
 )
 READ = (
     "/v1/responses",
+    "/openresponses/v1/responses",
     "/v1/responses/{0}",
     "/v1/responses/{0}/input_items",
     "/v1/models",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from typing import Any
 from unittest.mock import AsyncMock, patch
 
 import orjson
+import PIL.Image
 
 from responses_app.engines.border import BadPrompt, EngineDown
 from responses_app.engines.scripted import Scripted
@@ -15,6 +17,13 @@ from responses_app.models import Conversation, Event, Image, Item, Response
 from tests.api.case import HELLO, TOOL, ApiCase, said
 from tests.api.seeing import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
 from tests.images.web import Site, site
+
+
+def size(picture: bytes) -> tuple[int, int]:
+    """Width and height."""
+    with PIL.Image.open(BytesIO(picture)) as image:
+        return image.size
+
 
 FUNCTION = {"type": "function_call", "call_id": "c1", "name": "get_weather", "arguments": "{}"}
 
@@ -60,6 +69,19 @@ class ToldTest(SeeingCase):
                 async with self.serving(answered()) as client:
                     await self.made(client, input=[user(part(data_url(picture, f"image/{kind.lower()}"), detail=detail))])
                 self.assertEqual(self.shown, [picture])
+
+    async def test_an_image_of_low_detail_is_told_small_and_kept_whole(self) -> None:
+        wide = png("red", (2048, 1024))
+        item = user(
+            part(data_url(wide), detail="low"), part(data_url(wide)), part(data_url(png("red", (512, 9))), detail="low")
+        )
+        async with self.serving(answered()) as client:
+            made = await self.made(client, input=[item])
+            query = "include=message.input_image.image_url"
+            listed = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items?{query}")).content)["data"]
+        self.assertEqual([size(one) for one in self.shown], [(512, 256), (2048, 1024), (512, 9)])
+        self.assertEqual([one["detail"] for one in listed[0]["content"]], ["low", "auto", "low"])
+        self.assertEqual(listed[0]["content"][0]["image_url"], data_url(wide))
 
     async def test_a_tool_may_return_images(self) -> None:
         parts = [{"type": "input_text", "text": "Here:"}, part()]

@@ -56,6 +56,8 @@ class InputTokensTest(ApiCase):
                     created, counted = await self.post(client, **body), await self.count(client, **body)
                     self.assertEqual((created.status_code, counted.status_code), (400, 400))
                     self.assertEqual(orjson.loads(counted.content), orjson.loads(created.content))
+            self.refused(await self.count(client, personality="friendly"), 400, "unsupported_parameter", "personality")
+            self.assertEqual((await self.count(client, personality=None)).status_code, 200)
             self.engine._max_model_len = 64
             self.refused(await self.count(client, input="word " * 200), 400, "context_length_exceeded", "input")
             self.assertEqual(await self.rows(), 0)

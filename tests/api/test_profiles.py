@@ -1,4 +1,4 @@
-"""One log, two profiles: what differs is the names of the events of raw reasoning, and nothing else."""
+"""One log, two profiles: a response can be made, read, replayed and continued in either."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import orjson
 from django.test import AsyncClient
 
 from tests.api.case import THOUGHT, ApiCase, bare, said
+from tests.api.test_open_responses import opened
 
 OPEN = "/openresponses/v1"
 UNION = {
@@ -43,10 +44,9 @@ class ProfileTest(ApiCase):
             self.assertIn("response.reasoning.delta", {event["type"] for event in live})
             self.assertEqual(await self.events(client, f"{OPEN}/responses/{uid}"), live)
             ours = self.judge(await self.events(client, f"/v1/responses/{uid}"))
-            back = [{**e, "type": e["type"].replace("response.reasoning.", "response.reasoning_text.")} for e in live]
-            self.assertEqual(bare(back), bare(ours))
-            for path in (OPEN, "/v1"):
-                self.assertEqual(orjson.loads((await client.get(f"{path}/responses/{uid}")).content), ours[-1]["response"])
+            self.assertEqual(bare(live), bare(opened(ours)))
+            for path, told in ((OPEN, live), ("/v1", ours)):
+                self.assertEqual(orjson.loads((await client.get(f"{path}/responses/{uid}")).content), told[-1]["response"])
 
     async def test_items_leave_out_what_has_no_value(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
@@ -55,6 +55,44 @@ class ProfileTest(ApiCase):
             for item in made["output"]:
                 self.assertNotIn(None, item.values())
                 self.assertNotIn(None, [value for part in item["content"] for value in part.values()])
+
+    async def test_a_custom_tool_is_called_and_answered_under_the_name_of_its_maker(self) -> None:
+        call = '<|channel|>commentary to=functions.t <|constrain|>json<|message|>{"input": "x"}<|call|>'
+        async with self.serving(said(call), said(THOUGHT), said(THOUGHT)) as client:
+            tool = {"type": "openai:custom", "name": "t"}
+            asked = {"model": "m", "tools": [tool], "tool_choice": {"type": "openai:custom", "name": "t"}}
+            made = await self.sent(client, {**asked, "input": "Hi"})
+            self.assertEqual(made["tools"], [{**tool, "format": {"type": "text"}}])
+            self.assertEqual(made["tool_choice"], {"type": "openai:custom", "name": "t"})
+            found = made["output"][0]
+            self.assertEqual((found["type"], found["input"]), ("openai:custom_tool_call", "x"))
+            output = {"type": "openai:custom_tool_call_output", "call_id": found["call_id"], "output": "y"}
+            for before in ({"input": [{"role": "user", "content": "Hi"}, found, output]}, {"previous_response_id": made["id"]}):
+                again = await self.sent(client, {"model": "m", "input": [output], **before})
+                listed = orjson.loads((await client.get(f"{OPEN}/responses/{again['id']}/input_items")).content)["data"]
+                kinds = [item["type"] for item in reversed(listed)]
+                self.assertEqual(kinds, ["message", "openai:custom_tool_call", "openai:custom_tool_call_output"])
+                self.assertNotIn(None, [value for item in listed for value in item.values()])
+
+    async def test_items_of_conversations_are_told_and_read_likewise(self) -> None:
+        call = {"type": "openai:custom_tool_call", "call_id": "c", "name": "t", "input": "x"}
+        async with self.serving() as client:
+            made = orjson.loads((await client.post(f"{OPEN}/conversations", {}, content_type="application/json")).content)
+            path = f"{OPEN}/conversations/{made['id']}/items"
+            body = orjson.dumps({"items": [call]})
+            added = orjson.loads((await client.post(path, body, content_type="application/json")).content)["data"]
+            self.assertEqual(added, [{**call, "id": added[0]["id"], "status": "completed"}])
+            self.assertEqual(orjson.loads((await client.get(path)).content)["data"], added)
+            self.assertEqual(orjson.loads((await client.get(f"{path}/{added[0]['id']}")).content), added[0])
+            ours = orjson.loads((await client.get(path.replace(OPEN, "/v1"))).content)["data"]
+            self.assertEqual(ours, [{**added[0], "type": "custom_tool_call"}])
+
+    async def sent(self, client: AsyncClient, body: dict[str, Any]) -> dict[str, Any]:
+        """A response made below the address of Open Responses."""
+        response = await client.post(f"{OPEN}/responses", orjson.dumps(body), content_type="application/json")
+        self.assertEqual(response.status_code, 200, response.content)
+        made: dict[str, Any] = orjson.loads(response.content)
+        return made
 
     async def test_every_address_is_there_under_both(self) -> None:
         async with self.serving() as client:

@@ -17,9 +17,16 @@ def schema(**fields: Any) -> dict[str, Any]:
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 DEEP: dict[str, Any] = OBJECT
-for _ in range(11):
+for _ in range(10):
     DEEP = {"type": "object", "properties": {"a": DEEP}, "required": ["a"], "additionalProperties": False}
 WIDE = {f"p{n}": {"type": "string"} for n in range(5001)}
+TEXTS: dict[str, Any] = {
+    "values in its enums": {"enum": [str(n) for n in range(1001)]},
+    "250 values": {"enum": ["x" * 60 + str(n) for n in range(251)]},
+    "120000 characters": {"type": "string", "const": "x" * 120_001},
+}
+
+RAN = {"stdout": "", "stderr": ""}
 
 # body, code, param, part of the sentence
 BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
@@ -139,6 +146,10 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
     ({"text": schema(anyOf=[OBJECT])}, "invalid_json_schema", "text.format.schema", "root"),
     ({"text": schema(**{**OBJECT, "properties": {"a": {"allOf": []}}})}, "invalid_json_schema", "text.format.schema", "allOf"),
     ({"text": schema(**DEEP)}, "invalid_json_schema", "text.format.schema", "levels"),
+    *(
+        ({"text": schema(**{**OBJECT, "properties": {"a": one}})}, "invalid_json_schema", "text.format.schema", sentence)
+        for sentence, one in TEXTS.items()
+    ),
     (
         {"text": schema(**{**OBJECT, "properties": WIDE, "required": list(WIDE)})},
         "invalid_json_schema",
@@ -206,6 +217,46 @@ class ValidationTest(ApiCase):
         async with self.serving(said(HELLO)) as client:
             response = orjson.loads((await self.post(client, **body, prompt_cache_options=hints)).content)
             self.assertEqual({name: response[name] for name in body}, body)
+
+    async def test_null_stands_for_absent_at_every_depth_whatever_the_key(self) -> None:
+        shell = [
+            {"type": "shell_call", "call_id": "c", "action": {"commands": ["ls"], "zzz": None}},
+            {
+                "type": "shell_call_output",
+                "call_id": "c",
+                "output": [{**RAN, "outcome": {"type": "timeout", "zzz": None}, "zzz": None}],
+            },
+        ]
+        bodies: tuple[dict[str, Any], ...] = (
+            {"text": {"zzz": None, "format": {"type": "text", "zzz": None}}},
+            {"reasoning": {"zzz": None}, "stream_options": {"zzz": None}, "prompt_cache_options": {"zzz": None}},
+            {"context_management": [{"type": "compaction", "zzz": None}], "background_options": {"zzz": None}},
+            {
+                "tools": [{"type": "shell", "environment": {"type": "local", "zzz": None}}],
+                "tool_choice": {"type": "shell", "zzz": None},
+            },
+            {"input": [*shell, {"role": "user", "content": "x", "zzz": None}]},
+        )
+        async with self.serving() as client:
+            for body in bodies:
+                with self.subTest(body=body):
+                    asked = orjson.dumps({"model": "m", "input": "Hi", **body})
+                    response = await client.post("/v1/responses/input_tokens", asked, content_type="application/json")
+                    self.assertEqual(response.status_code, 200, response.content)
+            for given in ({"id": None}, {}):
+                self.refused(await self.post(client, conversation=given), 400, "missing_required_parameter", "conversation.id")
+
+    async def test_what_has_values_of_its_own_is_of_a_type_too(self) -> None:
+        async with self.serving() as client:
+            for body, param in (
+                ({"truncation": 5}, "truncation"),
+                ({"service_tier": []}, "service_tier"),
+                ({"reasoning": {"effort": 5}}, "reasoning.effort"),
+                ({"text": {"verbosity": True}}, "text.verbosity"),
+                ({"input": [{"role": 5, "content": "x"}]}, "input[0].role"),
+            ):
+                with self.subTest(body=body):
+                    self.refused(await self.post(client, **body), 400, "invalid_type", param, "expected one of '")
 
     async def test_a_tool_is_echoed_with_all_its_keys_and_strict_as_its_schema_deserves(self) -> None:
         loose = {"type": "function", "name": "loose", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}

@@ -11,13 +11,25 @@ import pytest
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.functions import heard, plain
+from responses_app.dialects.parts import images
 from responses_app.engines.border import Chunk
 from responses_app.grammar.pieces import Arguments, Break, Call, ClientCall, Piece, Text
 from tests.dialects.test_functions import Said
 
 DAY = date(2026, 1, 1)
-NAMES = ("shell", "local_shell", "apply_patch", "tool_search")
+NAMES = ("shell", "local_shell", "apply_patch", "tool_search", "computer_use_preview", "computer")
 TOOLS: list[dict[str, Any]] = [{"type": name} for name in NAMES]
+ACTIONS: list[dict[str, Any]] = [
+    {"type": "click", "button": "left", "x": 1, "y": 2},
+    {"type": "double_click", "x": 1, "y": 2},
+    {"type": "drag", "path": [{"x": 1, "y": 2}, {"x": 3, "y": 4}]},
+    {"type": "keypress", "keys": ["CTRL", "a"]},
+    {"type": "move", "x": 1, "y": 2},
+    {"type": "screenshot"},
+    {"type": "scroll", "x": 1, "y": 2, "scroll_x": 0, "scroll_y": -9},
+    {"type": "type", "text": "Hi"},
+    {"type": "wait"},
+]
 LOCAL = {"type": "local"}
 HEARD: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "shell": (
@@ -40,6 +52,12 @@ HEARD: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         "tool_search_call",
         {"execution": "client", "arguments": {"query": "mail"}},
     ),
+    "computer_use_preview": (
+        {"action": ACTIONS[0]},
+        "computer_call",
+        {"action": ACTIONS[0], "pending_safety_checks": []},
+    ),
+    "computer": ({"actions": ACTIONS}, "computer_call", {"actions": ACTIONS, "pending_safety_checks": []}),
 }
 
 
@@ -78,6 +96,15 @@ def test_a_call_is_heard_whole_whatever_the_grouping(name: str, every: int) -> N
         ("apply_patch", '{"type": "create_file"}'),
         ("tool_search", "[]"),
         ("tool_search", ""),
+        ("computer", '{"actions": []}'),
+        ("computer", '{"actions": [{"type": "dance"}]}'),
+        ("computer", '{"actions": [{"type": ["click"]}]}'),
+        ("computer", '{"actions": [{"type": "wait", "x": 1}]}'),
+        ("computer", '{"actions": [{"type": "move", "x": 1}]}'),
+        ("computer", '{"actions": [{"type": "move", "x": 1, "y": true}]}'),
+        ("computer", '{"actions": [{"type": "drag", "path": [{"x": 1}]}]}'),
+        ("computer", '{"actions": [{"type": "click", "button": "top", "x": 1, "y": 2}]}'),
+        ("computer_use_preview", '{"actions": []}'),
     ],
 )
 def test_arguments_of_another_shape_stay_a_function_call(name: str, arguments: str) -> None:
@@ -116,6 +143,25 @@ def test_what_they_gave_back_is_told_as_text() -> None:
         {"stdout": "", "stderr": "b", "timed_out": True},
     ]
     assert told[1:] == ["plain", "failed", "1 file"]
+
+
+def test_the_screen_of_a_computer_is_an_image_that_a_function_returned() -> None:
+    item = {
+        "type": "computer_call_output",
+        "id": "cuo_1",
+        "call_id": "c",
+        "output": {"type": "computer_screenshot", "image_url": "x"},
+    }
+    turn = plain(Turn([item], DAY, tools=TOOLS))[0]
+    assert turn.items[0]["output"] == [{"type": "input_image", "image_url": "x", "detail": "auto"}]
+    assert [image.path for image in images([item])] == ["input[0].output"]
+    assert [(image.item, image.url) for image in images(turn.items)] == [("cuo_1", "x")]
+
+
+def test_the_first_form_of_a_computer_says_how_large_its_screen_is() -> None:
+    tool = {"type": "computer_use_preview", "display_width": 1024, "display_height": 768, "environment": "browser"}
+    told = plain(Turn([], DAY, tools=[tool]))[0].tools[0]
+    assert "1024 by 768 pixels" in told["description"]
 
 
 def test_a_deferred_tool_is_told_once_it_was_found() -> None:

@@ -138,6 +138,15 @@ def test_tools_of_a_namespace_have_both_names_and_come_back_with_each() -> None:
     assert [piece.text for piece in said if isinstance(piece, Arguments)] == ["{}", "x"]
 
 
+def test_the_namespace_functions_says_no_more_than_what_its_tools_are() -> None:
+    """Harmony puts every tool into a namespace of that name; what a call says of it goes back with the call."""
+    space = {"type": "namespace", "name": "functions", "description": "", "tools": [EXEC]}
+    item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "exec", "namespace": "functions", "input": "x"}
+    turn, origins = plain(Turn([item], date(2026, 1, 1), tools=[space]))
+    assert ([tool["name"] for tool in turn.tools], turn.items[0]["name"]) == (["exec"], "exec")
+    assert origins == {"exec": Origin("exec", "custom", "functions")}
+
+
 def test_tools_that_come_with_an_item_are_offered_and_the_item_is_not_told() -> None:
     added = {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": [EXEC]}
     turn, origins = plain(Turn([added], date(2026, 1, 1), tools=[ADD]))

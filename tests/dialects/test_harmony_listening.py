@@ -267,3 +267,33 @@ def test_log_probabilities_travel_with_the_text_of_their_tokens() -> None:
         "token": "Hi", "logprob": -0.5, "bytes": [72, 105],
         "top_logprobs": [{"token": "Hi", "logprob": -0.5, "bytes": [72, 105]}, {"token": "!", "logprob": -2.0, "bytes": [33]}],
     }  # fmt: skip
+
+
+PERSON = {"type": "json_schema", "name": "p", "schema": {"type": "object"}}
+
+
+@given(sizes)
+def test_a_special_token_inside_a_string_of_bound_json_is_its_text(cut: list[int]) -> None:
+    """A grammar takes it by its spelling and goes on; no message ends there, so the arguments parse whatever a weak model writes."""
+    said = CALLING + '{"city": "a<|end|>b\\"<|start|>", "d": "<|message|>"}'
+    tokens = harmony_tokens(said + NEXT + CALLING + '{"city": ""}<|call|>')
+    heard = hear(harmony(), turn(), tokens, cut)
+    assert heard == [*call('{"city": "a<|end|>b\\"<|start|>", "d": "<|message|>"}'), *call('{"city": ""}')]
+
+
+def test_a_special_token_inside_a_string_of_a_bound_answer_is_its_text() -> None:
+    tokens = harmony_tokens(ANALYSIS + '"' + NEXT + FINAL + '{"a": "b<|channel|>"}<|return|>')
+    assert hear(harmony(), turn(format=PERSON), tokens) == [Reasoning('"'), END, final('{"a": "b<|channel|>"}'), END]
+    # Nobody bound this one: a quote opens nothing.
+    assert hear(harmony(), turn(), harmony_tokens(FINAL + 'a "b<|end|>')) == [final('a "b'), END]
+
+
+@pytest.mark.parametrize("name", ["dance", "get_weather"])
+def test_a_token_that_stops_the_engine_ends_the_message_wherever_it_stands(name: str) -> None:
+    tokens = harmony_tokens(CALLING.replace("get_weather", name) + '{"city": "a<|call|>')
+    assert hear(harmony(), turn(), tokens) == call('{"city": "a', name)
+
+
+def test_the_arguments_of_a_call_that_nobody_bound_end_with_their_message() -> None:
+    tokens = harmony_tokens(CALLING.replace("get_weather", "dance") + '{"city": "a' + NEXT + FINAL + "b<|return|>")
+    assert hear(harmony(), turn(), tokens) == [*call('{"city": "a', "dance"), final("b"), END]

@@ -106,6 +106,32 @@ def test_text_without_images_reads_the_same_in_all_of_them(template: str) -> Non
     assert text(template, user("One", "two"), instructions="Be brief.") == "[system]Be brief.[user]One\ntwo"
 
 
+@pytest.mark.parametrize("template", [TEXT, JSON, REFUSING])
+def test_a_template_that_takes_strings_only_is_told_the_placeholders_of_the_model(template: str) -> None:
+    model = Chat(VOCABULARY, ChatTemplate(template), [], sees=True, spell=lambda _: "<image>")
+    assert model.sees
+    turn = Turn([user("Look:", IMAGE, "there <image>"), *returned(IMAGE, "Here")], TODAY)
+    assert "[user]Look:\n<image>\nthere " in model._text(turn)
+    assert model._text(turn).endswith("[tool]<image>\nHere")
+    assert model.render(turn).count(VOCABULARY.id("<image>")) == 2
+    assert not Chat(VOCABULARY, ChatTemplate(template), [], sees=False, spell=lambda _: "<image>").sees
+
+
+def test_placeholders_may_be_numbered_through_the_prompt() -> None:
+    model = Chat(VOCABULARY, ChatTemplate(TEXT), [], sees=True, spell=lambda number: f"<|image_{number}|>")
+    assert model._text(Turn([user(IMAGE, "and", IMAGE), user(IMAGE)], TODAY)) == (
+        "[user]<|image_1|>\nand\n<|image_2|>[user]<|image_3|>"
+    )
+    # Whoever writes one himself is not heard as having sent an image.
+    with pytest.raises(BadTurn, match="does not take the image"):
+        model._text(Turn([user(IMAGE, "<|image_1|>")], TODAY))
+
+
+def test_a_template_that_takes_parts_writes_its_own_placeholders() -> None:
+    model = Chat(VOCABULARY, ChatTemplate(PARTS), [], sees=True, spell=lambda _: "(image)")
+    assert model._text(Turn([user("Look:", IMAGE)], TODAY)) == "[user]Look:<image>"
+
+
 def test_rules_are_put_before_an_image_where_there_is_no_system() -> None:
     said = text(NO_RULES, user(IMAGE, "What?"), instructions="Be brief.")
     assert said == "[user]Be brief.\n\n<|vision_start|><|image_pad|><|vision_end|>What?"

@@ -151,6 +151,22 @@ def test_one_that_says_nothing_at_all_is_given_up_later(monkeypatch: pytest.Monk
     asyncio.run(main())
 
 
+def test_who_is_cancelled_while_the_server_is_given_up_stays_cancelled() -> None:
+    async def main() -> None:
+        async def refused() -> bool:
+            return False
+
+        found = Pulse(refused)
+        waiting = asyncio.create_task(found.unless_dead(asyncio.sleep(60)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await found.stop()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(main())
+
+
 def test_those_who_ask_at_the_same_time_share_one_health_check() -> None:
     async def main() -> None:
         async with serve() as stub:

@@ -53,6 +53,9 @@ TOOL_ERROR = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "
 FOUND = {"file_id": "file_1", "filename": "a.txt", "score": 0.5, "text": "words", "attributes": {}}
 SHELL = ClientCall("shell_call", {"action": {"commands": ["ls -l", "pwd"], "timeout_ms": None, "max_output_length": None}})
 PATCH = ClientCall("apply_patch_call", {"operation": {"type": "update_file", "path": "a.txt", "diff": "@@\n-a\n+b"}})
+COMPUTER = ClientCall(
+    "computer_call", {"actions": [{"type": "click", "button": "left", "x": 1, "y": 2}], "pending_safety_checks": []}
+)
 SEARCHED = {"type": "search", "query": "words", "queries": ["words"]}
 
 
@@ -201,7 +204,7 @@ clauses: st.SearchStrategy[list[Piece]] = st.one_of(
     st.sampled_from([[McpList("files"), McpTools([TOOL])], [McpList("files"), McpTools(error="no route")]]),
     st.builds(_mcp, json_arguments, st.booleans(), st.booleans()),
     st.just([Approval("files", "ask", "{}")]),
-    st.sampled_from([[SHELL], [PATCH]]),
+    st.sampled_from([[SHELL], [PATCH], [COMPUTER]]),
     st.builds(_code, free_arguments, st.booleans(), st.booleans()),
     st.builds(_web, st.integers(0, 2), st.booleans()),
     st.builds(_file, st.integers(0, 2), st.booleans()),

@@ -36,7 +36,20 @@ from responses_app.grammar.pieces import (
     WebResult,
     WebSearch,
 )
-from tests.grammar.speech import CITATION, FOUND, PATCH, SEARCHED, SHELL, TOOL, TOOL_ERROR, items, kinds, tell
+from tests.grammar.speech import (
+    CITATION,
+    COMPUTER,
+    ENDINGS,
+    FOUND,
+    PATCH,
+    SEARCHED,
+    SHELL,
+    TOOL,
+    TOOL_ERROR,
+    items,
+    kinds,
+    tell,
+)
 
 TEXT = "content_part.added output_text.delta output_text.done content_part.done"
 SUMMARY = "reasoning_summary_part.added reasoning_summary_text.delta reasoning_summary_text.done reasoning_summary_part.done"
@@ -81,6 +94,7 @@ FAMILIES: Final[dict[str, tuple[list[Piece], str, str | None]]] = {
     "local shell": ([ClientCall("local_shell_call", {"action": EXEC})], "", "completed"),
     "patch": ([PATCH], "", "completed"),
     "tool search": ([ClientCall("tool_search_call", {"execution": "client", "arguments": {"query": "q"}})], "", "completed"),
+    "computer": ([COMPUTER], "", "completed"),
     "mcp tools": ([McpList("m"), McpTools([TOOL])], "mcp_list_tools.in_progress mcp_list_tools.completed", None),
     "mcp tools that fail": ([McpList("m"), McpTools(error="no")], "mcp_list_tools.in_progress mcp_list_tools.failed", None),
     "mcp call": (
@@ -159,7 +173,8 @@ def test_it_opens_empty(name: str) -> None:
             "execution": "client",
             "arguments": {"query": "q"},
         },
-        "mcp_list_tools": {"server_label": "m", "tools": [], "error": None},
+        "computer_call": {"status": "in_progress", "call_id": "call_1", **COMPUTER.body},
+        "mcp_list_tools": {"server_label": "m", "tools": []},
         "mcp_call": {
             "status": "in_progress",
             "approval_request_id": "mcpr_1" if "fails" in name else None,
@@ -192,6 +207,7 @@ def test_the_ids_of_every_family_have_their_prefix() -> None:
         "local_shell_call": "lsh_",
         "apply_patch_call": "apc_",
         "tool_search_call": "tsc_",
+        "computer_call": "cu_",
         "mcp_list_tools": "mcpl_",
         "mcp_call": "mcp_",
         "mcp_approval_request": "mcpr_",
@@ -223,6 +239,19 @@ def test_results_of_tools_are_told_when_the_item_is_done() -> None:
 def test_the_arguments_of_an_mcp_call_are_done_before_its_result_is_there() -> None:
     before = kinds(tell([McpCall("m", "t"), Arguments("{}"), Part()], "cancel")[0])
     assert before[:4] == ["output_item.added", "mcp_call.in_progress", "mcp_call_arguments.delta", "mcp_call_arguments.done"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_patch_is_whole_however_the_response_ends(ending: str) -> None:
+    """Its type knows `in_progress` and `completed`."""
+    events, _ = tell([PATCH], ending)
+    assert [item["status"] for item in items(events)] == ["completed"]
+    assert judge(events) == []
+
+
+def test_a_listing_says_an_error_only_where_there_is_one() -> None:
+    fine, failed = items(tell([McpList("m"), McpTools([TOOL]), McpList("n"), McpTools(error="no")])[0])
+    assert ("error" in fine, failed["error"]) == (False, "no")
 
 
 def test_it_keeps_the_namespace_of_a_call() -> None:

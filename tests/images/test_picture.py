@@ -92,3 +92,22 @@ def test_a_large_file_is_refused() -> None:
     with pytest.raises(BadImage) as caught:
         picture.check(drawn("PNG") + bytes(picture.MOST_BYTES))
     assert caught.value.code == "image_file_too_large"
+
+
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "L", "LA", "P", "1", "I;16"])
+def test_a_picture_is_made_no_larger_than_it_may_be(mode: str) -> None:
+    out = BytesIO()
+    Image.new(mode, (90, 30)).save(out, "PNG")
+    assert picture.reduced(out.getvalue(), 90) == out.getvalue()
+    small = picture.reduced(out.getvalue(), 45)
+    picture.check(small)
+    with Image.open(BytesIO(small)) as image:
+        assert (image.size, image.format) == ((45, 15), "PNG")
+
+
+def test_a_photo_that_was_held_upright_stays_upright() -> None:
+    out, how = BytesIO(), Image.Exif()
+    how[0x0112] = 6  # turned by a quarter
+    Image.new("RGB", (90, 30)).save(out, "JPEG", exif=how)
+    with Image.open(BytesIO(picture.reduced(out.getvalue(), 45))) as image:
+        assert image.size == (15, 45)
