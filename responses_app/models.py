@@ -48,6 +48,20 @@ class ApiKey(models.Model):
         return cls.objects.filter(digest=cls.hash(secret), revoked_at=None).first()
 
 
+class Membership(models.Model):
+    """That a person belongs to a project, and so sees its responses and makes its keys. Superusers belong to all of them."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    project = models.CharField(max_length=100)
+
+    class Meta:
+        ordering = ("project", "id")
+        constraints = (models.UniqueConstraint(fields=("user", "project"), name="membership_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project}"
+
+
 class Status(models.TextChoices):
     """Where a response is in its life (responses-api.md §1.3)."""
 

@@ -10,6 +10,7 @@ from django.http import HttpRequest
 
 from responses_app.errors import Unauthorized
 from responses_app.models import ApiKey
+from responses_app.web import browser_key
 
 # A revoked key may work for this long in a process that has just seen it.
 REMEMBER_SECONDS = 30.0
@@ -42,9 +43,14 @@ async def _look_up(digest: str, secret: str) -> ApiKey | None:
     """One query, also when many requests come at once with a key that is not remembered."""
     pending = _pending.get(digest)
     if pending is None:
-        pending = _pending[digest] = asyncio.ensure_future(sync_to_async(ApiKey.find)(secret))
+        pending = _pending[digest] = asyncio.ensure_future(sync_to_async(_find)(secret))
         pending.add_done_callback(lambda _: _pending.pop(digest, None))
     return await asyncio.shield(pending)
+
+
+def _find(secret: str) -> ApiKey | None:
+    """A key of the table, or that of the browser of somebody who has signed in."""
+    return browser_key.find(secret) or ApiKey.find(secret)
 
 
 def forget() -> None:
