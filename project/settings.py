@@ -34,6 +34,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "responses_app.web.policy.middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -41,6 +42,9 @@ MIDDLEWARE = [
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
+LOGIN_URL = "sign-in"
+LOGIN_REDIRECT_URL = "responses"
+LOGOUT_REDIRECT_URL = "sign-in"
 ROOT_URLCONF = "project.urls"
 # The API has no optional slash that redirects: a redirected POST loses its body (checklist 12).
 APPEND_SLASH = True

@@ -17,7 +17,7 @@ from django.utils.safestring import SafeString
 from responses_app import admin_log
 from responses_app.admin_log import pretty
 from responses_app.grammar.ids import PREFIXES
-from responses_app.models import ApiKey, Conversation, Entry, Item, Response
+from responses_app.models import ApiKey, Conversation, Entry, Item, Membership, Response
 from responses_app.store import replay
 
 EXACT_UP_TO = 10_000
@@ -222,3 +222,14 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
         """Never: a revoked key still names who made a response."""
         del request, obj
         return False
+
+
+@admin.register(Membership)
+class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Who belongs to which project."""
+
+    list_display = ("user", "project")
+    list_select_related = ("user",)
+    list_filter = ("project",)
+    search_fields = ("user__username", "project")
+    autocomplete_fields = ("user",)

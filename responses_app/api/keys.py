@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import timedelta
 
 from asgiref.sync import sync_to_async
+from django.db.models import Q
 from django.http import HttpRequest
+from django.utils import timezone
 
 from responses_app.errors import Unauthorized
 from responses_app.models import ApiKey
+from responses_app.web import browser_key
 
 # A revoked key may work for this long in a process that has just seen it.
 REMEMBER_SECONDS = 30.0
 REMEMBER_KEYS = 10_000
+USED_EVERY = timedelta(minutes=1)
 _seen: dict[str, tuple[float, ApiKey]] = {}
 _pending: dict[str, asyncio.Future[ApiKey | None]] = {}
 
@@ -42,9 +47,24 @@ async def _look_up(digest: str, secret: str) -> ApiKey | None:
     """One query, also when many requests come at once with a key that is not remembered."""
     pending = _pending.get(digest)
     if pending is None:
-        pending = _pending[digest] = asyncio.ensure_future(sync_to_async(ApiKey.find)(secret))
+        pending = _pending[digest] = asyncio.ensure_future(sync_to_async(_find)(secret))
         pending.add_done_callback(lambda _: _pending.pop(digest, None))
     return await asyncio.shield(pending)
+
+
+def _find(secret: str) -> ApiKey | None:
+    """A key of the table, or that of the browser of somebody who has signed in."""
+    key = browser_key.find(secret) or ApiKey.find(secret)
+    if key is not None and key.pk is not None:
+        _used(key)
+    return key
+
+
+def _used(key: ApiKey) -> None:
+    """Remember when, to the minute: keys are looked up again every half minute, and each time is not worth a write."""
+    now = timezone.now()
+    old = Q(last_used_at=None) | Q(last_used_at__lt=now - USED_EVERY)
+    ApiKey.objects.filter(old, pk=key.pk).update(last_used_at=now)
 
 
 def forget() -> None:

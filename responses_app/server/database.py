@@ -36,6 +36,13 @@ def prepare(folder: Path, progress: Progress) -> str:
             raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
 
 
+def way_in() -> str:
+    """The path that signs the operator in, once; Django is set up."""
+    from responses_app.web import sign_in
+
+    return sign_in.link(sign_in.operator())
+
+
 def let_go() -> None:
     """Close the connections of this thread, and the pool."""
     from django.db import connections

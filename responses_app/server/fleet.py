@@ -19,7 +19,7 @@ from responses_app.server import port, web, worker
 from responses_app.server.args import Options
 from responses_app.server.banner import banner, served
 from responses_app.server.child import Child
-from responses_app.server.database import let_go, prepare
+from responses_app.server.database import let_go, prepare, way_in
 from responses_app.server.postgres import SETTINGS, Postgres
 from responses_app.server.progress import Progress
 from responses_app.server.revive import revive
@@ -108,7 +108,7 @@ class Fleet:
             await self._all_up(self._webs)
         for slot in (*self._workers, *self._webs):
             self._own(slot.keep())
-        self.progress.say(banner(self.options, key, served()))
+        self.progress.say(banner(self.options, key, served(), await asyncio.to_thread(self._way_in)))
 
     def _engine(self, entry: str) -> str:
         """What a web process is told of this model: a worker for each that would be loaded in the server."""
@@ -143,6 +143,12 @@ class Fleet:
                 self._postgres.start()
         try:
             return prepare(self.folder, self.progress)
+        finally:
+            let_go()
+
+    def _way_in(self) -> str:
+        try:
+            return way_in()
         finally:
             let_go()
 

@@ -13,7 +13,7 @@ from responses_app.server import data, fleet, lineup, port, starting
 from responses_app.server.args import Options, parse
 from responses_app.server.aside import terminal
 from responses_app.server.banner import banner, served
-from responses_app.server.database import let_go, prepare
+from responses_app.server.database import let_go, prepare, way_in
 from responses_app.server.postgres import Postgres, PostgresError
 from responses_app.server.process import die_with_parent
 from responses_app.server.progress import Progress
@@ -90,7 +90,7 @@ def _work(
         from project.asgi import application
         from responses_app.server.door import tcp
 
-        ready = banner(options, key, served())
+        ready = banner(options, key, served(), way_in())
         if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.say(ready)):
             raise port.CannotListen(failure)
         return life.code

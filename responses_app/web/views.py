@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asgiref.sync import sync_to_async
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
@@ -16,4 +17,5 @@ async def home(request: HttpRequest) -> HttpResponse:
         "served": served,
         "example": served[0][0] if served else "a-model",
     }
-    return render(request, "home.html", context)
+    # Who has signed in is looked up while the page is rendered, which must not happen on the loop.
+    return await sync_to_async(render)(request, "home.html", context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 
@@ -67,10 +68,12 @@ def test_a_person_finds_a_response_and_reads_its_log(shared: Server, page: Page)
     shared.ask()
     shared.manage("createsuperuser", "--noinput", "--username", NAME, "--email", "", DJANGO_SUPERUSER_PASSWORD=PASSWORD)
     page.goto(shared.url)
-    page.get_by_role("main").get_by_role("link", name="Responses").click()
+    page.get_by_role("main").get_by_role("link", name="Sign in").click()
     page.get_by_label("Username").fill(NAME)
     page.get_by_label("Password").fill(PASSWORD)
-    page.get_by_role("button", name="Log in").click()
+    page.get_by_role("button", name="Sign in").click()
+    page.get_by_role("link", name="Admin").click()
+    page.get_by_role("main").locator("#content-main").get_by_role("link", name="Responses", exact=True).last.click()
 
     page.locator("#searchbar").fill(uid)
     page.locator("#searchbar").press("Enter")
@@ -90,3 +93,14 @@ def test_a_person_finds_a_response_and_reads_its_log(shared: Server, page: Page)
     types.first.get_by_role("link").click()
     expect(page.locator(".field-wire")).to_contain_text('"sequence_number": 0')
     expect(page.locator(CHANGING)).to_have_count(0)
+
+
+def test_the_link_that_the_server_printed_signs_its_operator_in(shared: Server, page: Page) -> None:
+    printed = re.search(r"sign in +(\S+)", shared.said)
+    assert printed
+    page.goto(printed[1])
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.goto(shared.manage("signin", "--url", shared.url))
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()

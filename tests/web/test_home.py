@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.contrib.auth.models import User
+
 from tests.api.case import ApiCase
 
 
@@ -24,3 +26,9 @@ class HomeTest(ApiCase):
             self.assertEqual((await client.get("/health")).status_code, 503)
             self.engine.come_back()
             self.assertEqual((await client.get("/health")).status_code, 200)
+
+    async def test_it_opens_for_somebody_who_has_signed_in(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            await client.aforce_login(await User.objects.acreate_user("ada"))
+            self.assertContains(await client.get("/"), "Sign out")

@@ -1,0 +1,66 @@
+"""Signing in: with an account, or with a link that works once for a few minutes; and signing out."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET
+
+OPERATOR = "operator"
+SALT = "sign-in link"
+VALID_SECONDS = 15 * 60
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+with_account = LoginView.as_view(template_name="web/sign_in.html", redirect_authenticated_user=True)
+
+
+def operator() -> User:
+    """The account of whoever starts the server: it sees everything and has no password unless it is given one."""
+    user, new = User.objects.get_or_create(username=OPERATOR, defaults={"is_superuser": True, "is_staff": True})
+    if new:
+        user.set_unusable_password()
+        user.save(update_fields=["password"])
+    return user
+
+
+def link(user: User) -> str:
+    """The path that signs this person in, once. It is bound to the last time they signed in, so that using it ends it."""
+    return reverse("sign-in-link", args=[signing.dumps([user.pk, _stamp(user.last_login)], salt=SALT)])
+
+
+@never_cache
+@require_GET
+def with_link(request: HttpRequest, token: str) -> HttpResponse:
+    """GET /sign-in/TOKEN."""
+    user = _spent(token)
+    if user is None:
+        messages.error(request, "This link was used before or is too old. Signing in with an account still works.")
+        return redirect("sign-in")
+    login(request, user, BACKEND)
+    return redirect(settings.LOGIN_REDIRECT_URL)
+
+
+def _spent(token: str) -> User | None:
+    """Whom the token signs in. Two that come at once with the same one do not both get in: the update finds its row once."""
+    try:
+        pk, stamp = signing.loads(token, salt=SALT, max_age=VALID_SECONDS)
+    except signing.BadSignature:
+        return None
+    last = datetime.fromisoformat(stamp) if stamp else None
+    fresh = User.objects.filter(pk=pk, is_active=True, last_login=last).update(last_login=timezone.now())
+    return User.objects.get(pk=pk) if fresh else None
+
+
+def _stamp(moment: datetime | None) -> str:
+    return moment.isoformat() if moment else ""

@@ -1,0 +1,118 @@
+"""People come in with an account or with a link that works once, see the projects they belong to, and their browser gets a key."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+import orjson
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core import signing
+from django.shortcuts import resolve_url
+from django.test import TestCase
+
+from responses_app.models import ApiKey, Membership
+from responses_app.web import browser_key, person, policy, sign_in
+from tests.api.case import HELLO as GREETING
+from tests.api.case import ApiCase, said
+
+
+class LinkTest(TestCase):
+    """The link of the operator."""
+
+    def test_it_signs_the_operator_in_who_sees_everything(self) -> None:
+        answer = self.client.get(sign_in.link(sign_in.operator()))
+        self.assertRedirects(answer, resolve_url(settings.LOGIN_REDIRECT_URL), fetch_redirect_response=False)
+        user = User.objects.get(pk=self.client.session["_auth_user_id"])
+        self.assertEqual((user.username, user.is_superuser, user.has_usable_password()), ("operator", True, False))
+
+    def test_it_works_once(self) -> None:
+        link = sign_in.link(sign_in.operator())
+        self.client.get(link)
+        self.client.logout()
+        self.assertContains(self.client.get(link, follow=True), "used before")
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.client.get(sign_in.link(sign_in.operator()))
+        self.assertIn("_auth_user_id", self.client.session)
+
+    def test_it_grows_old(self) -> None:
+        link = sign_in.link(sign_in.operator())
+        with mock.patch.object(signing.time, "time", return_value=signing.time.time() + sign_in.VALID_SECONDS + 1):
+            self.client.get(link)
+        self.assertNotIn("_auth_user_id", self.client.session)
+
+    def test_a_made_up_link_or_a_look_at_its_head_signs_nobody_in(self) -> None:
+        link = sign_in.link(sign_in.operator())
+        self.client.get("/sign-in/made-up")
+        self.client.head(link)
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.client.get(link)
+        self.assertIn("_auth_user_id", self.client.session)
+
+
+class AccountTest(TestCase):
+    """Names and passwords."""
+
+    def test_a_person_comes_in_and_goes_out(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        self.assertContains(self.client.get("/sign-in"), "Password")
+        self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.client.post("/sign-in", {"username": "ada", "password": "countess of lovelace"})
+        self.assertIn("_auth_user_id", self.client.session)
+        self.assertEqual(self.client.get("/sign-out").status_code, 405)
+        self.assertRedirects(self.client.post("/sign-out"), "/sign-in")
+        self.assertNotIn("_auth_user_id", self.client.session)
+
+    def test_pages_have_a_policy_and_nothing_inline(self) -> None:
+        answer = self.client.get("/sign-in")
+        self.assertEqual(answer["Content-Security-Policy"], policy.POLICY)
+        self.assertNotIn("unsafe", policy.POLICY)
+        self.assertNotRegex(answer.content.decode(), r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=")
+
+
+class MembershipTest(TestCase):
+    """Who sees which projects."""
+
+    def test_people_see_their_projects_and_superusers_all(self) -> None:
+        ada, root = User.objects.create_user("ada"), User.objects.create_superuser("root")
+        ApiKey.make("zoo")
+        Membership.objects.create(user=ada, project="p")
+        self.assertEqual(person.projects(ada), ["p"])
+        self.assertEqual(person.projects(root), ["default", "p", "zoo"])
+        self.assertTrue(person.belongs(ada, "p"))
+        self.assertFalse(person.belongs(ada, "q"))
+        self.assertTrue(person.belongs(root, "q"))
+        ada.is_active = False
+        self.assertEqual((person.projects(ada), person.belongs(ada, "p")), ([], False))
+
+
+class BrowserKeyTest(ApiCase):
+    """The secret of a browser opens the API, for its project and its person."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ada = User.objects.create_user("ada")
+        self.membership = Membership.objects.create(user=self.ada, project="test")
+
+    async def test_it_is_a_key_of_its_project_without_a_row(self) -> None:
+        secret = browser_key.secret(self.ada, "test")
+        async with self.serving(said(GREETING)) as client:
+            client.secret = secret
+            made = await self.made(client)
+            client.secret = self.secret
+            self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 200)
+        self.assertEqual(await ApiKey.objects.acount(), 1)
+
+    async def test_it_is_refused_when_it_is_old_made_up_or_of_somebody_who_left(self) -> None:
+        secret = browser_key.secret(self.ada, "test")
+        late = signing.time.time() + browser_key.VALID_SECONDS + 1
+        async with self.serving() as client:
+            client.secret = secret[:-1] + ("A" if secret[-1] != "A" else "B")
+            self.assertEqual((await client.get("/v1/models")).status_code, 401)
+            client.secret = secret
+            with mock.patch.object(signing.time, "time", return_value=late):
+                self.assertEqual((await client.get("/v1/models")).status_code, 401)
+            await self.membership.adelete()
+            answer = await client.get("/v1/models")
+            self.assertEqual((answer.status_code, orjson.loads(answer.content)["error"]["code"]), (401, "invalid_api_key"))
