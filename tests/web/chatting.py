@@ -1,4 +1,4 @@
-"""What the tests of the chat page share: a tape whose lines are chosen by the first word of a message, and a browser that is signed in."""
+"""What the tests of the chat page share: a tape whose lines are chosen by the last word of a message, and a browser that is signed in."""
 
 from __future__ import annotations
 
@@ -31,18 +31,20 @@ print("<b>hi</b>")
 <script>document.title = "owned"</script><img src=x onerror="document.title='owned'">"""
 SLOWLY = " ".join(f"word{number}" for number in range(60))
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
-# One generation each: the word that a message begins with, what is said, and the pause behind each token.
+# One generation each: how the last message ends, what is said, and the pause behind each token.
 LINES = [
     ("greetings", f"{THOUGHT}{FINAL}Hello there!<|return|>", 0.02),
     ("markdown", f"{FINAL}{HOSTILE}<|return|>", 0.0),
     ("slowly", f"{FINAL}{SLOWLY}<|return|>", 0.05),
+    (" greetings", f"{FINAL}Hello again!<|return|>", 0.0),
+    (" twice", f"{FINAL}The only answer.<|return|>", 0.0),
     ("twice", f"{FINAL}The first answer.<|return|>", 0.0),
     ("twice", f"{FINAL}The second answer.<|return|>", 0.0),
     ("twice", f"{FINAL}The third answer.<|return|>", 0.0),
     ("weatherwise", CALL, 0.0),
-    ("weatherwise", f"{FINAL}It is fine in Oslo.<|return|>", 0.0),
+    ('"}', f"{FINAL}It is fine in Oslo.<|return|>", 0.0),
     ("handmade", CALL, 0.0),
-    ("handmade", f"{FINAL}So it snows.<|return|>", 0.0),
+    ("snowfall", f"{FINAL}So it snows.<|return|>", 0.0),
     ("endlessly", f"{FINAL}{SLOWLY}<|return|>", 0.5),
 ]
 
@@ -57,10 +59,14 @@ def tape(folder: Path) -> str:
         steps: list[dict[str, Any]] = []
         for token in encoding.encode(said, allowed_special="all"):
             steps += [{"tokens": [token]}, *([{"delay": pause}] if pause else [])]
-        return {"match": encoding.encode(word), "chunks": steps}
+        return {"match": matched(word), "chunks": steps}
+
+    def matched(word: str) -> list[int]:
+        ids: list[int] = encoding.encode(f"{word}<|end|><|start|>assistant", allowed_special="all")
+        return ids
 
     lines = [line(*one) for one in LINES]
-    lines.append({"match": encoding.encode("breakage"), "chunks": [{"fault": "bad", "message": "the model is out of sorts"}]})
+    lines.append({"match": matched("breakage"), "chunks": [{"fault": "bad", "message": "the model is out of sorts"}]})
     path = folder / "chat.jsonl"
     path.write_text("\n".join(json.dumps(one) for one in lines) + "\n")
     return f"script://{path}?loop=1"

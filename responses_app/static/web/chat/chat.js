@@ -1,6 +1,6 @@
 // The chat page: the turns of one thread, the run that is under way, and what the person does with them.
 import { Composer } from "./composer.js";
-import { follow } from "./follow.js";
+import { TERMINAL, follow } from "./follow.js";
 import { Api, Refused } from "./protocol.js";
 import { Settings } from "./settings.js";
 import { Speaker } from "./speaker.js";
@@ -115,12 +115,15 @@ class Chat {
     } catch (error) {
       if (!running.control.signal.aborted) this.lost(turn, start, error);
     } finally {
-      if (this.running === running) {
-        this.running = null;
-        this.composer.running(false);
-      }
+      this.free(running);
     }
     if (turn.response && !running.control.signal.aborted) await this.offer(round);
+  }
+
+  free(running) {
+    if (this.running !== running) return;
+    this.running = null;
+    this.composer.running(false);
   }
 
   async listen(running, start) {
@@ -130,7 +133,7 @@ class Chat {
       turn.hear(event);
       if (event.type === "response.created" && start.order) this.began(running);
       if (event.type.endsWith(".delta")) stick();
-      else if (event.response && event.response.status !== "queued" && event.response.status !== "in_progress") this.ended(turn, event.response);
+      else if (TERMINAL.has(event.type)) this.ended(running, event.response);
     }
   }
 
@@ -140,8 +143,10 @@ class Chat {
     if (stopped) this.stop();
   }
 
-  ended(turn, response) {
+  ended(running, response) {
+    const { turn } = running;
     turn.response = response;
+    this.free(running);
     turn.end(response);
     stick();
     this.speaker.say(turn.text || "The answer is complete.");
