@@ -31,7 +31,7 @@ print("<b>hi</b>")
 <script>document.title = "owned"</script><img src=x onerror="document.title='owned'">"""
 SLOWLY = " ".join(f"word{number}" for number in range(60))
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
-# One generation each: how the last message ends, what is said, and the pause behind each token.
+# One generation each: how the last message ends, what is said, and the pause behind each token; below 0 all is said at once.
 LINES = [
     ("greetings", f"{THOUGHT}{FINAL}Hello there!<|return|>", 0.02),
     ("markdown", f"{FINAL}{HOSTILE}<|return|>", 0.0),
@@ -45,6 +45,8 @@ LINES = [
     ('"}', f"{FINAL}It is fine in Oslo.<|return|>", 0.0),
     ("handmade", CALL, 0.0),
     ("snowfall", f"{FINAL}So it snows.<|return|>", 0.0),
+    ("oddly", f"{FINAL}\x1b[31mred\x1b[0m \u202egnp.exe\u202c {'x' * 3000}<|return|>", 0.0),
+    ("hugely", CALL.replace("Oslo", "word " * 60_000), -1),
     ("endlessly", f"{FINAL}{SLOWLY}<|return|>", 0.5),
 ]
 
@@ -57,8 +59,10 @@ def tape(folder: Path) -> str:
 
     def line(word: str, said: str, pause: float) -> dict[str, Any]:
         steps: list[dict[str, Any]] = []
-        for token in encoding.encode(said, allowed_special="all"):
-            steps += [{"tokens": [token]}, *([{"delay": pause}] if pause else [])]
+        ids = encoding.encode(said, allowed_special="all")
+        # All at once, or one by one.
+        for tokens in [ids] if pause < 0 else [[token] for token in ids]:
+            steps += [{"tokens": tokens}, *([{"delay": pause}] if pause > 0 else [])]
         return {"match": matched(word), "chunks": steps}
 
     def matched(word: str) -> list[int]:

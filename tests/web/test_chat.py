@@ -85,6 +85,17 @@ def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) ->
     assert "owned" not in visitor.page.title()
 
 
+def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
+    choose(visitor, "weather", by_itself=False)
+    visitor.hears("oddly", "␛[31mred")
+    assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    visitor.say("hugely")
+    card = visitor.page.get_by_role("region", name="Call of get_weather")
+    expect(card.get_by_role("button", name=re.compile("more characters"))).to_be_visible()
+    expect(visitor.page.get_by_label("Output of get_weather")).to_be_focused()
+    assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_stop_ends_it_at_the_server_too(visitor: Visitor) -> None:
     visitor.say("endlessly")
     expect(visitor.last).to_contain_text("word2")

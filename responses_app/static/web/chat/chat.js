@@ -140,6 +140,7 @@ class Chat {
   began({ turn, stopped }) {
     if (turn.siblings.length) turn.siblings = [...turn.siblings, turn.id];
     this.point(this.turns.length === 1);
+    this.threads.refresh();
     if (stopped) this.stop();
   }
 
