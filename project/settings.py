@@ -43,7 +43,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 LOGIN_URL = "sign-in"
-LOGIN_REDIRECT_URL = "home"
+LOGIN_REDIRECT_URL = "responses"
 LOGOUT_REDIRECT_URL = "sign-in"
 ROOT_URLCONF = "project.urls"
 # The API has no optional slash that redirects: a redirected POST loses its body (checklist 12).

@@ -9,6 +9,7 @@ from typing import Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
 from django.db import models
 
 SECRET_BYTES = 32
@@ -26,6 +27,7 @@ class ApiKey(models.Model):
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True, help_text="From this moment on the key is refused.")
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the minute.")
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
@@ -125,6 +127,8 @@ class Response(models.Model):
     cached_tokens = models.IntegerField(null=True)
     output_tokens = models.IntegerField(null=True)
     reasoning_tokens = models.IntegerField(null=True)
+    first_ms = models.IntegerField("first token", null=True, help_text="Milliseconds until the model's first words.")
+    tools = ArrayField(models.CharField(max_length=200), default=list, db_default=[], help_text="What the model has called.")
     detail = models.SmallIntegerField(
         "log", choices=Detail, default=Detail.ROWS, db_default=Detail.ROWS, help_text="How its log is kept."
     )
@@ -138,6 +142,10 @@ class Response(models.Model):
             models.Index(fields=("model", "-id"), name="response_model"),
             models.Index(fields=("status", "-id"), name="response_status"),
             models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
+            models.Index(fields=("created_at",), name="response_time"),
+            # Of most responses there is nothing to enter here.
+            GinIndex(fields=("tools",), name="response_tools", condition=~models.Q(tools=[])),
+            GinIndex(OpClass("metadata", "jsonb_path_ops"), name="response_metadata", condition=~models.Q(metadata={})),
         )
         constraints = (
             # The lock of a conversation: one response at a time, in all processes (responses-api.md §3.3).

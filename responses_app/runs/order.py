@@ -17,7 +17,7 @@ class Order:
     """A create request after validation. Items and tools are in wire form; `echo` holds the fields that the response repeats."""
 
     project: str
-    key: int
+    key: int | None
     model: str
     input: Sequence[dict[str, Any]]
     instructions: str | None = None

@@ -28,6 +28,7 @@ class Telling(Feed):
         self.fresh: list[Chunk] = []
         self._recorder, self._log, self._patient = recorder, log, patient
         self._pending: asyncio.Future[Exception | None] | None = None
+        self._note_first(frames)
 
     @property
     def stored(self) -> bool:
@@ -63,6 +64,7 @@ class Telling(Feed):
         if self._log is None:
             self.show(frames)
             return
+        self._note_first(frames)
         end = ending() if ending is not None else None
         append = Append(self._log, frames, opens, starts, end, pack(self.fresh, closed=closed))
         self.fresh = []
@@ -73,6 +75,11 @@ class Telling(Feed):
         error = await self._durable(append)
         if error is not None:
             raise error
+
+    def _note_first(self, frames: Sequence[Frame]) -> None:
+        """When the model said its first word, which the row of the response tells when it has ended."""
+        if self._log is not None and self._log.row.first_ms is None:
+            self._log.row.first_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
 
     async def settle(self) -> None:
         """Wait for the commit that is under way, if one is."""

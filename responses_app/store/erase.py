@@ -15,13 +15,18 @@ def erase(project: str, uid: str) -> bool:
         row = Response.objects.select_for_update().filter(project=project, uid=uid).first()
         if row is None:
             return False
-        own = set(row.items.values_list("pk", flat=True)) | set(row.history)
-        others = Response.objects.filter(thread=row.thread).exclude(pk=row.pk)
-        kept = {pk for history in others.values_list("history", flat=True) for pk in history}
-        kept.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
-        Item.objects.filter(pk__in=own - kept, entries=None).delete()
+        Item.objects.filter(pk__in=doomed(row)).delete()
         row.delete()
     return True
+
+
+def doomed(row: Response) -> list[int]:
+    """The items that go with a response: its own and those before it that nothing else refers to."""
+    own = set(row.items.values_list("pk", flat=True)) | set(row.history)
+    others = Response.objects.filter(thread=row.thread).exclude(pk=row.pk)
+    kept = {pk for history in others.values_list("history", flat=True) for pk in history}
+    kept.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
+    return list(Item.objects.filter(pk__in=own - kept, entries=None).values_list("pk", flat=True))
 
 
 def temporary(before: datetime, limit: int) -> list[tuple[str, str]]:

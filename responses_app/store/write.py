@@ -16,6 +16,7 @@ from django.db.models import Max, Q
 
 from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Lease, Prompt, Response, Status
 from responses_app.store import images
+from responses_app.store.called import called
 from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 
 COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
@@ -172,6 +173,7 @@ def _end(appends: Sequence[Append]) -> None:
         assert ending is not None  # noqa: S101 - chosen by the caller
         row.status, row.ended_at, row.error_code = ending.status, ending.ended_at, ending.error_code
         _count(row, ending.usage)
+        row.tools = called(ending.items)
         items.extend(_items(row, ending.items, Direction.OUTPUT))
     Item.objects.bulk_create(items)
     Response.objects.bulk_update([append.log.row for append in appends], ENDING_FIELDS)
@@ -213,6 +215,8 @@ ENDING_FIELDS = (
     "cached_tokens",
     "output_tokens",
     "reasoning_tokens",
+    "first_ms",
+    "tools",
 )
 
 

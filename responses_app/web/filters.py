@@ -1,0 +1,163 @@
+"""The filters of the response list: read from the URL, told to Postgres so that it never reads a whole table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import orjson
+from django.db import connection
+from django.db.models import F, Q, QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from responses_app.age import age
+from responses_app.models import Response, Status
+
+# What no index answers is looked for among so many of the newest responses, and further back when somebody asks.
+FAR, NEAR = 20_000, 5_000
+# A row is written a little after the moment that it tells; the order of the keys is that of writing.
+SLACK = timedelta(minutes=10)
+NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
+BIGGEST = 2**63 - 1
+# Response by response: a plain join would be free to read all items instead. `LATERAL` with a limit is not.
+SAYING = """
+SELECT wanted.id FROM unnest(%s::bigint[]) AS wanted(id), LATERAL (
+  SELECT 1 FROM responses_app_item WHERE response_id = wanted.id AND body ILIKE %s LIMIT 1) AS found
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the list is narrowed to; what is empty narrows nothing. `wrong` says what could not be understood, by field."""
+
+    project: str = ""
+    status: str = ""
+    model: str = ""
+    key: int | None = None
+    tool: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    text: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+    tokens: int | None = None
+    wrong: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def window(self) -> int | None:
+        """Among how many of the newest responses is looked; None for all."""
+        if self.text:
+            return NEAR
+        return FAR if self.seconds is not None or self.tokens is not None else None
+
+    def indexed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
+        """Narrowed by what has an index."""
+        given = {"project": self.project, "status": self.status, "model": self.model, "key_id": self.key}
+        rows = rows.filter(**{name: value for name, value in given.items() if value})
+        if self.tool:
+            rows = rows.filter(~Q(tools=[]), tools__contains=[self.tool])
+        if self.metadata:
+            rows = rows.filter(~Q(metadata={}), metadata__contains=dict(self.metadata))
+        return self._timed(rows)
+
+    def searched(self, rows: QuerySet[Response]) -> QuerySet[Response]:
+        """Narrowed by the rest. `rows` are few already."""
+        if self.seconds is not None:
+            rows = rows.filter(ended_at__gte=F("created_at") + timedelta(seconds=self.seconds))
+        if self.tokens is not None:
+            rows = rows.filter(output_tokens__gte=self.tokens)
+        if self.text:
+            keys = list(rows.order_by().values_list("pk", flat=True))
+            rows = rows.filter(pk__in=_saying(self.text, keys))
+        return rows
+
+    def _timed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
+        """By time, and by the keys around that time, which the list is in the order of."""
+        if self.since is not None:
+            low = _first(self.since - SLACK)
+            rows = rows.filter(created_at__gte=self.since, pk__gte=BIGGEST if low is None else low)
+        if self.until is not None:
+            rows = rows.filter(created_at__lt=self.until)
+            high = _first(self.until + SLACK)
+            rows = rows if high is None else rows.filter(pk__lt=high)
+        return rows
+
+
+def _saying(text: str, keys: Sequence[int]) -> list[int]:
+    """Those of the responses in whose items the text stands, as JSON writes it."""
+    said = orjson.dumps(text)[1:-1].decode()
+    pattern = "%" + re.sub(r"([\\%_])", r"\\\1", said) + "%"
+    with connection.cursor() as cursor:
+        cursor.execute(SAYING, [list(keys), pattern])
+        return [row[0] for row in cursor.fetchall()]
+
+
+def _first(moment: datetime) -> int | None:
+    """The key of the first response from then on."""
+    rows = Response.objects.filter(created_at__gte=moment).order_by("created_at")
+    return rows.values_list("pk", flat=True).first()
+
+
+def read(query: QueryDict) -> Wanted:
+    """The filters of a query. What cannot be understood is told and narrows nothing."""
+    wrong: dict[str, str] = {}
+    told = {name: query.get(name, "").replace("\0", "\ufffd").strip() for name in NAMES}
+
+    def number(name: str) -> float | None:
+        if told[name] and not NUMBER.fullmatch(told[name]):
+            wrong[name] = "a number"
+        return None if not told[name] or name in wrong else float(told[name])
+
+    def moment(name: str) -> datetime | None:
+        found = _moment(told[name])
+        if told[name] and found is None:
+            wrong[name] = "a time such as 2026-11-20T12:00, or an age such as 2h"
+        return found
+
+    if told["status"] and told["status"] not in Status.values:
+        wrong["status"] = "one of " + ", ".join(Status.values)
+    key, tokens = number("key"), number("tokens")
+    return Wanted(
+        project=told["project"],
+        status="" if "status" in wrong else told["status"],
+        model=told["model"],
+        key=None if key is None else int(key),
+        tool=told["tool"],
+        since=moment("since"),
+        until=moment("until"),
+        text=told["q"],
+        metadata=_pairs(told["meta"], wrong),
+        seconds=number("seconds"),
+        tokens=None if tokens is None else int(tokens),
+        wrong=wrong,
+    )
+
+
+NAMES = ("q", "status", "model", "key", "tool", "since", "until", "meta", "seconds", "tokens", "project")
+
+
+def _pairs(text: str, wrong: dict[str, str]) -> dict[str, str]:
+    pairs = [part.partition("=") for part in text.split(",") if part.strip()]
+    if not all(sep and name.strip() for name, sep, _ in pairs):
+        wrong["meta"] = "key=value, with commas between several"
+        return {}
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _moment(text: str) -> datetime | None:
+    """A time, in UTC unless it says more, or so long ago."""
+    try:
+        past = age(text) if text else None
+    except ValueError:
+        past = None
+    if past is not None:
+        return timezone.now() - past
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        return None
+    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)

@@ -1,0 +1,52 @@
+"""What all pages of one response share: finding it for whoever asks, its figures, its tabs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from responses_app.models import Response, Status
+from responses_app.runs.ids import could_be
+from responses_app.store import replay
+from responses_app.web.person import seen
+from responses_app.web.rows import Figures
+
+TABS = (
+    ("response", "Conversation"),
+    ("response-events", "Events"),
+    ("response-wire", "Wire"),
+    ("response-prompt", "Prompt"),
+    ("response-chain", "Chain"),
+    ("response-check", "Check"),
+)
+RUNNING = frozenset({Status.QUEUED, Status.IN_PROGRESS})
+
+
+def find(request: HttpRequest, uid: str) -> Response:
+    """The response, if the person may see it. Raises Http404."""
+    row = seen(request.user).select_related("key", "conversation").filter(uid=uid).first() if could_be(uid) else None
+    if row is None:
+        raise Http404("There is no such response, or it is of a project that you do not belong to.")
+    return row
+
+
+def page(request: HttpRequest, row: Response, tab: str, template: str, **context: Any) -> HttpResponse:
+    """A page of the response with its head. `tab` is the name of its address."""
+    common = {
+        "section": "responses",
+        "row": row,
+        "figures": Figures(row),
+        "tabs": TABS,
+        "tab": tab,
+        "running": row.ended_at is None,
+        "end": replay.reach(row.pk),
+    }
+    return render(request, template, {**common, **context})
+
+
+def number(request: HttpRequest, name: str, default: int = -1) -> int:
+    """A number of the query, or the default."""
+    text = request.GET.get(name, "")
+    return min(int(text), 2**31 - 1) if text.isascii() and text.isdigit() else default

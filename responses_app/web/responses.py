@@ -1,0 +1,105 @@
+"""The response list: filters and place in the URL, pages by primary key, newest first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from responses_app.models import ApiKey, Response, Status
+from responses_app.runs import hub
+from responses_app.web import filters
+from responses_app.web.filters import Wanted
+from responses_app.web.histogram import Histogram, histogram
+from responses_app.web.person import projects, seen
+from responses_app.web.rows import rows
+
+SHOWN = 50
+# Columns that no list shows: a chain of a thousand turns has thousands of keys.
+WIDE = ("history", "metadata")
+PLACE = ("after", "before")
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A page of the list: its responses, what lies around them, and how far was looked."""
+
+    found: list[Response]
+    newer: int | None
+    older: int | None
+    # The last response that was looked at, if more lie behind it that were not.
+    floor: Response | None
+    histogram: Histogram
+
+
+@never_cache
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """GET /responses."""
+    wanted = filters.read(request.GET)
+    shelf = _shelf(seen(request.user), wanted, _place(request.GET, "after"), _place(request.GET, "before"))
+    given = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
+    mine = projects(request.user)
+    context: dict[str, Any] = {
+        "section": "responses",
+        "wanted": wanted,
+        "given": given,
+        "narrowed": bool(set(given) - {"q"}),
+        "shelf": shelf,
+        "rows": rows(shelf.found),
+        "live": request.GET.get("live") == "1",
+        "query": _query(request.GET, *PLACE),
+        "timeless": _query(request.GET, *PLACE, "since", "until"),
+        "lifeless": _query(request.GET, *PLACE, "live"),
+        "statuses": Status.values,
+        "models": sorted(hub.current().served),
+        "keys": ApiKey.objects.filter(project__in=mine).order_by("project", "name", "pk"),
+        "projects": mine,
+    }
+    return render(request, "web/responses.html", context)
+
+
+def _shelf(mine: QuerySet[Response], wanted: Wanted, after: int | None, before: int | None) -> Shelf:
+    narrowed = wanted.indexed(mine)
+    floor = None
+    if wanted.window is not None:
+        looked = narrowed if after is None else narrowed.filter(pk__lt=after)
+        # `before` has no window: it goes back to where somebody has come from.
+        floor = looked.order_by("-pk").defer(*WIDE)[wanted.window : wanted.window + 1].first()
+        bounded = looked if floor is None else looked.filter(pk__gt=floor.pk)
+        narrowed = wanted.searched(bounded)
+    # The histogram does not move with the page.
+    counted = narrowed
+    if after is not None:
+        narrowed = narrowed.filter(pk__lt=after)
+    if before is not None:
+        page = list(narrowed.filter(pk__gt=before).order_by("pk").defer(*WIDE)[: SHOWN + 1])
+        more, found = len(page) > SHOWN, page[:SHOWN][::-1]
+        return Shelf(found, found[0].pk if more else None, before + 1, floor, histogram(counted))
+    page = list(narrowed.order_by("-pk").defer(*WIDE)[: SHOWN + 1])
+    found = page[:SHOWN]
+    newer = found[0].pk if found and after is not None else None
+    older = found[-1].pk if len(page) > SHOWN else None
+    return Shelf(found, newer, older, floor, histogram(counted))
+
+
+def _place(query: QueryDict, name: str) -> int | None:
+    text = query.get(name, "")
+    return min(int(text), filters.BIGGEST) if text.isascii() and text.isdigit() else None
+
+
+def _query(query: QueryDict, *without: str) -> str:
+    """The query again, without some of it and without what is empty; to be followed by more."""
+    kept = QueryDict(mutable=True)
+    for name, value in query.items():
+        if value and name not in without:
+            kept[name] = str(value)
+    text = kept.urlencode()
+    return f"{text}&" if text else ""

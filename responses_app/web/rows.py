@@ -1,0 +1,88 @@
+"""The rows of the response list: figures of a response, and the beginning of what was asked and answered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import orjson
+from django.db import connection
+
+from responses_app.models import Direction, Response
+from responses_app.web.plain import plain
+
+# The first text of an item, or what a tool was given, of which no more is read than its beginning.
+SAID = r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160})'
+# The last item of each direction: a question stands behind its context, an answer behind its reasoning.
+SQL = "SELECT response_id, direction, substring(left(body, 6000) from %s) FROM responses_app_item WHERE id = ANY(%s)"
+EDGES = "SELECT response_id, direction, max(id) FROM responses_app_item WHERE response_id = ANY(%s) GROUP BY 1, 2"
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the clock and the counters say about a response."""
+
+    row: Response
+
+    @property
+    def total_s(self) -> float | None:
+        """Seconds from its creation to its end."""
+        ended = self.row.ended_at
+        return None if ended is None else max((ended - self.row.created_at).total_seconds(), 0.0)
+
+    @property
+    def first_s(self) -> float | None:
+        """Seconds to the model's first words."""
+        return None if self.row.first_ms is None else self.row.first_ms / 1000
+
+    @property
+    def rate(self) -> float | None:
+        """Tokens a second, from the first words on."""
+        total, first, tokens = self.total_s, self.first_s, self.row.output_tokens
+        if total is None or first is None or not tokens or total - first < 0.001:
+            return None
+        return tokens / (total - first)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the list."""
+
+    response: Response
+    figures: Figures
+    asked: str
+    answered: str
+
+
+def rows(found: Sequence[Response]) -> list[Row]:
+    """The lines of these responses, in two queries."""
+    said = _said([row.pk for row in found])
+    return [
+        Row(row, Figures(row), said.get((row.pk, Direction.INPUT), ""), said.get((row.pk, Direction.OUTPUT), ""))
+        for row in found
+    ]
+
+
+def _said(keys: Sequence[int]) -> dict[tuple[int, str], str]:
+    with connection.cursor() as cursor:
+        cursor.execute(EDGES, [list(keys)])
+        last = [pk for _, _, pk in cursor.fetchall()]
+        cursor.execute(SQL, [SAID, last])
+        return _plain(cursor.fetchall())
+
+
+def _plain(found: Iterable[tuple[int, str, str | None]]) -> dict[tuple[int, str], str]:
+    plain = {}
+    for pk, direction, text in found:
+        if text:
+            plain[pk, direction] = _unescaped(text)
+    return plain
+
+
+def _unescaped(text: str) -> str:
+    """What stands between the quotes of JSON, perhaps cut in the middle of an escape."""
+    try:
+        said: str = orjson.loads(f'"{text}"')
+    except orjson.JSONDecodeError:
+        said = text
+    return plain(" ".join(said.split()))
