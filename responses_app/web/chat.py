@@ -8,7 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
@@ -26,7 +26,9 @@ TOOLS = ("clock", "dice", "calculator", "weather")
 @login_required
 @require_GET
 def new(request: HttpRequest) -> HttpResponse:
-    """GET /chat: a thread that has not begun."""
+    """GET /chat: a thread that has not begun; with `previous_response_id`, one that goes on from there."""
+    if previous := request.GET.get("previous_response_id"):
+        return redirect("chat-thread", previous)
     return render(request, "chat.html", _shell(request, _project(request)))
 
 

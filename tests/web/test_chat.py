@@ -25,8 +25,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         pytest.skip(NO_BROWSER)
     folder = tmp_path_factory.mktemp("chat")
     server = Server(folder / "data", "--engine", tape(folder))
-    yield server.ready()
-    server.end()
+    try:
+        yield server.ready()
+    finally:
+        server.end()
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from io import BytesIO
 
@@ -15,6 +16,8 @@ from tests.server.serving import Server
 from tests.web.chatting import Visitor
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(480)]
+# Two engines side by side, on a machine that may be busy.
+START_LIMIT = 360.0
 CHROMIUM = shutil.which(BROWSER)
 
 
@@ -24,8 +27,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     if CHROMIUM is None:
         pytest.skip(NO_BROWSER)
     server = Server(tmp_path_factory.mktemp("models") / "data", "--model", "demo-chat", "--model", "demo-vision")
-    yield server.ready()
-    server.end()
+    try:
+        deadline = time.monotonic() + START_LIMIT
+        while "Ctrl-C stops it." not in server.said and server.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.5)
+        yield server.ready()
+    finally:
+        server.end()
 
 
 @pytest.fixture

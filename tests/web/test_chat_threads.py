@@ -130,6 +130,12 @@ class ThreadsTest(ApiCase):
                 self.assertEqual((await self.turns(uid))["turns"][0]["siblings"], [first["id"], edited["id"]])
             self.assertEqual(await self.listed(), ["Of its own", "Edited"])
 
+    async def test_a_link_to_go_on_from_a_response_leads_to_its_thread(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            uid = (await self.made(client))["id"]
+            answer = await (await self.browser(self.ada)).get(f"/chat?previous_response_id={uid}")
+            self.assertEqual((answer.status_code, answer["Location"]), (302, f"/chat/{uid}"))
+
     async def test_what_has_lost_its_beginning_says_how_much(self) -> None:
         async with self.serving(*[said(HELLO)] * 2) as client:
             first = await self.made(client, input="First")
