@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
+from datetime import timedelta
 
 from asgiref.sync import sync_to_async
+from django.db.models import Q
 from django.http import HttpRequest
+from django.utils import timezone
 
 from responses_app.errors import Unauthorized
 from responses_app.models import ApiKey
@@ -15,6 +18,7 @@ from responses_app.web import browser_key
 # A revoked key may work for this long in a process that has just seen it.
 REMEMBER_SECONDS = 30.0
 REMEMBER_KEYS = 10_000
+USED_EVERY = timedelta(minutes=1)
 _seen: dict[str, tuple[float, ApiKey]] = {}
 _pending: dict[str, asyncio.Future[ApiKey | None]] = {}
 
@@ -50,7 +54,17 @@ async def _look_up(digest: str, secret: str) -> ApiKey | None:
 
 def _find(secret: str) -> ApiKey | None:
     """A key of the table, or that of the browser of somebody who has signed in."""
-    return browser_key.find(secret) or ApiKey.find(secret)
+    key = browser_key.find(secret) or ApiKey.find(secret)
+    if key is not None and key.pk is not None:
+        _used(key)
+    return key
+
+
+def _used(key: ApiKey) -> None:
+    """Remember when, to the minute: keys are looked up again every half minute, and each time is not worth a write."""
+    now = timezone.now()
+    old = Q(last_used_at=None) | Q(last_used_at__lt=now - USED_EVERY)
+    ApiKey.objects.filter(old, pk=key.pk).update(last_used_at=now)
 
 
 def forget() -> None:

@@ -1,19 +1,11 @@
-// The pages of one response: keyboard, copying, and growth while it runs.
+// The pages of one response: keyboard, and growth while it runs.
 
+import "./copy.js";
 import { keyboard } from "./keys.js";
 import { events, plain } from "./stream.js";
 
 const page = document.querySelector("#response");
 keyboard({ links: "#events a.open, .chain a.open", back: page.dataset.back });
-
-for (const button of document.querySelectorAll("[data-copy]")) {
-  if (!navigator.clipboard) continue;
-  button.hidden = false;
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
-    button.textContent = "Copied";
-  });
-}
 
 function element(name, className, text = "") {
   const made = document.createElement(name);

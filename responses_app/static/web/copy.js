@@ -1,0 +1,10 @@
+// Buttons that copy what an element says; without a clipboard they stay hidden.
+
+for (const button of document.querySelectorAll("[data-copy]")) {
+  if (!navigator.clipboard) continue;
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
+}
