@@ -67,9 +67,12 @@ def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visi
     expect(reasoning.locator("summary")).to_contain_text("Thought for")
     reasoning.locator("summary").click()
     expect(reasoning).to_contain_text("They greet me")
-    expect(visitor.last.get_by_role("link", name="Events")).to_have_attribute("href", f"/responses/{visitor.uid}")
-    made = visitor.fetched(visitor.uid)
+    uid = visitor.uid
+    made = visitor.fetched(uid)
     assert (made["status"], made["background"], made["store"]) == ("completed", True, True)
+    visitor.last.get_by_role("link", name="Events").click()
+    expect(visitor.page.get_by_role("main")).to_contain_text("response.created")
+    assert visitor.page.url == f"{visitor.server.url}/responses/{uid}/events"
 
 
 def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) -> None:
@@ -231,7 +234,7 @@ def test_conversations_are_listed_under_their_first_words_and_found(visitor: Vis
     visitor.page.go_back()
     search.fill("nobody said this")
     search.press("Enter")
-    expect(threads).to_contain_text("Nothing was found.")
+    expect(threads).to_contain_text("Nothing was found")
 
 
 def choose(visitor: Visitor, *names: str, by_itself: bool = True) -> None:
@@ -328,3 +331,34 @@ def test_without_scripts_it_says_what_is_missing(server: Server, browser: Browse
     expect(missing).to_be_visible()
     expect(missing.locator("a")).to_have_attribute("href", "/responses")
     visitor.close()
+
+
+def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
+    asked: list[str] = []
+
+    def old(route: Route) -> None:
+        """Refuse the first secret, as the server does with one of yesterday."""
+        asked.append(route.request.headers["authorization"])
+        if len(asked) > 1:
+            route.continue_()
+        else:
+            route.fulfill(status=401, json={"error": {"message": "Incorrect API key provided."}})
+
+    visitor.page.route(re.compile(r"/v1/responses$"), old)
+    visitor.hears("greetings", "Hello there!")
+    assert len(asked) == 2
+    assert all(secret.startswith("Bearer sk-web-") for secret in asked)
+    assert [trouble.partition(" ")[0] for trouble in visitor.troubles.seen] == ["401", "Failed"]
+    visitor.troubles.seen.clear()
+
+
+def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: Visitor) -> None:
+    visitor.page.route(re.compile(r"/v1/responses$"), lambda route: route.abort())
+    visitor.say("greetings")
+    expect(visitor.last.get_by_role("alert")).to_have_text("The server cannot be reached.")
+    visitor.page.unroute_all()
+    visitor.last.get_by_role("button", name="Try again").click()
+    expect(visitor.last).to_contain_text("Hello there!")
+    expect(visitor.last.get_by_role("alert")).to_have_count(0)
+    assert len(visitor.troubles.seen) == 1
+    visitor.troubles.seen.clear()
