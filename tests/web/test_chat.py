@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from typing import Literal
 
 import httpx2
 import pytest
@@ -12,7 +13,7 @@ from playwright.sync_api import Browser, Route, StorageState, ViewportSize, expe
 
 from tests.run import BROWSER, NO_BROWSER
 from tests.server.serving import Server
-from tests.web.chatting import SLOWLY, Visitor, tape
+from tests.web.chatting import NAMELESS, POORLY_SEEN, SLOWLY, Visitor, tape
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 CHROMIUM = shutil.which(BROWSER)
@@ -362,3 +363,24 @@ def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: V
     expect(visitor.last.get_by_role("alert")).to_have_count(0)
     assert len(visitor.troubles.seen) == 1
     visitor.troubles.seen.clear()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_of_it_can_be_read_and_named(
+    server: Server, browser: Browser, signed_in: StorageState, scheme: Literal["light", "dark"]
+) -> None:
+    visitor = Visitor(server, browser, storage_state=signed_in, color_scheme=scheme)
+    choose(visitor, "weather", by_itself=False)
+    visitor.hears("greetings", "Hello there!")
+    visitor.hears("markdown", "A title")
+    visitor.say("breakage")
+    expect(visitor.last.get_by_role("alert")).to_be_visible()
+    visitor.last.get_by_role("button", name="Try again").click()
+    expect(visitor.last).to_contain_text("2 of 2")
+    visitor.say("handmade")
+    expect(visitor.page.get_by_label("Output of get_weather")).to_be_visible()
+    visitor.page.locator("details.settings > summary").click()
+    assert visitor.page.evaluate(POORLY_SEEN) == []
+    assert visitor.page.evaluate(NAMELESS) == []
+    visitor.close()
+    assert visitor.troubles.seen == []
