@@ -114,6 +114,15 @@ class Visitor:
         expect(self.last).to_contain_text(words)
         self.ended()
 
+    def choose(self, *names: str, by_itself: bool = True) -> None:
+        """Switch demonstration tools on."""
+        settings = self.page.locator("details.settings > summary")
+        settings.click()
+        for name in names:
+            self.page.get_by_label(name, exact=True).check()
+        self.page.get_by_label("answer by themselves").set_checked(by_itself)
+        settings.click()
+
     @property
     def uid(self) -> str:
         return self.page.url.rpartition("/")[2]
