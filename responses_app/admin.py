@@ -15,6 +15,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from responses_app import admin_log
+from responses_app.admin_actions import ACTIONS
 from responses_app.admin_log import pretty
 from responses_app.grammar.ids import PREFIXES
 from responses_app.models import ApiKey, Conversation, Entry, Item, Membership, Response
@@ -83,24 +84,33 @@ class ResponseAdmin(ReadOnly):
     """Responses, newest first, with ways to their items, their log and their neighbours in the chain."""
 
     list_display = ("uid", "model", "status", "project", "input_tokens", "output_tokens", "created_at")
-    list_filter = ("status",)
+    list_filter = ("status", "background", "created_at", "key")
     search_fields = ("uid__startswith", "thread__exact")
+    actions = ACTIONS
     fields = (
         ("uid", "status", "error_code"),
         ("model", "project", "key"),
         ("created_at", "ended_at"),
         ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
-        ("previous", "thread"),
+        ("previous", "thread", "conversation_link"),
         "metadata",
         ("links", "detail"),
         "log",
         "snapshot",
     )
-    readonly_fields = ("previous", "links", "log", "snapshot")
+    readonly_fields = ("previous", "conversation_link", "links", "log", "snapshot")
+
+    def has_end_permission(self, request: HttpRequest) -> bool:
+        """Whoever may delete responses may stop them too. Django's own deletion is for nobody: it keeps nothing that others need."""
+        return request.user.has_perm("responses_app.delete_response")
 
     def get_urls(self) -> list[URLPattern]:
         """Those of its log too."""
         return [*admin_log.urls(self), *super().get_urls()]
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        """The link from a conversation filters by it."""
+        return lookup == "conversation__id__exact" or super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Response]:
         """Without what no list shows."""
@@ -114,11 +124,20 @@ class ResponseAdmin(ReadOnly):
         url = reverse("admin:responses_app_response_changelist")
         return format_html('<a href="{}?q={}">{}</a>', url, row.previous_uid, row.previous_uid)
 
+    @admin.display(description="conversation")
+    def conversation_link(self, row: Response) -> str | SafeString:
+        """A link to the conversation that it belongs to."""
+        if row.conversation is None:
+            return "none"
+        url = reverse("admin:responses_app_conversation_change", args=[row.conversation_id])
+        return format_html('<a href="{}">{}</a>', url, row.conversation.uid)
+
     @admin.display(description="more")
     def links(self, row: Response) -> SafeString:
-        """Links to the items and the whole thread."""
+        """Links to its page for people, its items and the whole thread."""
         return format_html(
-            '<a href="{}?response__id__exact={}">items</a> · <a href="{}?q={}">thread</a>',
+            '<a href="{}">its page</a> · <a href="{}?response__id__exact={}">items</a> · <a href="{}?q={}">thread</a>',
+            reverse("response", args=[row.uid]),
             reverse("admin:responses_app_item_changelist"),
             row.pk,
             reverse("admin:responses_app_response_changelist"),
@@ -145,8 +164,8 @@ class ItemAdmin(ReadOnly):
     list_filter = (("direction", admin.ChoicesFieldListFilter),)
     search_fields = ("uid__startswith",)
     search_help_text = "The id of an item or its beginning, or the id of a response."
-    fields = (("uid", "type", "direction"), ("response", "project"), "wire")
-    readonly_fields = ("wire",)
+    fields = (("uid", "type", "direction"), ("response_link", "project"), "wire")
+    readonly_fields = ("response_link", "wire")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Item]:
         """A list shows no bodies, so it reads none."""
@@ -164,6 +183,14 @@ class ItemAdmin(ReadOnly):
     def response_uid(self, row: Item) -> str:
         """The id of its response."""
         return row.response.uid if row.response else "deleted"
+
+    @admin.display(description="response")
+    def response_link(self, row: Item) -> str | SafeString:
+        """A link to its response."""
+        if row.response is None:
+            return "deleted"
+        url = reverse("admin:responses_app_response_change", args=[row.response_id])
+        return format_html('<a href="{}">{}</a>', url, row.response.uid)
 
     @admin.display(description="body")
     def wire(self, row: Item) -> SafeString:
@@ -186,9 +213,14 @@ class ConversationAdmin(ReadOnly):
 
     @admin.display(description="more")
     def links(self, row: Conversation) -> SafeString:
-        """A link to its items."""
-        url = reverse("admin:responses_app_entry_changelist")
-        return format_html('<a href="{}?q={}">items</a>', url, row.uid)
+        """Links to its items and its responses."""
+        return format_html(
+            '<a href="{}?q={}">items</a> · <a href="{}?conversation__id__exact={}">responses</a>',
+            reverse("admin:responses_app_entry_changelist"),
+            row.uid,
+            reverse("admin:responses_app_response_changelist"),
+            row.pk,
+        )
 
 
 @admin.register(Entry)
@@ -208,10 +240,11 @@ class EntryAdmin(ReadOnly):
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
-    """Keys: to be renamed or revoked here, and made by `manage.py createkey`, which shows the secret once."""
+    """Keys: to be renamed or revoked here, and made on the key page or by `manage.py createkey`, which show the secret once."""
 
-    list_display = ("name", "project", "prefix", "created_at", "revoked_at")
-    readonly_fields = ("prefix", "created_at")
+    list_display = ("name", "project", "prefix", "created_at", "last_used_at", "revoked_at")
+    list_filter = ("project", ("revoked_at", admin.EmptyFieldListFilter))
+    readonly_fields = ("prefix", "created_at", "last_used_at")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Never: a key made here could not show its secret."""

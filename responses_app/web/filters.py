@@ -18,7 +18,7 @@ from responses_app.age import age
 from responses_app.models import Response, Status
 
 # What no index answers is looked for among so many of the newest responses, and further back when somebody asks.
-FAR, NEAR = 20_000, 5_000
+FAR, NEAR = 20_000, 3_000
 # A row is written a little after the moment that it tells; the order of the keys is that of writing.
 SLACK = timedelta(minutes=10)
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")

@@ -155,7 +155,7 @@ class ResponseTest(WebCase):
             self.assertNotIn("\x1b", page)
         page = self.page("/responses/resp_1")
         self.assertIn("<strong>bold</strong>", page)
-        self.assertIn("␛[31mred⟨U+202E⟩eslaf", page)
+        self.assertIn("⟨U+001B⟩[31mred⟨U+202E⟩eslaf", page)
         self.assertNotIn("<script>alert", self.page("/responses"))
 
     def test_five_megabytes_of_arguments_are_cut_and_can_be_had_in_full(self) -> None:

@@ -6,10 +6,7 @@ const AGAIN_MS = 1000;
 const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 export const plain = (text) =>
-  text.replace(ODD, (odd) => {
-    const code = odd.codePointAt(0);
-    return code < 0x20 ? String.fromCodePoint(0x2400 + code) : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
-  });
+  text.replace(ODD, (odd) => `⟨U+${odd.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 async function* blocks(body) {
   let held = "";
