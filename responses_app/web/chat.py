@@ -7,14 +7,14 @@ from typing import Any, cast
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from responses_app.models import Response
 from responses_app.runs import hub
-from responses_app.web import browser_key, chat_threads, chat_turns, person
+from responses_app.runs.ids import could_be
+from responses_app.web import browser_key, chat_threads, chat_turns, found, person
 
 # In the order of how much a model thinks.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -28,7 +28,7 @@ TOOLS = ("clock", "dice", "calculator", "weather")
 def new(request: HttpRequest) -> HttpResponse:
     """GET /chat: a thread that has not begun; with `previous_response_id`, one that goes on from there."""
     if previous := request.GET.get("previous_response_id"):
-        return redirect("chat-thread", previous)
+        return redirect("chat-thread", found.find(request, previous).uid)
     return render(request, "chat.html", _shell(request, _project(request)))
 
 
@@ -37,7 +37,7 @@ def new(request: HttpRequest) -> HttpResponse:
 @require_GET
 def thread(request: HttpRequest, uid: str) -> HttpResponse:
     """GET /chat/{id}: the thread up to this response."""
-    row = _seen(request, uid)
+    row = found.find(request, uid)
     title = chat_threads.titles([row])[row.pk]
     return render(request, "chat.html", {**_shell(request, row.project), "uid": uid, "title": title})
 
@@ -55,7 +55,7 @@ def threads(request: HttpRequest) -> HttpResponse:
 @require_GET
 def turns(request: HttpRequest, uid: str) -> HttpResponse:
     """GET /chat/{id}/turns: the thread up to this response; with `newest`, on to the newest that follows it."""
-    return JsonResponse(chat_turns.told(_seen(request, uid), newest="newest" in request.GET))
+    return JsonResponse(chat_turns.told(found.find(request, uid), newest="newest" in request.GET))
 
 
 @never_cache
@@ -78,9 +78,11 @@ def _shell(request: HttpRequest, project: str) -> dict[str, Any]:
 
 
 def _list(request: HttpRequest, project: str) -> dict[str, Any]:
-    words, before = request.GET.get("q", "").strip(), request.GET.get("before", "")
-    page = chat_threads.page(person.seen(request.user), project, words, before)
-    return {"threads": page, "project": project, "q": words, "plain": not (words or before)}
+    # Text of the database has no NUL.
+    words = request.GET.get("q", "").replace("\0", "").strip()
+    before = request.GET.get("before", "")
+    page = chat_threads.page(person.seen(request.user), project, words, before if could_be(before) else "")
+    return {"threads": page, "project": project, "q": words, "plain": not (words or before), "looked": chat_threads.LOOKED}
 
 
 def _project(request: HttpRequest) -> str:
@@ -90,10 +92,3 @@ def _project(request: HttpRequest) -> str:
     if project not in mine:
         raise PermissionDenied("This is none of your projects.")
     return project
-
-
-def _seen(request: HttpRequest, uid: str) -> Response:
-    row = person.seen(request.user).filter(uid=uid).first()
-    if row is None:
-        raise Http404("There is no such response.")
-    return row

@@ -59,7 +59,9 @@ def _chain(known: Sequence[Response], uid: str | None) -> list[Response]:
 def _firsts(project: str, first: Response) -> list[str]:
     """First responses that are branches of one first message."""
     origin = first.metadata.get(BRANCH) or first.uid
-    firsts = Response.objects.filter(project=project, previous_uid=None, stored=True).order_by("pk").values_list("uid", flat=True)
+    firsts = (
+        Response.objects.filter(project=project, previous_uid=None, stored=True).order_by("pk").values_list("uid", flat=True)
+    )
     # Without the first condition the index of the metadata, which leaves the empty ones out, would not be used.
     return [*firsts.filter(uid=origin), *firsts.filter(~Q(metadata={}), metadata__contains={BRANCH: origin})]
 

@@ -114,6 +114,15 @@ class Visitor:
         expect(self.last).to_contain_text(words)
         self.ended()
 
+    def choose(self, *names: str, by_itself: bool = True) -> None:
+        """Switch demonstration tools on."""
+        settings = self.page.locator("details.settings > summary")
+        settings.click()
+        for name in names:
+            self.page.get_by_label(name, exact=True).check()
+        self.page.get_by_label("answer by themselves").set_checked(by_itself)
+        settings.click()
+
     @property
     def uid(self) -> str:
         return self.page.url.rpartition("/")[2]
@@ -128,3 +137,30 @@ class Visitor:
 
     def close(self) -> None:
         self.page.context.close()
+
+
+# Texts of less contrast to their ground than 4.5 (WCAG 2.2, 1.4.3), and controls that a screen reader has no name for.
+POORLY_SEEN = """() => {
+  const channel = (value) => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = ([red, green, blue]) => 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue);
+  const ground = (element) => {
+    for (; element; element = element.parentElement) {
+      const found = parts(getComputedStyle(element).backgroundColor);
+      if (found.length < 4 || found[3] > 0) return found;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!own || !element.checkVisibility() || element.closest(":disabled, option, noscript, .visually-hidden, .skip")) continue;
+    const pair = [light(parts(getComputedStyle(element).color)), light(ground(element))].sort((a, b) => b - a);
+    const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
+    if (contrast < 4.5) poor.push(`${element.tagName}.${element.className} ${contrast.toFixed(2)}`);
+  }
+  return poor;
+}"""
+NAMELESS = """() => [...document.querySelectorAll("input:not([type=hidden]), button, select, textarea, a[href], summary, img")]
+  .filter((one) => !(one.labels?.length || one.ariaLabel || one.alt || one.textContent.trim()))
+  .map((one) => one.outerHTML)"""

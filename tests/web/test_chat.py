@@ -1,60 +1,16 @@
-"""A person talks to a model in a real browser: sends, watches, stops, reloads, branches, answers calls."""
+"""A person talks to a model in a real browser: sends, watches, stops, reloads, branches, finds it again."""
 
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 
 import httpx2
 import pytest
-from playwright.sync_api import Browser, Route, StorageState, ViewportSize, expect, sync_playwright
+from playwright.sync_api import Route, expect
 
-from tests.run import BROWSER, NO_BROWSER
-from tests.server.serving import Server
-from tests.web.chatting import SLOWLY, Visitor, tape
+from tests.web.chatting import SLOWLY, Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
-CHROMIUM = shutil.which(BROWSER)
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that says what the last word of a message asks for."""
-    if CHROMIUM is None:
-        pytest.skip(NO_BROWSER)
-    folder = tmp_path_factory.mktemp("chat")
-    server = Server(folder / "data", "--engine", tape(folder))
-    try:
-        yield server.ready()
-    finally:
-        server.end()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One browser; every visitor has a fresh profile in it."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def signed_in(server: Server, browser: Browser) -> StorageState:
-    """The cookies of the operator."""
-    page = browser.new_page()
-    page.goto(server.manage("signin", "--url", server.url))
-    return page.context.storage_state()
-
-
-@pytest.fixture
-def visitor(server: Server, browser: Browser, signed_in: StorageState) -> Iterator[Visitor]:
-    """Somebody at the chat page, whose browser must have nothing to complain about at the end."""
-    visitor = Visitor(server, browser, storage_state=signed_in)
-    yield visitor
-    visitor.close()
-    assert visitor.troubles.seen == []
 
 
 def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visitor: Visitor) -> None:
@@ -67,9 +23,12 @@ def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visi
     expect(reasoning.locator("summary")).to_contain_text("Thought for")
     reasoning.locator("summary").click()
     expect(reasoning).to_contain_text("They greet me")
-    expect(visitor.last.get_by_role("link", name="Events")).to_have_attribute("href", f"/responses/{visitor.uid}")
-    made = visitor.fetched(visitor.uid)
+    uid = visitor.uid
+    made = visitor.fetched(uid)
     assert (made["status"], made["background"], made["store"]) == ("completed", True, True)
+    visitor.last.get_by_role("link", name="Events").click()
+    expect(visitor.page.get_by_role("main")).to_contain_text("response.created")
+    assert visitor.page.url == f"{visitor.server.url}/responses/{uid}/events"
 
 
 def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) -> None:
@@ -88,7 +47,7 @@ def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) ->
 
 
 def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
-    choose(visitor, "weather", by_itself=False)
+    visitor.choose("weather", by_itself=False)
     visitor.hears("oddly", "␛[31mred")
     assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     visitor.say("hugely")
@@ -231,100 +190,35 @@ def test_conversations_are_listed_under_their_first_words_and_found(visitor: Vis
     visitor.page.go_back()
     search.fill("nobody said this")
     search.press("Enter")
-    expect(threads).to_contain_text("Nothing was found.")
+    expect(threads).to_contain_text("Nothing was found")
 
 
-def choose(visitor: Visitor, *names: str, by_itself: bool = True) -> None:
-    """Switch demonstration tools on."""
-    settings = visitor.page.locator("details.settings > summary")
-    settings.click()
-    for name in names:
-        visitor.page.get_by_label(name, exact=True).check()
-    visitor.page.get_by_label("answer by themselves").set_checked(by_itself)
-    settings.click()
+def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
+    asked: list[str] = []
 
+    def old(route: Route) -> None:
+        """Refuse the first secret, as the server does with one of yesterday."""
+        asked.append(route.request.headers["authorization"])
+        if len(asked) > 1:
+            route.continue_()
+        else:
+            route.fulfill(status=401, json={"error": {"message": "Incorrect API key provided."}})
 
-def test_a_demonstration_tool_answers_by_itself(visitor: Visitor) -> None:
-    choose(visitor, "weather")
-    visitor.hears("weatherwise", "It is fine in Oslo.")
-    card = visitor.page.get_by_role("region", name="Call of get_weather")
-    expect(card).to_have_count(1)
-    expect(card).to_contain_text("answered")
-    expect(card).to_contain_text('"source":"sample"')
-    made = visitor.fetched(visitor.uid)
-    assert visitor.fetched(made["previous_response_id"])["output"][-1]["type"] == "function_call"
-    visitor.page.reload()
-    expect(card).to_contain_text('"source":"sample"')
-    expect(visitor.last).to_contain_text("It is fine in Oslo.")
-
-
-def test_a_person_writes_what_a_tool_returns(visitor: Visitor) -> None:
-    choose(visitor, "weather", by_itself=False)
-    visitor.say("handmade")
-    output = visitor.page.get_by_label("Output of get_weather")
-    expect(output).to_be_focused()
-    # A call still waits after a reload.
-    visitor.page.reload()
-    expect(output).to_be_visible()
-    output.fill("snowfall")
-    output.press("Enter")
-    expect(visitor.last).to_contain_text("So it snows.")
-    expect(visitor.page.get_by_role("region", name="Call of get_weather")).to_contain_text("snowfall")
-
-
-def test_a_call_that_nobody_answers_does_not_block_the_thread(visitor: Visitor) -> None:
-    choose(visitor, "weather", by_itself=False)
-    visitor.say("handmade")
-    expect(visitor.page.get_by_label("Output of get_weather")).to_be_visible()
+    visitor.page.route(re.compile(r"/v1/responses$"), old)
     visitor.hears("greetings", "Hello there!")
-    expect(visitor.page.get_by_role("region", name="Call of get_weather")).to_contain_text("Nobody answered this call.")
+    assert len(asked) == 2
+    assert all(secret.startswith("Bearer sk-web-") for secret in asked)
+    assert [trouble.partition(" ")[0] for trouble in visitor.troubles.seen] == ["401", "Failed"]
+    visitor.troubles.seen.clear()
 
 
-def test_parameters_go_with_the_request_and_are_remembered(visitor: Visitor) -> None:
-    visitor.page.locator("details.settings > summary").click()
-    visitor.page.get_by_label("Instructions").fill("Be kind.")
-    visitor.page.get_by_label("Temperature").fill("0.3")
-    visitor.page.get_by_label("Longest answer, tokens").fill("16")
-    visitor.page.get_by_label("Reasoning effort").select_option("low")
-    visitor.page.keyboard.press("Tab")
-    visitor.hears("slowly", "It reached the limit of output tokens.")
-    made = visitor.fetched(visitor.uid)
-    assert (made["instructions"], made["temperature"], made["max_output_tokens"]) == ("Be kind.", 0.3, 16)
-    assert made["reasoning"]["effort"] == "low"
-    visitor.page.goto(f"{visitor.server.url}/chat")
-    expect(visitor.page.get_by_label("Instructions")).to_have_value("Be kind.")
-
-
-def test_what_was_typed_outlives_a_reload_and_shift_enter_begins_a_line(visitor: Visitor) -> None:
-    visitor.field.press_sequentially("one")
-    visitor.field.press("Shift+Enter")
-    visitor.field.press_sequentially("two")
-    visitor.page.reload()
-    expect(visitor.field).to_have_value("one\ntwo")
-    expect(visitor.answers).to_have_count(0)
-
-
-def test_on_a_phone_nothing_is_wider_than_the_screen(server: Server, browser: Browser, signed_in: StorageState) -> None:
-    size: ViewportSize = {"width": 360, "height": 640}
-    visitor = Visitor(server, browser, storage_state=signed_in, viewport=size, has_touch=True, color_scheme="dark")
-    visitor.hears("markdown", "A title")
-    expect(visitor.field).to_be_in_viewport()
-    threads = visitor.page.get_by_role("navigation", name="Conversations")
-    expect(threads).to_be_hidden()
-    visitor.page.get_by_role("button", name="Conversations").click()
-    expect(threads.get_by_role("link", name="markdown").first).to_be_visible()
-    visitor.page.keyboard.press("Escape")
-    expect(threads).to_be_hidden()
-    visitor.page.locator("details.settings > summary").click()
-    expect(visitor.page.get_by_label("Instructions")).to_be_in_viewport()
-    assert visitor.page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    visitor.close()
-    assert visitor.troubles.seen == []
-
-
-def test_without_scripts_it_says_what_is_missing(server: Server, browser: Browser, signed_in: StorageState) -> None:
-    visitor = Visitor(server, browser, storage_state=signed_in, java_script_enabled=False)
-    missing = visitor.page.locator("noscript p")
-    expect(missing).to_be_visible()
-    expect(missing.locator("a")).to_have_attribute("href", "/responses")
-    visitor.close()
+def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: Visitor) -> None:
+    visitor.page.route(re.compile(r"/v1/responses$"), lambda route: route.abort())
+    visitor.say("greetings")
+    expect(visitor.last.get_by_role("alert")).to_have_text("The server cannot be reached.")
+    visitor.page.unroute_all()
+    visitor.last.get_by_role("button", name="Try again").click()
+    expect(visitor.last).to_contain_text("Hello there!")
+    expect(visitor.last.get_by_role("alert")).to_have_count(0)
+    assert len(visitor.troubles.seen) == 1
+    visitor.troubles.seen.clear()

@@ -136,6 +136,18 @@ class ThreadsTest(ApiCase):
             answer = await (await self.browser(self.ada)).get(f"/chat?previous_response_id={uid}")
             self.assertEqual((answer.status_code, answer["Location"]), (302, f"/chat/{uid}"))
 
+    async def test_odd_addresses_are_no_mistake_of_ours(self) -> None:
+        async with self.serving():
+            ada = await self.browser(self.ada)
+            for path, status in (
+                ("/chat?previous_response_id=a/b", 404),
+                ("/chat?q=%00a%00&before=%00", 200),
+                ("/chat?project=%00", 403),
+                ("/chat/resp_%00", 404),
+                ("/chat/nothing/turns", 404),
+            ):
+                self.assertEqual((await ada.get(path)).status_code, status, path)
+
     async def test_what_has_lost_its_beginning_says_how_much(self) -> None:
         async with self.serving(*[said(HELLO)] * 2) as client:
             first = await self.made(client, input="First")

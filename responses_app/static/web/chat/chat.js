@@ -47,6 +47,7 @@ class Chat {
     this.point();
     stick(true);
     const last = this.turns.at(-1);
+    this.settings.choose(last?.model);
     if (last && !last.response) await this.run(last, { id: last.id });
     // What waits in a thread that is only read is not answered by itself.
     else await this.offer(ROUNDS);

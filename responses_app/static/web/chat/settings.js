@@ -15,6 +15,14 @@ export class Settings {
     return this.form.elements[name].value.trim();
   }
 
+  // A thread goes on with the model that it was begun with, if that is still served.
+  choose(model) {
+    const field = this.form.elements.model;
+    if (![...field.options].some((option) => option.value === model)) return;
+    field.value = model;
+    field.dispatchEvent(new Event("change"));
+  }
+
   get tools() {
     return [...this.form.querySelectorAll("[name=tools]:checked")].map((box) => box.value);
   }
@@ -62,7 +70,7 @@ export class Settings {
     for (const name of NAMES.filter((one) => one !== "tools" && kept[one] !== undefined)) {
       const field = this.form.elements[name];
       if (field.type === "checkbox") field.checked = kept[name];
-      // A model that is served no more is no choice.
+      // What is no choice any more is not chosen.
       else if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === kept[name])) field.value = kept[name];
     }
   }

@@ -87,7 +87,7 @@ export class Turn {
   settle(usage) {
     this.article.setAttribute("aria-busy", "false");
     const again = this.id && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
-    const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}` }, "Events");
+    const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
     this.foot.replaceChildren(...[this.switch(), again, log, figures(usage)].filter(Boolean));
   }
 
