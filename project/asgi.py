@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,8 @@ for receiver in (close_old_connections, reset_queries):
 # Django starts and joins a thread of its own for the database of every request, on the loop that streams. These stay.
 DATABASE_THREADS = 4
 
+logger = logging.getLogger("responses.asgi")
+
 
 class Handler(ASGIHandler):
     """Django's handler, which would cut events over 64 KiB in two: one event is one write (responses-api.md §2.1)."""
@@ -52,7 +55,11 @@ class ApiHandler(Handler):
         async with ThreadSensitiveContext(executor=next(self._threads)):
             try:
                 await super().__call__(scope, receive, send)
-            except Cut:
+            except Exception as error:
+                # Django answers for what goes wrong before the first byte. Behind it only a broken connection tells the client
+                # that this is not the end; Daphne would try to send an error page, fail, and leave the connection open for ever.
+                if not isinstance(error, Cut):
+                    logger.exception("a stream was cut: %s", error)
                 await send({"type": "http.response.cut"})
 
     def load_middleware(self, is_async: bool = False) -> None:

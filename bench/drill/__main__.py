@@ -33,6 +33,8 @@ def main(argv: Sequence[str]) -> int:
         asyncio.run(drill.run())
     except (RuntimeError, PostgresError) as error:
         drill.findings.contradict("drill", "could not be held", seen=error)
+    except KeyboardInterrupt:
+        drill.findings.contradict("drill", "was interrupted")
     finally:
         process.end_descendants(os.getpid(), spare=guards)
     print(report(options, drill.findings))

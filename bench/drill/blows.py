@@ -18,6 +18,7 @@ from bench.drill.system import LOOK, System
 from bench.drill.takeovers import Takeovers
 
 PAUSE_S = 8.0
+BUSY_S = 3.0
 STOP_LIMIT = 45.0
 ENGINE_LIMIT = 600.0
 
@@ -79,10 +80,15 @@ class Blows:
             await asyncio.wait(self._tasks)
 
     async def _victim(self) -> Web:
-        """One of those that are well, as soon as another one is too."""
+        """One of those that are well, as soon as another one is too; if that does not take long, one that has something to lose."""
         while len(self._system.well) < 2:
             await asyncio.sleep(LOOK)
-        return self._chance.choice(self._system.well)
+        busy: list[Web] = []
+        until = time.monotonic() + BUSY_S
+        while not busy and time.monotonic() < until:
+            await asyncio.sleep(self._chance.random() * LOOK)
+            busy = [web for web in self._system.well if await self._system.database.held(web.pid)]
+        return self._chance.choice(busy or self._system.well)
 
     async def _kill(self) -> None:
         web = await self._victim()

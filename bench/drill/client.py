@@ -131,8 +131,8 @@ class Client:
                         return None, listener
                     self._findings.count("streams opened")
                     await listener.read(stream, until)
-            except Broken:
-                self._findings.count("streams that broke")
+            except Broken as error:
+                listener.broke(error)
             uid = self._uid(listener) or await self._find()
             if uid is not None:
                 return self._keep(uid, listener), listener

@@ -22,6 +22,10 @@ class Broken(Exception):
     """The connection broke, or there was none."""
 
 
+class Silent(Broken):
+    """It said nothing for longer than any stream may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """One event of a stream: the bytes of its data, without padding. `number` is None for the end mark."""
@@ -76,6 +80,8 @@ class Wire:
         try:
             async with self._client.stream(method, f"{web.url}{path}", json=body) as response:
                 yield Stream(response)
+        except httpx2.ReadTimeout as error:
+            raise Silent(f"{web.name} has said nothing for {SILENCE_S:.0f} s") from error
         except httpx2.HTTPError as error:
             raise Broken(f"{type(error).__name__} {error}") from error
 

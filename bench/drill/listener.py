@@ -5,7 +5,7 @@ from __future__ import annotations
 from random import Random
 
 from bench.drill.findings import Findings
-from bench.drill.http import Block, Broken, Stream, Wire, patiently
+from bench.drill.http import Block, Broken, Silent, Stream, Wire, patiently
 from bench.drill.system import System
 
 
@@ -45,8 +45,8 @@ class Listener:
                             return
                         continue
                     self._refused((await stream.refusal()).status)
-            except Broken:
-                self._findings.count("streams that broke")
+            except Broken as error:
+                self.broke(error)
             await patiently()
 
     async def read(self, stream: Stream, until: int | None = None) -> None:
@@ -61,6 +61,12 @@ class Listener:
             return
         if self.over and not self.marked:
             self._wrong("the stream ended without [DONE]")
+
+    def broke(self, error: Broken) -> None:
+        """A connection may break; it may not fall silent."""
+        self._findings.count("streams that broke")
+        if isinstance(error, Silent):
+            self._wrong(f"{error}, after event {self.last}")
 
     def _reached(self, until: int | None) -> bool:
         return until is not None and self.last >= until

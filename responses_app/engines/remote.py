@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import uuid
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -14,6 +15,8 @@ import httpx2
 from responses_app.engines import wire
 from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request, Sampling
 from responses_app.engines.pulse import Pulse
+
+logger = logging.getLogger(__name__)
 
 POOL = 1024  # Connections, one per running request. What is beyond waits for POOL_S.
 POOL_S = 30.0
@@ -47,8 +50,8 @@ class Remote:
 
     `model` is one of the served names, by default the first; after `start` also `root`, the path or hub name of its files.
     `priorities` says that the server runs with `--scheduling-policy priority`: without, it refuses requests that have one.
-    `start` waits up to `start_wait` seconds for a server that is not there yet. One that dies and comes back later is used
-    as before.
+    `start` waits up to `start_wait` seconds for a server that is not there yet, and goes on without it if `model` and
+    `max_model_len` were given. One that dies and comes back later is used as before.
     """
 
     measures = False
@@ -203,9 +206,11 @@ class Remote:
         while True:
             try:
                 return await self._look()
-            except Unreachable:
+            except Unreachable as error:
                 if monotonic() >= deadline:
-                    raise
+                    if self.model is None or self._max_model_len is None:
+                        raise
+                    return logger.warning("started without its engine: %s", error)
             await asyncio.sleep(RETRY_S)
 
     async def _look(self) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -16,14 +14,11 @@ from django.conf import settings
 
 from responses_app.engines.border import EngineDown
 from responses_app.errors import Busy, Invalid, Unavailable
-from responses_app.grammar.writer import Writer
-from responses_app.models import Response, Status
-from responses_app.runs import sealed, shape
-from responses_app.runs.compaction import compact, shortening
-from responses_app.runs.generation import Generation
-from responses_app.runs.ids import mint
+from responses_app.models import Response
+from responses_app.runs.birth import born
+from responses_app.runs.compaction import compact
 from responses_app.runs.order import Order
-from responses_app.runs.plan import Plan, plan
+from responses_app.runs.plan import plan
 from responses_app.runs.run import Run
 from responses_app.runs.served import Served, aliases, named, read, start_all
 from responses_app.runs.tail import Tail
@@ -31,9 +26,8 @@ from responses_app.runs.takeover import take_over
 from responses_app.runs.upkeep import upkeep
 from responses_app.runs.watch import Watch
 from responses_app.store import leases
-from responses_app.store.history import Context
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Asked, Frame, Log
+from responses_app.store.records import Frame
 
 logger = logging.getLogger("responses.hub")
 
@@ -90,7 +84,9 @@ class Hub:
         await self._up()
         served = self.model(order.model)
         parked = await self._admit(order)
-        run = self._run(order, served, await plan(order, served), parked=parked)
+        planned = await plan(order, served)
+        assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
+        run = born(order, served, planned, self._recorder, None if parked else self._watch.worker)
         if not parked and not await served.engine.alive():
             raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         self._let_go(run)
@@ -237,26 +233,6 @@ class Hub:
         running = sum(run.background and not run.parked for run in self.runs.values())
         return int(settings.RESPONSES_MAX_BACKGROUND) - running
 
-    def _run(self, order: Order, served: Served, plan: Plan, *, parked: bool) -> Run:
-        assert self._recorder is not None and self._watch is not None and served.dialect is not None  # noqa: PT018, S101 - started
-        now, request = time.time(), plan.request
-        kept = order.store or order.background or plan.before.conversation is not None
-        asked = Asked(order.dump(), request.prompt, served.name, order.priority)
-        log = Log(
-            _row(order, request.id, now, plan.before), plan.own, plan.fetched, asked, None if parked else self._watch.worker
-        )
-        return Run(
-            Writer(shape.birth(order, served, request.id, int(now)), mint, sealed.sealing(order)),
-            Generation(served.engine, request, served.dialect.spell, wait=settings.RESPONSES_ENGINE_WAIT),
-            plan.listener,
-            recorder=self._recorder,
-            log=log if kept else None,
-            prompt=request.length or len(request.prompt),
-            patient=settings.RESPONSES_DURABILITY == "visible",
-            parked=parked,
-            shorten=shortening(order, served, plan),
-        )
-
     async def _adopt(self, pk: int) -> None:
         """Go on with a response that this process holds the lease of."""
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
@@ -294,26 +270,6 @@ class Hub:
         if self._watch is not None and self._tail is not None:
             self._watch.wake()
             self._tail.work()
-
-
-def _row(order: Order, uid: str, now: float, before: Context) -> Response:
-    return Response(
-        uid=uid,
-        project=order.project,
-        key_id=order.key,
-        model=order.model,
-        status=Status.QUEUED if order.background else Status.IN_PROGRESS,
-        background=order.background,
-        streamed=order.stream,
-        stored=order.store,
-        thread=before.thread or uid,
-        previous_uid=order.previous_response_id,
-        conversation_id=before.conversation,
-        history=list(before.keys),
-        # jsonb cannot hold NUL; the log keeps the exact value.
-        metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in order.metadata.items()},
-        created_at=datetime.fromtimestamp(now, UTC),
-    )
 
 
 _current: Hub | None = None

@@ -7,8 +7,12 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import suppress
 
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+
 from responses_app.models import Response
 from responses_app.store import replay
+from responses_app.store.connection import usable
 from responses_app.store.records import Frame
 from responses_app.store.signals import Signals
 
@@ -16,6 +20,8 @@ from responses_app.store.signals import Signals
 SELDOM, OFTEN = 1.0, 0.2
 # A follower says again after RENEW seconds that it follows; it is forgotten after FORGET.
 RENEW, FORGET = 4.0, 12.0
+# How long a follower waits for a database that is away; runs wait as long (store.recorder).
+LOST_LIMIT = 60.0
 
 
 class Tail:
@@ -45,18 +51,29 @@ class Tail:
         self._signals.tell("cancel", pk)
 
     async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
-        """Frames with numbers above `after` until the terminal one; None after `pause` seconds of silence. A log that is gone has ended."""
+        """Frames with numbers above `after` until the terminal one; None after `pause` seconds of silence. A log that is gone has ended.
+
+        Raises DatabaseError when the database has been away for LOST_LIMIT seconds.
+        """
         news = asyncio.Event()
         self._followers.setdefault(pk, set()).add(news)
         said, renewed = time.monotonic(), 0.0
+        read, ended = time.monotonic(), False
         try:
             while True:
                 news.clear()
-                # Asked before the log is read: a response that has ended by then has its terminal event in the log.
-                ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
-                async for frame in replay.stored(pk, after):
-                    after, said = frame.number, time.monotonic()
-                    yield frame
+                try:
+                    # Asked before the log is read: a response that has ended by then has its terminal event in the log.
+                    ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
+                    async for frame in replay.stored(pk, after):
+                        after, said = frame.number, time.monotonic()
+                        yield frame
+                    read = time.monotonic()
+                except DatabaseError:
+                    ended = False
+                    if time.monotonic() - read > LOST_LIMIT:
+                        raise
+                    await sync_to_async(usable)()
                 if ended:
                     return
                 if time.monotonic() - renewed > RENEW:

@@ -15,6 +15,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
+from math import inf
 from uuid import UUID, uuid4
 
 from asgiref.sync import sync_to_async
@@ -56,8 +57,9 @@ class Watch:
         self._models = list(models)
         self._runs, self._room, self._takes, self._adopt = runs, room, takes, adopt
         self._wake = asyncio.Event()
-        self._sure_since = self._beaten = time.monotonic()
-        self._known = self._stopped = False
+        # A new process has missed nothing: when it reads that others are silent, they are.
+        self._sure_since, self._beaten = -inf, inf
+        self._known = self._stopped = self._mended = False
         self._tidied = time.monotonic()
         self._doubts: set[tuple[str, int]] = set()
         self._adopting: dict[int, asyncio.Task[None]] = {}
@@ -94,8 +96,11 @@ class Watch:
                 await self._look()
             except Error as error:
                 logger.warning("no heartbeat: %s", str(error).strip())
-                # The next beat needs one that works: whoever is silent for long is taken for dead.
+                # The next beat needs one that works, and comes at once: whoever is silent for long is taken for dead.
                 await sync_to_async(usable)()
+                if not self._mended:
+                    self._mended = True
+                    self._wake.set()
             except Exception:
                 logger.exception("the watch has stumbled")
             if self._stopped:
@@ -106,7 +111,7 @@ class Watch:
 
     async def _look(self) -> None:
         held = await sync_to_async(leases.beat)(self.worker, self._name, self._models)
-        now, self._known = time.monotonic(), True
+        now, self._known, self._mended = time.monotonic(), True, False
         if now - self._beaten > GAP:
             self._sure_since = now
         self._beaten = now

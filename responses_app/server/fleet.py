@@ -13,6 +13,8 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+from responses_app.engines.border import EngineDown
+from responses_app.engines.remote import Remote
 from responses_app.server import port, web, worker
 from responses_app.server.args import Options
 from responses_app.server.banner import banner, served
@@ -58,6 +60,7 @@ class Fleet:
         self.options, self.folder, self.progress = options, folder, progress
         self._postgres, self._listening = postgres, listening
         self._workers: list[Slot] = []
+        self._plans: dict[str, Plan] = {}
         self._webs: list[Slot] = []
         self._places: list[socket.socket] = []  # The ports of the workers, which nobody else is to be given.
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -100,6 +103,7 @@ class Fleet:
         self._webs = [self._web(number) for number in range(1, self.options.web + 1)]
         with self.progress.step(f"Starting the engine for {', '.join(served())}"):
             await self._all_up(self._workers)
+        os.environ["RESPONSES_MODELS"] = " ".join([await self._known(one) for one in os.environ["RESPONSES_MODELS"].split()])
         with self.progress.step(f"Starting {_count(self.options.web)}"):
             await self._all_up(self._webs)
         for slot in (*self._workers, *self._webs):
@@ -113,10 +117,25 @@ class Fleet:
         place = port.reserve(HOST)
         self._places.append(place)
         made = plan(entry, HOST, place.getsockname()[1], secrets.token_urlsafe(24))
+        self._plans[made.name] = made
         self._workers.append(
             Slot(f"the engine worker of {made.name}", lambda: _worker(entry, made), signal.SIGTERM, WORKER_GRACE)
         )
         return f"{made.name}={made.url}"
+
+    async def _known(self, entry: str) -> str:
+        """What later web processes are told: all that they need to serve what is kept although the engine is away just then."""
+        made = self._plans.get(entry.partition("=")[0])
+        if made is None:
+            return entry
+        engine = Remote(f"http://{port.address(made.host, made.port)}", made.name, made.key)
+        try:
+            await engine.start()
+            return f"{entry}&max_model_len={engine.max_model_len}&start_wait=0"
+        except EngineDown:  # It has died again: they will wait, as the first ones do.
+            return entry
+        finally:
+            await engine.close()
 
     def _database(self) -> str:
         if self._postgres is not None:

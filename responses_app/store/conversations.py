@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import orjson
-from django.db import transaction
 from django.db.models import QuerySet
 
 from responses_app.models import Conversation, Direction, Entry, Item, Response
 from responses_app.store import images
+from responses_app.store.connection import lasting
 from responses_app.store.history import Context
 from responses_app.store.inputs import Page
 from responses_app.store.records import Images, Locked
@@ -27,14 +27,14 @@ async def find(project: str, uid: str) -> Conversation | None:
 
 def create(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: Images) -> None:
     """Keep a new conversation and its first items, at once or not at all."""
-    with transaction.atomic():
+    with lasting():
         row.save(force_insert=True)
         _enter(row, items, fetched)
 
 
 def add(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: Images) -> list[str]:
     """Append items, all or none; their bodies, in the same order. Raises Locked, Present, Conversation.DoesNotExist."""
-    with transaction.atomic():
+    with lasting():
         _open(row)
         if row.entries.filter(uid__in=[item["id"] for item in items]).exists():
             raise Present
@@ -43,14 +43,14 @@ def add(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: Images) 
 
 def remove(row: Conversation, uid: str) -> bool:
     """Take an item out. False if it is not there. Raises Locked, Conversation.DoesNotExist."""
-    with transaction.atomic():
+    with lasting():
         _open(row)
         return row.entries.filter(uid=uid).delete()[0] > 0
 
 
 def delete(row: Conversation) -> None:
     """Delete a conversation. Its items stay, as those of OpenAI do (responses-api.md §1.8). Raises Locked, Conversation.DoesNotExist."""
-    with transaction.atomic():
+    with lasting():
         _open(row)
         row.delete()
 

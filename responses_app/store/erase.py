@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import transaction
-
 from responses_app.models import Item, Response
+from responses_app.store.connection import lasting
 
 
 def erase(project: str, uid: str) -> bool:
     """Delete a response for good. False if there is none. Descendants stay readable and can be continued (case H14)."""
-    with transaction.atomic():
+    with lasting():
         row = Response.objects.select_for_update().filter(project=project, uid=uid).first()
         if row is None:
             return False

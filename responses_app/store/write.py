@@ -17,6 +17,7 @@ from django.db.models import Max, Q
 from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Lease, Prompt, Response, Status
 from responses_app.store import images
 from responses_app.store.called import called
+from responses_app.store.connection import STRICT
 from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 
 COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
@@ -24,7 +25,6 @@ COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) F
 CONSTRAINTS = ("event_number", "event_contiguous")
 # What a connection does from its first flush on, and what the commits do instead with which a response begins and ends.
 LAZY = "SET synchronous_commit TO off"
-STRICT = "SET LOCAL synchronous_commit TO on"
 _lazy: WeakSet[object] = WeakSet()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.contrib.auth.views import LogoutView
-from django.urls import path, re_path
+from django.urls import include, path, re_path
 
 from responses_app.web import (
     chain,
@@ -47,4 +47,5 @@ urlpatterns = [
     path(f"{RESPONSE}/delete", deletion.delete, name="response-delete"),
     path(f"{RESPONSE}/items/<str:item>", download.item, name="response-item"),
     path(f"{RESPONSE}/items/<str:item>/images/<int:place>", download.image, name="response-image"),
+    path("", include("responses_app.web.chat_urls")),
 ]

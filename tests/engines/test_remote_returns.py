@@ -62,6 +62,20 @@ def test_it_gives_up_when_the_time_is_over() -> None:
     assert 0.5 <= time.monotonic() - began < 5
 
 
+def test_it_starts_without_a_server_of_which_it_knows_everything(port: int) -> None:
+    async def main() -> None:
+        engine = open_engine(f"http://127.0.0.1:{port}?model=m&max_model_len=128&start_wait=0")
+        await engine.start()
+        assert engine.max_model_len == 128
+        assert not await engine.alive()
+        async with serve(WHOLE, port):
+            assert await engine.alive()
+            assert tokens(await hear(engine, ask())) == [1, 2]
+        await engine.close()
+
+    asyncio.run(main())
+
+
 def test_the_environment_says_how_long_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESPONSES_ENGINE_START_WAIT", "77")
     engine = open_engine("http://gpu:1")

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from unittest.mock import patch
+from uuid import uuid4
 
 import psycopg
 from django.db import connection, connections
 from django.test import TransactionTestCase
 
-from responses_app.runs.watch import Watch
+from responses_app.models import Lease
+from responses_app.runs.watch import DEAD_S, Watch
 from tests.store.test_lost import cut
+from tests.store.test_recorder import log
 
 LIMIT = 10.0
 
@@ -40,6 +43,21 @@ class WatchTest(TransactionTestCase):
         async with asyncio.timeout(LIMIT):
             while await asyncio.to_thread(self.beat) == after:
                 await asyncio.sleep(0.05)
+
+    async def test_a_new_process_takes_over_from_the_dead_at_once(self) -> None:
+        row = log("resp_dead").row
+        await row.asave()
+        await Lease.objects.acreate(response=row, worker=uuid4(), model="m")
+        taken: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+        async def adopt(pk: int) -> None:
+            taken.set_result(pk)
+
+        watch = Watch(["m"], list, lambda: 0, lambda: True, adopt)
+        try:
+            self.assertEqual(await asyncio.wait_for(taken, DEAD_S / 2), row.pk)
+        finally:
+            await watch.stop()
 
     async def test_a_heart_that_missed_a_beat_goes_on_beating(self) -> None:
         with patch("responses_app.runs.watch.BEAT", 0.2), self.assertLogs("responses.watch", "WARNING"):

@@ -185,6 +185,20 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
         os.kill(web, signal.SIGKILL)
         assert server.ask(model="demo-chat", store=False).status_code == 200
         assert family(named(server.process.pid, "server.worker")) >= engines
+        # A worker that is stopped cannot bring its engine back before we have looked.
+        worker = named(server.process.pid, "server.worker")
+        os.kill(worker, signal.SIGSTOP)
+        os.kill(named(server.process.pid, "engines.serving"), signal.SIGKILL)
+        (web,) = webs(server)
+        os.kill(web, signal.SIGKILL)
+        models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
+        assert models.status_code == 200, "it serves what is kept before the engine is back"
+        assert server.ask(model="demo-chat", store=False).status_code == 503
+        os.kill(worker, signal.SIGCONT)
+        deadline = time.monotonic() + 4 * START_LIMIT
+        while server.ask(model="demo-chat", store=False).status_code != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
         everything = family(server.process.pid)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(2 * END_LIMIT) == 0

@@ -78,7 +78,6 @@ def test_deaf_listeners_slow_nobody(talker: Server) -> None:
         assert min(heard(talker) for _ in range(2)) < 3 * alone + 2
 
 
-@pytest.mark.xfail(reason="orjson.dumps keeps 4 KiB for every event: a frame must hold a copy (runs/run.py)", strict=False)
 def test_deaf_listeners_cost_little(talker: Server) -> None:
     for _ in range(3):
         heard(talker)

@@ -1,0 +1,58 @@
+// Sums without eval: numbers, + - * / % ^, brackets, by recursive descent.
+
+const TOKEN = /\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)|(\*\*|[-+*/%^()×÷−]))/giy;
+const SAME = { "×": "*", "÷": "/", "−": "-", "**": "^" };
+const LEVELS = [
+  { "+": (a, b) => a + b, "-": (a, b) => a - b },
+  { "*": (a, b) => a * b, "/": (a, b) => a / b, "%": (a, b) => a % b },
+];
+const LONGEST = 1000;
+
+export function calculate(text) {
+  if (text.length > LONGEST) throw new Error("the expression is too long");
+  const tokens = tokensOf(text.trimEnd());
+  const value = level(tokens, 0);
+  if (tokens.length) throw new Error(`unexpected ${tokens[0]}`);
+  if (!Number.isFinite(value)) throw new Error("the result is not a number");
+  // What binary fractions add to 0.1 + 0.2 is nobody's interest.
+  return Number(value.toPrecision(15));
+}
+
+function tokensOf(text) {
+  const tokens = [];
+  TOKEN.lastIndex = 0;
+  while (TOKEN.lastIndex < text.length) {
+    const at = TOKEN.lastIndex;
+    const found = TOKEN.exec(text);
+    if (!found) throw new Error(`unexpected ${text.slice(at).trim()[0]}`);
+    tokens.push(found[1] !== undefined ? Number(found[1]) : (SAME[found[2]] ?? found[2]));
+  }
+  return tokens;
+}
+
+function level(tokens, depth) {
+  if (depth === LEVELS.length) return sign(tokens);
+  let value = level(tokens, depth + 1);
+  for (let make; (make = LEVELS[depth][tokens[0]]); ) {
+    tokens.shift();
+    value = make(value, level(tokens, depth + 1));
+  }
+  return value;
+}
+
+function sign(tokens) {
+  if (tokens[0] === "-" || tokens[0] === "+") return (tokens.shift() === "-" ? -1 : 1) * sign(tokens);
+  const base = atom(tokens);
+  if (tokens[0] !== "^") return base;
+  tokens.shift();
+  return base ** sign(tokens);
+}
+
+function atom(tokens) {
+  const token = tokens.shift();
+  if (typeof token === "number") return token;
+  if (token !== "(") throw new Error(token === undefined ? "the expression ends too early" : `unexpected ${token}`);
+  const value = level(tokens, 0);
+  if (tokens.shift() !== ")") throw new Error("a bracket is not closed");
+  return value;
+}

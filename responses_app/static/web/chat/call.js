@@ -1,0 +1,61 @@
+// A tool call as a card: its arguments as they come, then its output, or a field in which the person writes one.
+import { el, visible } from "./dom.js";
+import { Growing, long } from "./growing.js";
+
+export class Call {
+  constructor(item) {
+    this.item = item;
+    this.state = el("span", { class: "state" }, "calling…");
+    this.arguments = new Growing("pre", { tabindex: "0", dir: "ltr", role: "region", "aria-label": "Arguments" });
+    this.output = el("div", { class: "output" });
+    const head = el("div", { class: "head" }, el("code", {}, visible(item.name)), this.state);
+    this.element = el("section", { class: "card call", "aria-label": `Call of ${item.name}` }, head, this.arguments.element, this.output);
+    this.answered = false;
+  }
+
+  hear(event) {
+    if (!event.type.endsWith("_arguments.delta") && !event.type.endsWith("_input.delta")) return;
+    this.arguments.append(event.delta);
+    this.state.textContent = `calling… ${this.arguments.length.toLocaleString()} characters`;
+  }
+
+  settle(item) {
+    this.item = item;
+    this.arguments.element.replaceChildren(...long(pretty(item.arguments ?? item.input)));
+    this.state.textContent = this.open ? "waits for an output" : item.status === "incomplete" ? "was cut off" : "answered";
+  }
+
+  // One that was cut off can never be answered, and so needs no output.
+  get open() {
+    return !this.answered && this.item.status !== "incomplete" && this.item.call_id !== undefined;
+  }
+
+  answer(output) {
+    this.answered = true;
+    this.state.textContent = "answered";
+    const text = typeof output === "string" ? output : JSON.stringify(output, null, 2);
+    this.output.replaceChildren(el("span", { class: "quiet" }, "Output"), el("pre", { tabindex: "0", dir: "auto" }, ...long(text)));
+  }
+
+  // A form for the person; `done` gets the text.
+  ask(done) {
+    const field = el("textarea", { rows: "2", required: true, "aria-label": `Output of ${this.item.name}`, placeholder: "What does the tool answer?" });
+    const submit = (event) => {
+      event.preventDefault();
+      if (field.value.trim()) done(field.value);
+    };
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
+    });
+    this.output.replaceChildren(el("form", { onsubmit: submit }, field, el("button", {}, "Give this output")));
+    return field;
+  }
+}
+
+function pretty(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text ?? "";
+  }
+}

@@ -1,0 +1,69 @@
+// What is asked of the model besides the text, as the form says it; remembered for the next visit.
+import { declared } from "./tools.js";
+
+const KEPT = "chat-settings";
+const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself"];
+
+export class Settings {
+  constructor(form) {
+    this.form = form;
+    this.restore();
+    form.addEventListener("change", () => this.keep());
+  }
+
+  value(name) {
+    return this.form.elements[name].value.trim();
+  }
+
+  get tools() {
+    return [...this.form.querySelectorAll("[name=tools]:checked")].map((box) => box.value);
+  }
+
+  get byItself() {
+    return this.form.elements.by_itself.checked;
+  }
+
+  // The body of a create request: what is left empty is left to the model.
+  order(input, previous, metadata) {
+    const tools = declared(this.tools);
+    const number = (name) => (this.value(name) === "" ? undefined : Number(this.value(name)));
+    return {
+      model: this.value("model"),
+      input,
+      stream: true,
+      store: true,
+      // So that neither a reload nor a lost connection ends it.
+      background: true,
+      stream_options: { include_obfuscation: false },
+      previous_response_id: previous ?? undefined,
+      instructions: this.value("instructions") || undefined,
+      temperature: number("temperature"),
+      max_output_tokens: number("max_output_tokens"),
+      reasoning: this.value("effort") ? { effort: this.value("effort") } : undefined,
+      tools: tools.length ? tools : undefined,
+      metadata,
+    };
+  }
+
+  keep() {
+    const kept = Object.fromEntries(NAMES.map((name) => [name, this.state(name)]));
+    localStorage.setItem(KEPT, JSON.stringify(kept));
+  }
+
+  state(name) {
+    if (name === "tools") return this.tools;
+    const field = this.form.elements[name];
+    return field.type === "checkbox" ? field.checked : field.value;
+  }
+
+  restore() {
+    const kept = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+    for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = (kept.tools ?? []).includes(box.value);
+    for (const name of NAMES.filter((one) => one !== "tools" && kept[one] !== undefined)) {
+      const field = this.form.elements[name];
+      if (field.type === "checkbox") field.checked = kept[name];
+      // A model that is served no more is no choice.
+      else if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === kept[name])) field.value = kept[name];
+    }
+  }
+}

@@ -1,0 +1,13 @@
+// What a screen reader is told: that an answer has begun, and what it was; never every token of it.
+
+const LONGEST = 600;
+
+export class Speaker {
+  constructor(element) {
+    this.element = element;
+  }
+
+  say(text) {
+    this.element.textContent = text.length > LONGEST ? `${text.slice(0, LONGEST)}… The answer goes on.` : text;
+  }
+}

@@ -1,0 +1,58 @@
+// The demonstration tools, which run in this page: what the model is told of them, and what they do.
+import { calculate } from "./calculator.js";
+
+const object = (properties, required) => ({ type: "object", properties, required, additionalProperties: false });
+
+const TOOLS = {
+  clock: {
+    name: "get_current_time",
+    description: "Get the current time",
+    parameters: object({ timezone: { type: "string", description: "IANA timezone" } }, ["timezone"]),
+    run: ({ timezone }) => new Intl.DateTimeFormat("en-GB", { timeZone: timezone || undefined, dateStyle: "full", timeStyle: "long" }).format(new Date()),
+  },
+  dice: {
+    name: "roll_dice",
+    description: "Roll a die",
+    parameters: object({ sides: { type: "integer", description: "How many sides it has" } }, ["sides"]),
+    run: ({ sides }) => ({ rolled: 1 + Math.floor(Math.random() * positive(sides)) }),
+  },
+  calculator: {
+    name: "calculator",
+    description: "Evaluate a math expression",
+    parameters: object({ expression: { type: "string" } }, ["expression"]),
+    run: ({ expression }) => ({ result: calculate(String(expression)) }),
+  },
+  weather: {
+    name: "get_weather",
+    description: "Get the current weather for a location.",
+    parameters: object({ location: { type: "string", description: "City and country" } }, ["location"]),
+    // Always the same for the same place, and said to be a sample.
+    run: ({ location }) => {
+      const sum = [...String(location)].reduce((total, sign) => total + sign.codePointAt(0), 0);
+      return { location, temperature: sum % 30, condition: ["sunny", "cloudy", "rainy", "windy"][sum % 4], source: "sample" };
+    },
+  },
+};
+
+export const declared = (names) =>
+  names.filter((name) => TOOLS[name]).map((name) => {
+    const { run, ...tool } = TOOLS[name];
+    return { type: "function", ...tool };
+  });
+
+// The output of a call as text, or null where none of these tools was called. What goes wrong is an output too: the model may try again.
+export function output(call) {
+  const tool = Object.values(TOOLS).find((one) => one.name === call.name);
+  if (!tool) return null;
+  try {
+    const made = tool.run(JSON.parse(call.arguments || "{}"));
+    return typeof made === "string" ? made : JSON.stringify(made);
+  } catch (error) {
+    return JSON.stringify({ error: error.message });
+  }
+}
+
+function positive(number) {
+  if (!Number.isInteger(number) || number < 1) throw new Error("sides must be a positive whole number");
+  return number;
+}

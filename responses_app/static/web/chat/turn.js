@@ -1,0 +1,126 @@
+// One response on the page: what was said to the model, what it answers, and what can be done with either.
+import { blockOf } from "./blocks.js";
+import { button, el, visible } from "./dom.js";
+import { markdown } from "./markdown.js";
+import { failure, figures } from "./outcome.js";
+
+export class Turn {
+  // `data`: {id, previous, model, input, siblings, metadata}; `actions`: edit, regenerate, move, retry.
+  constructor(data, actions, urls) {
+    Object.assign(this, { siblings: [], status: "queued", metadata: {}, ...data, actions, urls });
+    this.blocks = new Map();
+    this.answer = el("div", { class: "answer" });
+    this.outcome = el("div", { class: "outcome" });
+    this.foot = el("footer");
+    const speaker = el("h3", { class: "speaker" }, this.model ?? "Model");
+    this.article = el("article", { class: "model", "aria-busy": "true" }, speaker, this.answer, this.outcome, this.foot);
+    this.element = el("li", { class: "turn" }, this.asked(), this.article);
+  }
+
+  // Only messages are told as such: the outputs of calls stand in the cards of these.
+  asked() {
+    const said = this.input.filter((item) => item.type === undefined || item.type === "message");
+    if (said.length === 0) return null;
+    this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": "Edit this message" });
+    const mine = said.at(-1).role === "user";
+    return el("article", { class: "person" }, el("h3", { class: "speaker" }, mine ? "You" : said.at(-1).role), ...said.flatMap(contents), mine ? el("footer", {}, this.edit) : null);
+  }
+
+  openEditor() {
+    const old = textOf(this.input);
+    const article = this.edit.closest("article");
+    const field = el("textarea", { "aria-label": "Edited message", rows: Math.min(12, old.split("\n").length + 1) });
+    field.value = old;
+    const close = () => (form.replaceWith(...kept), this.edit.focus());
+    const send = (event) => {
+      event.preventDefault();
+      if (field.value.trim()) this.actions.edit(this, field.value);
+    };
+    const form = el("form", { class: "editor", onsubmit: send }, field, el("button", { class: "main" }, "Send as a new branch"), button("Cancel", close));
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") (event.stopPropagation(), close());
+      if (event.key === "Enter" && event.target === field && !event.shiftKey && !event.isComposing) send(event);
+    });
+    const kept = [...article.childNodes];
+    article.replaceChildren(form);
+    field.focus();
+  }
+
+  hear(event) {
+    if (event.response) this.status = event.response.status;
+    if (event.type === "response.created") this.id = event.response.id;
+    if (event.type === "response.output_item.added") this.block(event.output_index, event.item);
+    else if (event.type === "response.output_item.done") this.block(event.output_index, event.item).settle(event.item);
+    else if (event.output_index !== undefined) this.blocks.get(event.output_index)?.hear(event);
+  }
+
+  block(index, item) {
+    if (!this.blocks.has(index)) {
+      const block = blockOf(item);
+      this.blocks.set(index, block);
+      this.answer.append(block.element);
+    }
+    return this.blocks.get(index);
+  }
+
+  // The snapshot says what every event before it has said; a page that was opened late has nothing but this.
+  end(response) {
+    this.status = response.status;
+    response.output.forEach((item, index) => {
+      if (!this.blocks.has(index)) this.block(index, item).settle(item);
+    });
+    this.outcome.replaceChildren(...failure(response, () => this.actions.regenerate(this)));
+    this.settle(response.usage);
+  }
+
+  // The page has lost it, or it was never made.
+  lose(error, retry) {
+    const text = el("p", { class: "bad", role: "alert" }, visible(error.message));
+    this.outcome.replaceChildren(text, button("Try again", retry));
+    this.settle();
+  }
+
+  trouble(misses) {
+    this.outcome.replaceChildren(...(misses ? [el("p", { class: "warn" }, "The connection broke. The answer goes on; coming back to it…")] : []));
+  }
+
+  settle(usage) {
+    this.article.setAttribute("aria-busy", "false");
+    const again = this.id && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
+    const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}` }, "Events");
+    this.foot.replaceChildren(...[this.switch(), again, log, figures(usage)].filter(Boolean));
+  }
+
+  // From one branch of the parent to the next.
+  switch() {
+    if (this.siblings.length < 2) return null;
+    const at = this.siblings.indexOf(this.id);
+    const step = (sign, by, label) =>
+      button(sign, () => this.actions.move(this.siblings[at + by]), { class: "plain", "aria-label": label, disabled: !this.siblings[at + by] });
+    return el("span", { class: "branches", role: "group", "aria-label": "Branches" }, step("‹", -1, "Previous branch"), `${at + 1} of ${this.siblings.length}`, step("›", 1, "Next branch"));
+  }
+
+  get calls() {
+    return [...this.blocks.values()].filter((block) => block.open);
+  }
+
+  get text() {
+    return this.answer.textContent && [...this.answer.querySelectorAll(".message")].map((one) => one.textContent).join("\n");
+  }
+}
+
+const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_text", text: item.content }] : item.content);
+
+function contents(item) {
+  return partsOf(item).map((part) => {
+    if (part.type !== "input_image") return item.role === "user" ? el("div", { class: "plain", dir: "auto" }, visible(part.text ?? "")) : markdown(part.text ?? "");
+    // A picture elsewhere is not fetched: whoever wrote its address would learn who looks.
+    if (part.image_url?.startsWith("data:image/")) return el("img", { src: part.image_url, alt: "The attached image" });
+    return el("p", { class: "quiet" }, `Image: ${visible(part.image_url ?? part.file_id ?? "")}`);
+  });
+}
+
+export function textOf(input) {
+  const parts = input.filter((item) => item.role === "user").flatMap(partsOf);
+  return parts.filter((part) => part.type === "input_text").map((part) => part.text).join("\n");
+}

@@ -1,0 +1,154 @@
+"""The list of threads and the turns of one: who sees what, titles, pages, search, branches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+
+from responses_app.models import ApiKey, Membership
+from responses_app.web import chat_threads
+from tests.api.case import HELLO, ApiCase, said
+
+
+class ThreadsTest(ApiCase):
+    """With a scripted engine, and a person who belongs to the project of the key."""
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        super().setUpTestData()
+        cls.ada = User.objects.create_user("ada")
+        cls.eve = User.objects.create_user("eve")
+        Membership.objects.create(user=cls.ada, project=cls.key.project)
+        Membership.objects.create(user=cls.eve, project="another")
+
+    async def browser(self, user: User) -> AsyncClient:
+        """A browser in which `user` is signed in."""
+        client = AsyncClient()
+        await client.aforce_login(user)
+        return client
+
+    async def turns(self, uid: str, more: str = "") -> Any:
+        """The turns up to a response, as ada's page gets them."""
+        answer = await (await self.browser(self.ada)).get(f"/chat/{uid}/turns{more}")
+        return orjson.loads(answer.content)
+
+    def page(self, words: str = "", before: str = "") -> chat_threads.Page:
+        """A page of ada's list."""
+        from responses_app.web import person
+
+        return chat_threads.page(person.seen(self.ada), self.key.project, words, before)
+
+    async def listed(self, **given: str) -> list[str]:
+        """Their titles."""
+        from asgiref.sync import sync_to_async
+
+        return [entry.title for entry in (await sync_to_async(self.page)(**given)).entries]
+
+    async def test_nobody_sees_it_without_signing_in_nor_in_another_project(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            uid = (await self.made(client))["id"]
+            for path in ("/chat", f"/chat/{uid}", f"/chat/{uid}/turns", "/chat/threads", "/chat/secret"):
+                answer = await AsyncClient().get(path)
+                self.assertEqual((answer.status_code, answer["Location"]), (302, f"/sign-in?next={path}"))
+            eve = await self.browser(self.eve)
+            for path, status in ((f"/chat/{uid}", 404), (f"/chat/{uid}/turns", 404), ("/chat/threads?project=test", 403)):
+                self.assertEqual((await eve.get(path)).status_code, status, path)
+            self.assertEqual((await eve.get("/chat/secret?project=test")).status_code, 403)
+            self.assertNotIn(uid, (await eve.get("/chat")).content.decode())
+            self.assertIn(uid, (await (await self.browser(self.ada)).get("/chat")).content.decode())
+
+    async def test_the_secret_of_the_page_asks_the_api(self) -> None:
+        async with self.serving(said(HELLO)):
+            ada = await self.browser(self.ada)
+            secret = orjson.loads((await ada.get("/chat/secret")).content)["secret"]
+            made = await ada.post(
+                "/v1/responses",
+                orjson.dumps({"model": "m", "input": "Hi"}),
+                content_type="application/json",
+                headers={"Authorization": f"Bearer {secret}"},
+            )
+            self.assertEqual(made.status_code, 200)
+            self.assertEqual(await self.listed(), ["Hi"])
+
+    async def test_a_thread_is_listed_once_by_its_newest_response_and_first_words(self) -> None:
+        async with self.serving(*[said(HELLO)] * 3) as client:
+            rules = {"type": "message", "role": "system", "content": "Be brief."}
+            picture = {"type": "input_text", "text": 'Say\n"ü" \\ please'}
+            first = await self.made(client, input=[rules, {"role": "user", "content": [picture]}])
+            await self.made(client, input="Another one")
+            last = await self.made(client, input="And then?", previous_response_id=first["id"])
+            self.assertEqual(await self.listed(), ['Say "ü" \\ please', "Another one"])
+            page = (await (await self.browser(self.ada)).get("/chat/threads")).content.decode()
+            self.assertIn(f"/chat/{last['id']}", page)
+            self.assertNotIn(first["id"], page)
+
+    async def test_pages_go_on_behind_the_last_one(self) -> None:
+        size = chat_threads.PAGE
+        async with self.serving(*[said(HELLO)] * (size + 2)) as client:
+            for number in range(size + 2):
+                await self.made(client, input=f"Number {number}")
+            newest = await self.listed()
+            self.assertEqual((len(newest), newest[0]), (size, f"Number {size + 1}"))
+            ada = await self.browser(self.ada)
+            found = (await ada.get("/chat")).context["threads"].next
+            self.assertEqual(await self.listed(before=found), ["Number 1", "Number 0"])
+
+    async def test_a_search_finds_what_was_said_in_any_turn(self) -> None:
+        async with self.serving(*[said(HELLO)] * 3) as client:
+            first = await self.made(client, input="Begin")
+            await self.made(client, input='A 50% "Xylophone"_', previous_response_id=first["id"])
+            await self.made(client, input="Elsewhere")
+            self.assertEqual(await self.listed(words='"xylophone"'), ["Begin"])
+            self.assertEqual(await self.listed(words="50%"), ["Begin"])
+            self.assertEqual(await self.listed(words="e_"), [])
+
+    async def test_turns_are_told_with_their_branches(self) -> None:
+        async with self.serving(*[said(HELLO)] * 4) as client:
+            root = await self.made(client, input="Root")
+            one = await self.made(client, input="One", previous_response_id=root["id"])
+            two = await self.made(client, input="Two", previous_response_id=root["id"])
+            leaf = await self.made(client, input="Leaf", previous_response_id=one["id"])
+            told = await self.turns(leaf["id"])
+            self.assertEqual([turn["id"] for turn in told["turns"]], [root["id"], one["id"], leaf["id"]])
+            self.assertEqual(told["turns"][1]["siblings"], [one["id"], two["id"]])
+            self.assertEqual(told["turns"][1]["input"][0]["content"][0]["text"], "One")
+            self.assertEqual(told["turns"][1]["response"]["output"], one["output"])
+            self.assertEqual(told["earlier"], 0)
+            newest = await self.turns(root["id"], "?newest=1")
+            self.assertEqual(newest["turns"][-1]["id"], leaf["id"])
+            self.assertEqual((await self.turns(two["id"], "?newest=1"))["turns"][-1]["id"], two["id"])
+
+    async def test_branches_of_a_first_message_know_each_other_and_are_listed_once(self) -> None:
+        async with self.serving(*[said(HELLO)] * 3) as client:
+            first = await self.made(client, input="First")
+            edited = await self.made(client, input="Edited", metadata={"branch_of": first["id"]})
+            await self.made(client, input="Of its own")
+            for uid in (first["id"], edited["id"]):
+                self.assertEqual((await self.turns(uid))["turns"][0]["siblings"], [first["id"], edited["id"]])
+            self.assertEqual(await self.listed(), ["Of its own", "Edited"])
+
+    async def test_a_link_to_go_on_from_a_response_leads_to_its_thread(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            uid = (await self.made(client))["id"]
+            answer = await (await self.browser(self.ada)).get(f"/chat?previous_response_id={uid}")
+            self.assertEqual((answer.status_code, answer["Location"]), (302, f"/chat/{uid}"))
+
+    async def test_what_has_lost_its_beginning_says_how_much(self) -> None:
+        async with self.serving(*[said(HELLO)] * 2) as client:
+            first = await self.made(client, input="First")
+            second = await self.made(client, input="Second", previous_response_id=first["id"])
+            await client.delete(f"/v1/responses/{first['id']}")
+            told = await self.turns(second["id"])
+            self.assertEqual(([turn["id"] for turn in told["turns"]], told["earlier"]), ([second["id"]], 2))
+            self.assertEqual(await self.listed(), ["First"])
+
+    async def test_a_superuser_without_any_thread_sees_an_empty_page(self) -> None:
+        await ApiKey.objects.all().adelete()
+        root = await User.objects.acreate_superuser("root")
+        async with self.serving():
+            page = (await (await self.browser(root)).get("/chat")).content.decode()
+            self.assertIn("Nothing was said yet.", page)
+            self.assertIn("<noscript>", page)
