@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 TOGETHER = {"clients": "clients", "contract": "contract", "server": "shared", "web": "shared"}
 
 
+@pytest.hookimpl(tryfirst=True)  # Before xdist looks for the groups.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of one file share its fixtures, and so do those of some rooms: none of these is divided between workers."""
     for item in items:
