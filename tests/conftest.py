@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # Rooms whose tests share something that is slow to start: one worker runs all of them.
 TOGETHER = {"clients": "clients", "contract": "contract", "server": "shared", "web": "shared"}
+# Their first test waits until several engines are up, which takes minutes where two workers start them at once.
+PATIENT = frozenset({"contract", "engines", "web"})
+PATIENCE = 1200
 
 
 @pytest.hookimpl(tryfirst=True)  # Before xdist looks for the groups.
@@ -23,6 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         place = item.path.relative_to(Path(__file__).parent)
         item.add_marker(pytest.mark.xdist_group(TOGETHER.get(place.parts[0], str(place))))
+        if place.parts[0] in PATIENT and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(PATIENCE))
 
 
 @pytest.fixture(scope="session")
