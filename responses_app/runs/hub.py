@@ -50,7 +50,7 @@ class Hub:
         self._watch: Watch | None = None
         self._tail: Tail | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._sweep: asyncio.Task[None] | None = None
+        self._upkeep: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
@@ -66,7 +66,7 @@ class Hub:
             self._watch = Watch(self.served, self.runs.values, self._room, lambda: not self.draining, self._adopt)
             self._tail = Tail(self._watch.wake, self._cancelled)
             # An empty context, as for a run.
-            self._sweep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
+            self._upkeep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
 
     def model(self, name: str) -> Served:
         """The served model that answers to that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
@@ -166,9 +166,9 @@ class Hub:
     async def close(self) -> None:
         """Hand over what still runs, write what is queued, stop the engines."""
         await self._hand_over()
-        if self._sweep is not None:
-            self._sweep.cancel()
-            await asyncio.wait({self._sweep}, timeout=STOP_LIMIT)
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            await asyncio.wait({self._upkeep}, timeout=STOP_LIMIT)
         if self._tail is not None:
             await self._tail.close()
         for served in self.served.values():
