@@ -4,33 +4,51 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from tests.server.serving import Server
 
 
-# Rooms whose tests share something that is slow to start: one worker runs all of them.
-TOGETHER = {"clients": "clients", "contract": "contract", "server": "shared", "web": "shared"}
-# Their first test waits until several engines are up, which takes minutes where two workers start them at once.
+# Rooms whose tests share something that is slow to start: one worker runs all of them. The slowest come first.
+TOGETHER = {"contract": "contract", "server": "shared", "web": "shared", "clients": "clients"}
+# Their first test waits until several engines are up, which takes minutes on a busy machine.
 PATIENT = frozenset({"contract", "engines", "web"})
 PATIENCE = 1200
 
 
-@pytest.hookimpl(tryfirst=True)  # Before xdist looks for the groups.
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests of one file share its fixtures, and so do those of some rooms: none of these need be divided between workers.
+class Rooms(LoadScopeScheduling):
+    """Tests of one file share its fixtures, and so do those of some rooms: none of these is divided between workers.
 
-    They are divided all the same under pytest 9.2: xdist writes the group into `_nodeid`, which is not what is read back.
+    xdist's own groups are of no use here: it writes them into `_nodeid`, which pytest 9.2 does not read back.
     """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _group(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Rooms:
+    return Rooms(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    slowest = list(dict.fromkeys(TOGETHER.values()))
+    items.sort(key=lambda item: slowest.index(group) if (group := _group(item.nodeid)) in slowest else len(slowest))
     for item in items:
-        place = item.path.relative_to(Path(__file__).parent)
-        item.add_marker(pytest.mark.xdist_group(TOGETHER.get(place.parts[0], str(place))))
-        if place.parts[0] in PATIENT and item.get_closest_marker("timeout") is None:
+        if _room(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE))
+
+
+def _room(nodeid: str) -> str:
+    return nodeid.split("/")[1]
+
+
+def _group(nodeid: str) -> str:
+    return TOGETHER.get(_room(nodeid), nodeid.split("::")[0])
 
 
 @pytest.fixture(scope="session")

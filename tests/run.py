@@ -26,7 +26,7 @@ LINTERS = {
 }
 PYTEST = ["pytest", "--durations=15"]
 # For all of them: two at a time, as most wait for an engine to start or for a database.
-ALL = ["-n", "2", "--dist", "loadgroup"]
+ALL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
 BROWSER = "chromium"
 NO_BROWSER = f"there is no {BROWSER}, so the tests with a browser are skipped; on Debian: apt-get install -y chromium"
 # Nothing here has to survive a power cut.
