@@ -16,7 +16,6 @@ from websockets.sync.client import ClientConnection, connect
 
 from tests.server.serving import Server
 
-
 # openai 3.52 uses websockets in a way that its version 17.1 has deprecated.
 THEIRS = pytest.mark.filterwarnings("ignore:connect\\(\\) must be used as a context manager:DeprecationWarning")
 
