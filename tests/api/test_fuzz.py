@@ -142,6 +142,7 @@ GOOD: tuple[dict[str, Any], ...] = (
         "top_logprobs": 2,
         "include": ["message.output_text.logprobs", "reasoning.encrypted_content"],
         "truncation": "auto",
+        "stop": ["END"],
         "service_tier": "flex",
         "prompt_cache_key": "k",
         "safety_identifier": "s",
