@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import pages, profile, query, requests, shown, sse, tools
+from responses_app.api import body, pages, profile, query, requests, shown, sse, tools
 from responses_app.api.door import answer
 from responses_app.api.sse import Form
 from responses_app.errors import Invalid, NotFound, Unavailable
@@ -74,7 +74,7 @@ class AttendedStream(EventStream):
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
-    order = requests.read(_body(request), key)
+    order = await body.read(request, lambda raw: requests.read(raw, key))
     run = await hub.current().begin(order)
     response = await _answered(request, run, order)
     if unused := tools.inactive(order.tools):
@@ -101,10 +101,6 @@ async def _answered(request: HttpRequest, run: Run, order: Order) -> HttpRespons
     return answer(profile.told(request, replay.cut(frame.data)))
 
 
-def _body(request: HttpRequest) -> dict[str, Any]:
-    return profile.read(request, requests.parse(request.body))
-
-
 async def _last(run: Run) -> Frame:
     """The terminal frame, whoever comes to it. Raises Unavailable where this process ends before that."""
     frame = await run.done()
@@ -120,22 +116,28 @@ async def _last(run: Run) -> Frame:
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
-    raw = _body(request)
+    order = await body.read(request, lambda raw: _counted(raw, key))
+    return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
+
+
+def _counted(raw: dict[str, Any], key: ApiKey) -> Order:
     if raw.pop("personality", None) is not None:
         message = "Unsupported parameter: 'personality': models of this server have none to choose from."
         raise Invalid(message, param="personality", code="unsupported_parameter")
-    order = requests.read(raw, key)
-    return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
+    return requests.read(raw, key)
 
 
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
-    raw = _body(request)
+    made = await hub.current().compact(await body.read(request, lambda raw: _compacted(raw, key)))
+    return answer(profile.told(request, orjson.dumps(made)))
+
+
+def _compacted(raw: dict[str, Any], key: ApiKey) -> Order:
     for name in raw:
         if name not in COMPACTED:
             raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
-    made = await hub.current().compact(requests.read({**raw, "store": False}, key))
-    return answer(profile.told(request, orjson.dumps(made)))
+    return requests.read({**raw, "store": False}, key)
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
