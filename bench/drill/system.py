@@ -14,6 +14,7 @@ import httpx2
 from bench.drill import tape
 from bench.drill.database import Database
 from bench.drill.findings import Findings
+from bench.drill.moments import Moments
 from bench.drill.options import Options
 from bench.drill.parts import Web, Worker
 from responses_app.server.postgres import Postgres
@@ -21,6 +22,7 @@ from responses_app.server.postgres import Postgres
 START_LIMIT = 600.0
 STOP_LIMIT = 45.0
 LOOK = 0.1
+BACKGROUND = 2
 
 
 class System:
@@ -35,6 +37,7 @@ class System:
         self.worker: Worker | None = None
         self.webs: list[Web] = []
         self.engine_up = asyncio.Event()
+        self.moments = Moments()
         self._rising: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -50,6 +53,10 @@ class System:
             # On a busy machine vLLM needs minutes for a start, and web processes that start meanwhile wait for it.
             "RESPONSES_ENGINE_WAIT": "600",
             "RESPONSES_ENGINE_START_WAIT": "600",
+            # Some of the background wait for room, and logs are sealed while blows fall.
+            "RESPONSES_MAX_BACKGROUND": str(BACKGROUND),
+            "RESPONSES_SEAL_AFTER": "1",
+            "RESPONSES_DURABILITY": self.options.durability,
         }
         self.webs = [Web(f"web-{number}", self.folder, environ) for number in range(1, self.options.web + 1)]
         # The first one makes the tables.

@@ -6,6 +6,7 @@ import asyncio
 from uuid import uuid4
 
 import psycopg
+from asgiref.sync import sync_to_async
 from django.db import connection, connections
 from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
@@ -13,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.models import Event, Lease
 from responses_app.store import replay
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Asked, Fenced, Log
+from responses_app.store.records import Append, Asked, Ending, Fenced, Log
 from responses_app.store.write import STRICT, write
-from tests.store.test_recorder import durable, frame, log
+from tests.store.test_recorder import NOW, durable, frame, log
 
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
@@ -72,8 +73,22 @@ class LostTest(TransactionTestCase):
         await durable(recorder, Append(one, [frame(1)]))
         self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
         one.late.clear()
+        one.refused = None
         await Event.objects.filter(number=1).adelete()
         self.assertIsInstance(await durable(recorder, Append(one, [frame(2)])), Fenced)
+        await recorder.close()
+
+    async def test_nothing_follows_on_what_was_refused(self) -> None:
+        recorder, one, answers = Recorder(), held("resp_two"), list[Exception | None]()
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        other = Append(one, [frame(1, delta="Somebody else was sooner.")])
+        await sync_to_async(write)([other])
+        # A run that does not wait for its deltas, or was cancelled while it did: both are in one flush.
+        for number in (1, 2):
+            recorder.append(Append(one, [frame(number)]), answers.append)
+        answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
+        self.assertEqual([type(answer) for answer in answers], [Fenced] * 3)
+        self.assertEqual([kept.data for kept in await replay.frames(one.row.pk)][1:], [other.frames[0].data])
         await recorder.close()
 
     def test_what_is_accepted_waits_for_the_disk(self) -> None:
