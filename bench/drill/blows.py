@@ -81,12 +81,12 @@ class Blows:
             async with self._news:
                 await self._news.wait_for(lambda: self._due[0][0] <= self._begun)
             await asyncio.sleep(self._chance.random() * 1.5)
-            kind = self._due[0][1]
+            async with self._news:
+                # The load may go on to the next blow: some blows wait for what it does.
+                _, kind = self._due.pop(0)
+                self._news.notify_all()
             await table[kind]()
             self._findings.count(f"blow: {kind}")
-            async with self._news:
-                self._due.pop(0)
-                self._news.notify_all()
         if self._tasks:
             await asyncio.wait(self._tasks)
 

@@ -156,7 +156,7 @@ def _cancelled(number: int, chance: Random) -> Case:
     return Case(number, "cancelled", story(chance), "resume", cancels=chance.randint(2, 50))
 
 
-def _raced(number: int, chance: Random) -> Case:
+def raced(number: int, chance: Random) -> Case:
     """Cancelled just when it ends: there is about one event for each token, and five or so around them."""
     body = story(chance, 20, 40)
     return Case(number, "cancelled at its end", body, "resume", cancels=body["max_output_tokens"] + chance.randint(-4, 4))
@@ -193,7 +193,7 @@ KINDS: tuple[tuple[int, Callable[[int, Random], Case]], ...] = (
     (2, _fleeting),
     (2, _conversed),
     (2, _cancelled),
-    (3, _raced),
+    (3, raced),
     (1, _quitted),
     (1, _hasty),
     (1, _retried),

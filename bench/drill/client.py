@@ -128,7 +128,7 @@ class Client:
         told.listeners += tails
         jobs = [self._follow(one, told.uid) for one in (listener, *tails)]
         if self.case.cancels is not None:
-            jobs.append(self._cancel(told))
+            jobs.append(self._cancel(told, listener.web))
         await asyncio.gather(*jobs)
         return told
 
@@ -224,9 +224,11 @@ class Client:
                 return
             await asyncio.sleep(POLL)
 
-    async def _cancel(self, told: Told) -> None:
-        """From any process, until there is an answer."""
-        answer = await self._plain("POST", f"/v1/responses/{told.uid}/cancel", moment="cancel")
+    async def _cancel(self, told: Told, asked: Web | None) -> None:
+        """From any process, or certainly from another one than was asked first, until there is an answer."""
+        other = asked if self.case.number % 2 else None
+        answer = await self._plain("POST", f"/v1/responses/{told.uid}/cancel", moment="cancel", but=other)
+        self._findings.count("cancelled through another process", other is not None)
         if answer.status == 200:
             told.answers.append(answer.body)
             told.cancelled = True
@@ -244,10 +246,10 @@ class Client:
         if answer.status not in (200, 404):
             self._findings.contradict(told.uid, f"a deletion was answered {answer.status}", seen=answer.body)
 
-    async def _plain(self, method: str, path: str, body: Any = None, moment: str = "") -> Answer:
-        """A request that may be sent as often as needed, through any process."""
+    async def _plain(self, method: str, path: str, body: Any = None, moment: str = "", but: Web | None = None) -> Answer:
+        """A request that may be sent as often as needed, through any process, at first another one than `but`."""
         answer = Answer(0, b"")
-        web: Web | None = None
+        web = but
         for _ in range(TRIES):
             web = await self._system.door(self._chance, but=web)
             self._system.moments.tell(moment, web)

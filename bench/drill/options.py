@@ -26,6 +26,8 @@ class Options:
     restarts: int = 0
     blackouts: int = 0
     durability: str = "visible"
+    # So few that some have to wait for room.
+    background: int = 2
     seed: int = 1
     web: int = 3
     seconds: float = 1800.0

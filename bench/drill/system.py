@@ -22,7 +22,6 @@ from responses_app.server.postgres import Postgres
 START_LIMIT = 600.0
 STOP_LIMIT = 45.0
 LOOK = 0.1
-BACKGROUND = 2
 
 
 class System:
@@ -54,7 +53,7 @@ class System:
             "RESPONSES_ENGINE_WAIT": "600",
             "RESPONSES_ENGINE_START_WAIT": "600",
             # Some of the background wait for room, and logs are sealed while blows fall.
-            "RESPONSES_MAX_BACKGROUND": str(BACKGROUND),
+            "RESPONSES_MAX_BACKGROUND": str(self.options.background),
             "RESPONSES_SEAL_AFTER": "1",
             "RESPONSES_DURABILITY": self.options.durability,
         }
