@@ -27,6 +27,13 @@ def cut(parameters: dict[str, str]) -> None:
         own.execute(CUT)
 
 
+def place() -> dict[str, str]:
+    """Where the tests' database is."""
+    given = connection.settings_dict
+    names = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
+    return {name: given[key] for name, key in names.items()}
+
+
 class LostTest(TransactionTestCase):
     """Against the real database, with real commits."""
 
@@ -34,14 +41,24 @@ class LostTest(TransactionTestCase):
         connections.close_all()
 
     async def test_a_log_goes_on_behind_a_lost_connection(self) -> None:
-        given = connection.settings_dict
-        parameters = {"dbname": given["NAME"], "host": given["HOST"], "port": given["PORT"], "user": given["USER"]}
         recorder, one = Recorder(), log("resp_lost")
         self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
-        await asyncio.to_thread(cut, {**parameters, "password": given["PASSWORD"]})
+        await asyncio.to_thread(cut, place())
         for number in (1, 2):
             self.assertIsNone(await durable(recorder, Append(one, [frame(number)])))
         self.assertEqual([kept.number for kept in await replay.frames(one.row.pk)], [0, 1, 2])
+        await recorder.close()
+
+    async def test_it_meets_one_dead_connection_and_not_all_that_lie_in_the_pool(self) -> None:
+        pool = connection.pool  # type: ignore[attr-defined]
+        recorder, one = Recorder(), log("resp_pool")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        for idle in [await asyncio.to_thread(pool.getconn) for _ in range(6)]:
+            pool.putconn(idle)
+        await asyncio.to_thread(cut, place())
+        with self.assertLogs("responses.recorder", "WARNING") as logs:
+            self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
+        self.assertEqual(len(logs.output), 1, logs.output)
         await recorder.close()
 
     async def test_what_a_crash_of_the_database_takes_back_is_written_again(self) -> None:
