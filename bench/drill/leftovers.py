@@ -50,7 +50,7 @@ async def held(system: System, findings: Findings) -> None:
         findings.contradict("database", f"{orphans} events of responses that were deleted")
     if stuck := await database.stuck():
         findings.contradict("database", f"{stuck} transactions are open and do nothing")
-    count, most = await database.connections(), PER_WEB * len(system.webs)
+    count, most = await database.connections(), PER_WEB * system.options.web
     findings.row("connections of Postgres at the end", f"{count} (at most {most})")
     if count > most:
         findings.contradict("database", f"{count} connections, where {most} are all that could be")
