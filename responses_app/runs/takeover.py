@@ -138,7 +138,7 @@ def _run(found: Found, plan: Plan, served: Served, state: Again, broken: str | N
         recorder=recorder,
         log=Log(found.row, (), asked=asked, worker=worker, epoch=lease.epoch),
         prompt=plan.request.length or len(plan.request.prompt),
-        patient=settings.RESPONSES_DURABILITY == "visible",
+        patient=settings.RESPONSES_DURABILITY != "terminal",
         shorten=shortening(found.order, served, plan),
         past=Past([frame for frame, _ in found.log], closed=state.closed, cancelled=lease.cancelled, broken=broken),
     )
