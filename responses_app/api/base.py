@@ -30,9 +30,10 @@ class Strict(BaseModel):
 
 
 class Caller(Strict):
-    """Who made a call: the model itself. Programs that call are not served."""
+    """Who made a call: the model itself, or a program that another server ran."""
 
-    type: Literal["direct"]
+    type: Literal["direct", "program"]
+    caller_id: str | None = None
 
 
 def given(raw: object, loc: Loc) -> dict[str, Any]:

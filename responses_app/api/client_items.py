@@ -27,6 +27,14 @@ class LocalEnvironment(Strict):
     skills: Annotated[list[Any], Field(max_length=0)] | None = None
 
 
+class PastEnvironment(Strict):
+    """Where a shell ran: on the client's machine, or in a container of another server."""
+
+    type: Literal["local", "container_reference"]
+    container_id: str | None = None
+    skills: list[Any] | None = None
+
+
 class ShellCall(Strict):
     """A call of the client's shell."""
 
@@ -34,7 +42,7 @@ class ShellCall(Strict):
     id: str | None = None
     call_id: CallId
     action: ShellAction
-    environment: LocalEnvironment | None = None
+    environment: PastEnvironment | None = None
     status: Status | None = None
     caller: Caller | None = None
     created_by: str | None = None
@@ -133,24 +141,24 @@ class ApplyPatchCallOutput(Strict):
 
 
 class ToolSearchCall(Strict):
-    """A search for tools that the client was to make."""
+    """A search for tools that the client was to make, or that another server made."""
 
     type: Literal["tool_search_call"]
     id: str | None = None
-    call_id: CallId
+    call_id: CallId | None = None
     arguments: Any
-    execution: Literal["client"] = "client"
+    execution: Literal["client", "server"] = "client"
     status: Status | None = None
     created_by: str | None = None
 
 
 class ToolSearchOutput(Strict):
-    """The tools that the client has found; they may be called from here on."""
+    """The tools that were found; they may be called from here on."""
 
     type: Literal["tool_search_output"]
     id: str | None = None
-    call_id: CallId
-    execution: Literal["client"] = "client"
+    call_id: CallId | None = None
+    execution: Literal["client", "server"] = "client"
     tools: list[Any]
     status: Status | None = None
     created_by: str | None = None

@@ -68,6 +68,9 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
         response = _refuse(NotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "")
         response["Allow"] = ", ".join(handlers)
         return response
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise Invalid(f"The body of your request has the content encoding '{encoding[:64]}'. Send it without one.")
     if public:
         return await handler(request, **path)
     key: ApiKey = await authenticate(request)

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 from responses_app.api.base import NAME, Caller, CallId, LongText, Status, Strict
 from responses_app.api.client_items import CLIENT_ITEMS
 from responses_app.api.controls import ConfigurationUpdate, Trigger
+from responses_app.api.hosted_items import HOSTED_ITEMS
 from responses_app.api.problems import Loc, translate
 
 # What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
@@ -145,6 +146,7 @@ MODELS: Mapping[str, type[Strict]] = {
     "compaction_trigger": Trigger,
     "item_reference": Reference,
     **CLIENT_ITEMS,
+    **HOSTED_ITEMS,
 }
 
 

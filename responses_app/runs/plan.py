@@ -12,6 +12,7 @@ from typing import Any
 
 from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
+from responses_app.dialects.stops import stopped
 from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
 from responses_app.errors import Invalid, Unavailable
 from responses_app.runs import context, conversation, fit, images, sealed, shape
@@ -113,7 +114,7 @@ async def ask(
             turn, request = await _request(order, served, served.dialect, turn, prompts)
     except BadTurn as error:
         raise Invalid(str(error), param=_blame(error.param, order, turn.items, own), code=error.code) from error
-    return request, functions.heard(served.dialect.listen(turn), origins)
+    return request, stopped(functions.heard(served.dialect.listen(turn), origins), order.stop)
 
 
 @contextmanager
