@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import orjson
@@ -26,10 +26,10 @@ Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
 
 
-def answer(body: bytes | dict[str, Any], status: int = 200) -> HttpResponse:
+def answer(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """A JSON answer."""
     data = body if isinstance(body, bytes) else orjson.dumps(body)
-    return HttpResponse(data, status=status, content_type=JSON)
+    return HttpResponse(data, status=status, content_type=JSON, headers=headers)
 
 
 def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:

@@ -86,6 +86,11 @@ class Run(Telling):
         """Called once by the hub with the task that drives `go`."""
         self._task = task
 
+    def then(self, call: Callable[[], object]) -> None:
+        """Call this when it is over, however that comes; from the loop."""
+        assert self._task is not None  # noqa: S101 - owned
+        self._task.add_done_callback(lambda _: call())
+
     def leave(self) -> None:
         """The client is gone, or does not want it any more: stop the engine, close the open item, keep what was generated (F4)."""
         if not self._left and self._task is not None:

@@ -50,12 +50,13 @@ class Page:
 def page(seen: QuerySet[Response], project: str, words: str = "", before: str = "") -> Page:
     """Threads of the project; with `words`, those in which a message says them. By key, so that every page is as fast as the first."""
     rows = seen.filter(project=project, stored=True)
-    later = Response.objects.filter(thread=OuterRef("thread"), pk__gt=OuterRef("pk"), stored=True)
+    newer = Response.objects.filter(pk__gt=OuterRef("pk"), stored=True)
+    later = Exists(newer.filter(thread=OuterRef("thread"))) | Exists(newer.filter(conversation=OuterRef("conversation")))
     if words:
         rows = rows.filter(thread__in=_saying(project, words))
     if before:
         rows = rows.filter(pk__lt=Response.objects.filter(uid=before, project=project).values("pk"))
-    found = list(_brief(rows.filter(~Exists(later))).order_by("-pk")[: PAGE + 1])
+    found = list(_brief(rows.filter(~later)).order_by("-pk")[: PAGE + 1])
     named = titles(found[:PAGE])
     entries = [Entry(row.uid, row.created_at, named[row.pk]) for row in _once(found[:PAGE])]
     return Page(entries, found[PAGE - 1].uid if len(found) > PAGE else "")

@@ -56,6 +56,7 @@ class Lines {
     cells[0].append(link);
     cells[1].textContent = `≈ ${ms}`;
     cells[2].textContent = this.before === null ? "" : String(ms - this.before);
+    [cells[1].dataset.name, cells[2].dataset.name] = ["ms", "Δ"];
     cells[3].textContent = event.type;
     const said = element("span", "", typeof event.delta === "string" ? plain(event.delta) : "");
     said.dir = "auto";
