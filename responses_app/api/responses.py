@@ -70,7 +70,7 @@ class AttendedStream(EventStream):
         """Called by Django when all is sent, or when the client has gone; in a thread."""
         super().close()
         if not self._run.ended:
-            self._loop.call_soon_threadsafe(_abandon, self._run)
+            self._loop.call_soon_threadsafe(hub.current().abandon, self._run)
 
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
@@ -104,7 +104,7 @@ async def _answered(request: HttpRequest, run: Run, order: Order, ticket: Ticket
         frame = await _last(run)
         await ticket.give()
     except asyncio.CancelledError:
-        _abandon(run)
+        hub.current().abandon(run)
         raise
     if run.problem is not None:
         raise run.problem
@@ -228,18 +228,7 @@ async def _attend(run: Run, ticket: Ticket) -> AsyncGenerator[Frame | None, None
                     await ticket.give()
                 yield frame
     finally:
-        _abandon(run)
-
-
-def _abandon(run: Run) -> None:
-    """The client has gone, or has everything. Without the setting a run stops with its client (decision F4).
-
-    A client that is cut off because this process ends has not left (F1).
-    """
-    if hub.current().leaving and run.stored:
-        return
-    if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
-        run.leave()
+        hub.current().abandon(run)
 
 
 def _replay(row: Response, after: int) -> AsyncGenerator[Frame | None, None]:

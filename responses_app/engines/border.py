@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 Finish = Literal["stop", "length", "abort"]
@@ -97,6 +98,14 @@ class Chunk:
     prompt: int | None = None
 
 
+async def read(engine: Engine, request: Request) -> None:
+    """`Engine.warm` of an engine that reads no prompt without saying one token, which is thrown away."""
+    sampling = replace(request.sampling, max_tokens=1, logprobs=None)
+    async with aclosing(engine.generate(replace(request, constraint=None, sampling=sampling))) as chunks:
+        async for _ in chunks:
+            pass
+
+
 class Engine(Protocol):
     """Anything that turns token ids into token ids."""
 
@@ -114,6 +123,10 @@ class Engine(Protocol):
 
         Raises BadPrompt before the first chunk, EngineDown at any time.
         """
+        ...
+
+    async def warm(self, request: Request) -> None:
+        """Read the prompt, so that a request which begins with it finds it cached. Raises as `generate` does."""
         ...
 
     # Whether `measure` costs no generation, so that every prompt with images may be measured.

@@ -78,6 +78,10 @@ class Generation:
                 if fruitless >= FRUITLESS or not await self._back():
                     raise
 
+    async def warm(self) -> None:
+        """Have the prompt read, and nothing said. Raises EngineDown, BadPrompt."""
+        await self._engine.warm(self._asked(0))
+
     async def _attempted(self) -> AsyncGenerator[Chunk, None]:
         again = self._again()
         base = 0 if again else len(self.heard)

@@ -33,7 +33,7 @@ ROOM = 1024
 class Plan:
     """What came before, the request's own items, all that are told, the engine's request, and who hears the answer.
 
-    `images` are those of all items that are told, `fetched` those of the request's own that were fetched for it.
+    `images` are those of all items that are told, `fetched` those of the items to be kept that were fetched for it.
     """
 
     before: Context
@@ -45,9 +45,13 @@ class Plan:
     listener: Listener
 
 
-async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
-    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError."""
-    before = await _before(order)
+async def plan(order: Order, served: Served, before: Context | None = None, *, measure: bool = False) -> Plan:
+    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError.
+
+    `before` is what the order continues, where that is known; else it is looked up.
+    """
+    if before is None:
+        before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
     told, items = _told_items(order, before.items, own)
@@ -55,9 +59,10 @@ async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
     with _away(served):
         _seen(told, served, items, uids)
     new = await images.new(order.project, order.input, own)
-    seen = {**await images.before(before.keys, before.items), **new}
+    past = before.images if before.images is not None else await images.before(before.keys, before.items)
+    seen = {**past, **new}
     request, listener = await ask(told, served, items, seen, uids, measure=measure)
-    return Plan(before, own, items, seen, images.fetched(new), request, _hearing(order, listener))
+    return Plan(before, own, items, seen, images.fetched({**_of(before.carried, past), **new}), request, _hearing(order, listener))
 
 
 async def replan(order: Order, served: Served, before: Context, own: Context, today: date) -> Plan:
@@ -77,6 +82,12 @@ def _told_items(
     items = context.pair(context.folded(context.linked(items)))
     context.asks_for_json(order, items)
     return (asking(order), [*items, QUESTION]) if order.compacts else (order, items)
+
+
+def _of(items: Sequence[Mapping[str, Any]], seen: Images) -> Images:
+    """The images of these items."""
+    uids = {item["id"] for item in items}
+    return {key: data for key, data in seen.items() if key[0] in uids}
 
 
 def _hearing(order: Order, listener: Listener) -> Listener:

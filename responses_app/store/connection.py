@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection, transaction
+from django.db import close_old_connections, connection, transaction
 
 STRICT = "SET LOCAL synchronous_commit TO on"
 
@@ -27,6 +27,12 @@ def usable() -> bool:
     # Only the wrapper for Postgres has a pool.
     connection.pool.check()  # type: ignore[attr-defined]
     return False
+
+
+def give_back() -> None:
+    """Give it back to the pool, as Django does at the end of a request; what lives longer than a request asks for that."""
+    if not connection.in_atomic_block:
+        close_old_connections()
 
 
 @contextmanager

@@ -115,6 +115,7 @@ def _open(appends: Sequence[Append]) -> None:
     rows = [(append, _items(append.log.row, append.log.input, Direction.INPUT)) for append in appends]
     Item.objects.bulk_create([item for _, items in rows for item in items])
     for append, items in rows:
+        append.log.asked_keys = [item.pk for item in items]
         if append.log.images:
             images.keep(items, append.log.images)
 
@@ -169,15 +170,17 @@ def _end(appends: Sequence[Append]) -> None:
     if not appends:
         return
     _give_back([append.log for append in appends if append.log.asked is not None])
-    items: list[Item] = []
+    said: list[tuple[Log, list[Item]]] = []
     for append in appends:
         row, ending = append.log.row, append.ending
         assert ending is not None  # noqa: S101 - chosen by the caller
         row.status, row.ended_at, row.error_code = ending.status, ending.ended_at, ending.error_code
         _count(row, ending.usage)
         row.tools = called(ending.items)
-        items.extend(_items(row, ending.items, Direction.OUTPUT))
-    Item.objects.bulk_create(items)
+        said.append((append.log, _items(row, ending.items, Direction.OUTPUT)))
+    Item.objects.bulk_create([item for _, items in said for item in items])
+    for log, items in said:
+        log.said_keys = [item.pk for item in items]
     Response.objects.bulk_update([append.log.row for append in appends], ENDING_FIELDS)
     _enter([append.log.row for append in appends])
 
