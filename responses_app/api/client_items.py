@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.api.base import IMAGE_URL_LIMIT, Caller, CallId, LongText, Status, Strict
+from responses_app.api.base import IMAGE_URL_LIMIT, Array, Caller, CallId, LongText, Status, Strict
 
-Words = Annotated[list[LongText], Field(max_length=1024)]
+Words = Annotated[Array[LongText], Field(max_length=1024)]
 
 
 class ShellAction(Strict):
@@ -70,7 +70,7 @@ class ShellCallOutput(Strict):
     type: Literal["shell_call_output"]
     id: str | None = None
     call_id: CallId
-    output: list[ShellResult]
+    output: Array[ShellResult]
     max_output_length: int | None = None
     status: Status | None = None
     caller: Caller | None = None
@@ -82,7 +82,7 @@ class ExecAction(Strict):
 
     type: Literal["exec"]
     command: Words
-    env: dict[str, str] = Field(default_factory=dict)
+    env: Annotated[dict[str, str], Field(max_length=1024)] = Field(default_factory=dict)
     timeout_ms: int | None = None
     user: str | None = None
     working_directory: str | None = None
@@ -179,8 +179,8 @@ class ComputerCall(Strict):
     id: str | None = None
     call_id: CallId
     action: dict[str, Any] | None = None
-    actions: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1024)] | None = None
-    pending_safety_checks: list[SafetyCheck] = Field(default_factory=list)
+    actions: Annotated[Array[dict[str, Any]], Field(min_length=1, max_length=1024)] | None = None
+    pending_safety_checks: Array[SafetyCheck] = Field(default_factory=list)
     status: Status | None = None
 
 
@@ -199,7 +199,7 @@ class ComputerCallOutput(Strict):
     id: str | None = None
     call_id: CallId
     output: Screenshot
-    acknowledged_safety_checks: list[SafetyCheck] | None = None
+    acknowledged_safety_checks: Array[SafetyCheck] | None = None
     status: Status | None = None
     created_by: str | None = None
 

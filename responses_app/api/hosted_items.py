@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.api.base import IMAGE_URL_LIMIT, CallId, LongText, Strict
+from responses_app.api.base import IMAGE_URL_LIMIT, Array, CallId, LongText, Strict
 
 Ended = Literal["in_progress", "searching", "interpreting", "generating", "calling", "completed", "incomplete", "failed"]
-Objects = list[dict[str, Any]]
+Objects = Array[dict[str, Any]]
 
 
 class WebSearchCall(Strict):
@@ -28,7 +28,7 @@ class FileSearchCall(Strict):
 
     type: Literal["file_search_call"]
     id: str | None = None
-    queries: list[LongText] = Field(default_factory=list)
+    queries: Array[LongText] = Field(default_factory=list)
     results: Objects | None = None
     status: Ended | None = None
 

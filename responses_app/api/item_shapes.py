@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from responses_app.api.base import NAME, Caller, CallId, LongText, Status, Strict
+from responses_app.api.base import NAME, Array, Caller, CallId, LongText, Status, Strict
 from responses_app.api.client_items import CLIENT_ITEMS
 from responses_app.api.controls import ConfigurationUpdate, Trigger
 from responses_app.api.hosted_items import HOSTED_ITEMS
@@ -102,8 +102,8 @@ class Reasoning(Strict):
 
     type: Literal["reasoning"]
     id: str | None = None
-    summary: list[Summary] = Field(default_factory=list)
-    content: list[Thought] | None = None
+    summary: Array[Summary] = Field(default_factory=list)
+    content: Array[Thought] | None = None
     encrypted_content: str | None = None
     status: Status | None = None
 

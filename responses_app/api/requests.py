@@ -10,7 +10,7 @@ from django.conf import settings
 from pydantic import Field, ValidationError
 
 from responses_app.api import choice, controls, formats, items, tools
-from responses_app.api.base import Strict
+from responses_app.api.base import Array, Strict
 from responses_app.api.options import BackgroundOptions, CacheOptions, Management, ReasoningOptions, StreamOptions, TextOptions
 from responses_app.api.problems import path, translate, value, wrong_type
 from responses_app.errors import Invalid
@@ -49,7 +49,7 @@ class CreateResponse(Strict):
     background_options: BackgroundOptions | None = None
     previous_response_id: str | None = None
     conversation: Any = None
-    include: list[str] | None = None
+    include: Array[str] | None = None
     max_output_tokens: Annotated[int, Field(ge=16)] | None = None
     max_tool_calls: Annotated[int, Field(ge=1)] | None = None
     parallel_tool_calls: bool | None = None
