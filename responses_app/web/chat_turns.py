@@ -44,15 +44,9 @@ def told(row: Response, *, newest: bool = False) -> dict[str, Any]:
 
 
 def _known(row: Response) -> list[Response]:
-    """The responses of the thread; of one that is, or leaves, a conversation, those of all of it and of what has left it."""
-    mine = Response.objects.filter(project=row.project, stored=True).order_by("pk")
-    mine = mine.select_related("conversation").only("uid", "previous_uid", "metadata", "conversation__uid")
-    known = list(mine.filter(thread=row.thread))
-    conversation = next((one.conversation_id for one in known if one.conversation_id), None)
-    if conversation is None:
-        return known
-    together = list(mine.filter(conversation=conversation))
-    return together + list(mine.filter(thread__in=[one.uid for one in together], conversation=None))
+    """The responses of the thread, or of the conversation and of what has left it, as they were made."""
+    mine = Response.objects.filter(project=row.project, thread=row.thread, stored=True).order_by("pk")
+    return list(mine.select_related("conversation").only("uid", "previous_uid", "metadata", "conversation__uid"))
 
 
 def _parents(known: Sequence[Response]) -> Parents:
@@ -68,7 +62,7 @@ def _parents(known: Sequence[Response]) -> Parents:
 def _newest(known: Sequence[Response], parents: Parents, uid: str) -> str:
     """The newest of what follows `uid`; a child is always newer than its parent."""
     after = {uid}
-    for row in sorted(known, key=lambda one: one.pk):
+    for row in known:
         if parents[row.uid] in after:
             after.add(row.uid)
             uid = row.uid

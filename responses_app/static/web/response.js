@@ -30,7 +30,7 @@ class Answer {
   open(index, item) {
     const shape = item.type === "message" || item.type === "reasoning" ? item.type : "call";
     const block = element("article", `block ${shape}`);
-    block.append(element("h3", "", plain([item.role ?? item.type, item.name].filter(Boolean).join(": "))));
+    block.append(element("h2", "", plain([item.role ?? item.type, item.name].filter(Boolean).join(": "))));
     const text = element("div", shape === "call" ? "code mono" : "text");
     text.dir = "auto";
     block.append(text);
