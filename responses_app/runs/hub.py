@@ -13,6 +13,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from responses_app.dialects.memo import Memo
 from responses_app.engines.border import EngineDown
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.models import Response
@@ -93,12 +94,12 @@ class Hub:
         """
         return (await self.launch(order))[0]
 
-    async def launch(self, order: Order, before: Context | None = None) -> tuple[Run, Plan]:
-        """As `begin`, with the plan. `before` is what the order continues, if that is known and need not be looked up."""
+    async def launch(self, order: Order, before: Context | None = None, memo: Memo | None = None) -> tuple[Run, Plan]:
+        """As `begin`, with the plan. `before` is what the order continues and `memo` its prompt, if they are known."""
         await self._up()
         served = self.model(order.model)
         parked = await self._admit(order)
-        planned = await plan(order, served, before)
+        planned = await plan(order, served, before, memo=memo)
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
         run = born(order, served, planned, self._recorder, None if parked else self._watch.worker)
         if not parked and not await served.engine.alive():

@@ -12,6 +12,7 @@ from typing import Any
 
 from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
+from responses_app.dialects.memo import Memo
 from responses_app.dialects.stops import stopped
 from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
 from responses_app.errors import Invalid, Unavailable
@@ -45,10 +46,12 @@ class Plan:
     listener: Listener
 
 
-async def plan(order: Order, served: Served, before: Context | None = None, *, measure: bool = False) -> Plan:
+async def plan(
+    order: Order, served: Served, before: Context | None = None, *, measure: bool = False, memo: Memo | None = None
+) -> Plan:
     """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError.
 
-    `before` is what the order continues, where that is known; else it is looked up.
+    `before` is what the order continues, where that is known; else it is looked up. `memo` is what is known of its prompt.
     """
     if before is None:
         before = await _before(order)
@@ -61,7 +64,7 @@ async def plan(order: Order, served: Served, before: Context | None = None, *, m
     new = await images.new(order.project, order.input, own)
     past = before.images if before.images is not None else await images.before(before.keys, before.items)
     seen = {**past, **new}
-    request, listener = await ask(told, served, items, seen, uids, measure=measure)
+    request, listener = await ask(told, served, items, seen, uids, measure=measure, memo=memo)
     return Plan(before, own, items, seen, images.fetched({**_of(before.carried, past), **new}), request, _hearing(order, listener))
 
 
@@ -103,6 +106,7 @@ async def ask(
     *,
     measure: bool = False,
     today: date | None = None,
+    memo: Memo | None = None,
 ) -> tuple[Request, Listener]:
     """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
@@ -117,6 +121,7 @@ async def ask(
         effort=(order.reasoning or {}).get("effort"),
         all_reasoning=context_of == "all_turns",
         format=order.format,
+        memo=memo,
     )
     turn, origins = functions.plain(turn)
     prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto")

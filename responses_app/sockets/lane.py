@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from asgiref.sync import sync_to_async
 
 from responses_app.api.sse import Form
+from responses_app.dialects.memo import Memo
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
 from responses_app.runs import hub
@@ -99,6 +100,7 @@ class Course:
 
     run: Run
     plan: Plan
+    memo: Memo
     order: Order
     size: int
     number: int = 0
@@ -192,11 +194,12 @@ class Lane:
             steers = self._pending[1]
             order = replace(order, input=[*steering.input_of(steers), *order.input])
         before = self._lanes.known(order.previous_response_id)
-        run, plan = await hub.current().launch(order, before.context if before else None)
+        memo = Memo(before.known) if before is not None else Memo()
+        run, plan = await hub.current().launch(order, before.context if before else None, memo)
         pending, self._pending = self._pending, None
         if pending is not None and not steers:
             await self._fail(pending[1], GONE_ON, "Another response was begun on the lane before what this one waits for was said.")
-        return Course(run, plan, order, turn.size + (before.size if before else 0))
+        return Course(run, plan, memo, order, turn.size + (before.asked if before else 0))
 
     async def _refuse(self, turn: Turn, error: Exception) -> None:
         """Say why there is no response. What it would have continued is forgotten, if it was made on this lane (§1.7.4)."""
@@ -234,7 +237,7 @@ class Lane:
             # Another process has ended it. What is stored can be looked up.
             self.kept = None
         else:
-            self.kept = kept(run, course.plan, course.size + len(frame.data))
+            self.kept = kept(run, course.plan, course.memo, course.size + len(frame.data))
             self._lanes.trim(self)
 
     def _evict(self, uid: object) -> None:
