@@ -170,7 +170,7 @@ class ContinuingTest(SocketCase):
             self.assertEqual(made["output"][-1]["type"], "message")
 
     async def test_what_is_too_much_to_remember_is_forgotten_oldest_first(self) -> None:
-        before, lanes.MOST_KEPT = lanes.MOST_KEPT, 6_000
+        before, lanes.MOST_KEPT = lanes.MOST_KEPT, 9_000
         try:
             async with self.serving(said(HELLO), said(HELLO), said(HELLO)), self.socket() as socket:
                 old = await socket.made("x" * 2_000, store=False, lane="a")
