@@ -25,6 +25,13 @@ JOIN responses_app_response response ON response.id = lease.response_id WHERE re
 """
 
 
+# Rows of responses that are gone: nothing else keeps them from being written behind a deletion.
+ORPHANS = """
+SELECT count(*) FROM responses_app_event event
+WHERE NOT EXISTS (SELECT FROM responses_app_response response WHERE response.id = event.response_id)
+"""
+
+
 async def ended(system: System, findings: Findings) -> None:
     """Every response ends, in bounded time."""
     began = asyncio.get_running_loop().time()
@@ -39,9 +46,11 @@ async def held(system: System, findings: Findings) -> None:
     database = system.database
     for uid, worker in await database.ask(HELD_BY):
         findings.contradict(uid, "has ended and is held", seen=worker)
+    if orphans := (await database.ask(ORPHANS))[0][0]:
+        findings.contradict("database", f"{orphans} events of responses that were deleted")
     if stuck := await database.stuck():
         findings.contradict("database", f"{stuck} transactions are open and do nothing")
-    count, most = await database.connections(), PER_WEB * len(system.webs)
+    count, most = await database.connections(), PER_WEB * system.options.web
     findings.row("connections of Postgres at the end", f"{count} (at most {most})")
     if count > most:
         findings.contradict("database", f"{count} connections, where {most} are all that could be")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import orjson
@@ -26,10 +26,10 @@ Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
 
 
-def answer(body: bytes | dict[str, Any], status: int = 200) -> HttpResponse:
+def answer(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """A JSON answer."""
     data = body if isinstance(body, bytes) else orjson.dumps(body)
-    return HttpResponse(data, status=status, content_type=JSON)
+    return HttpResponse(data, status=status, content_type=JSON, headers=headers)
 
 
 def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
@@ -42,24 +42,29 @@ def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutin
         began, request_id = time.monotonic(), mint("req_")
         try:
             response = await _serve(handlers, request, path, public)
-        except ApiError as error:
-            response = _refuse(error, request_id)
-        except RequestDataTooBig:
-            response = _refuse(TooLarge("The body of your request is larger than 64 MiB."), request_id)
-        except UnreadablePostError:
-            response = _refuse(Invalid("The body of your request ended too early."), request_id)
-        except (OperationalError, InterfaceError) as error:
-            logger.error("%s database: %s", request_id, error)
-            response = _refuse(Unavailable("The database does not answer. Try again in a moment."), request_id)
-        except Exception:
-            logger.exception("%s %s %s", request_id, request.method, request.path)
-            response = _refuse(Failed(f"The server had an error while processing your request ({request_id})."), request_id)
+        except Exception as error:
+            response = _refuse(translated(error, request_id, f"{request.method} {request.path}"), request_id)
         response["x-request-id"] = request_id
         response["openai-version"] = "2020-10-01"
         response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
         return response
 
     return csrf_exempt(view)
+
+
+def translated(error: Exception, request_id: str, where: str) -> ApiError:
+    """What the client is told of any exception. What is not the client's is written to the log."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, RequestDataTooBig):
+        return TooLarge("The body of your request is larger than 64 MiB.")
+    if isinstance(error, UnreadablePostError):
+        return Invalid("The body of your request ended too early.")
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.error("%s database: %s", request_id, error)
+        return Unavailable("The database does not answer. Try again in a moment.")
+    logger.error("%s %s", request_id, where, exc_info=error)
+    return Failed(f"The server had an error while processing your request ({request_id}).")
 
 
 async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str], public: bool) -> HttpResponseBase:

@@ -65,8 +65,11 @@ def told_item(request: HttpRequest, item: bytes) -> bytes:
 
 def read(request: HttpRequest, raw: dict[str, Any]) -> dict[str, Any]:
     """The body of a request in OpenAI's words. Items and tools that Open Responses does not know may have the prefix or not."""
-    if not is_open(request):
-        return raw
+    return understood(raw) if is_open(request) else raw
+
+
+def understood(raw: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request to Open Responses in OpenAI's words."""
     lists = {key: raw[key] for key in ("input", "items", "tools") if isinstance(raw.get(key), list)}
     bare = {key: [_stateless(_typed(one, _unslugged)) for one in each] for key, each in lists.items()}
     return {**raw, **bare, **({"tool_choice": _typed(raw["tool_choice"], _unslugged)} if "tool_choice" in raw else {})}

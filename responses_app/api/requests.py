@@ -90,7 +90,7 @@ EMPTY: tuple[object, ...] = (None, False, 0, [], {})
 MAX_DEPTH = 100
 
 
-def parse(body: bytes) -> dict[str, Any]:
+def parse(body: bytes | str) -> dict[str, Any]:
     """The JSON object in `body`. Raises Invalid without a `param` (checklist 4, 5)."""
     try:
         raw = orjson.loads(body)

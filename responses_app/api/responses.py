@@ -14,8 +14,9 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import body, pages, profile, query, requests, shown, sse, tools
+from responses_app.api import body, limits, pages, profile, query, requests, shown, sse, tools
 from responses_app.api.door import answer
+from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
 from responses_app.errors import Invalid, NotFound, Unavailable
 from responses_app.grammar.fold import fold
@@ -61,28 +62,36 @@ class EventStream(StreamingHttpResponse):
 class AttendedStream(EventStream):
     """The stream of a run that stops when its client goes, also one that goes before the first byte is asked for."""
 
-    def __init__(self, run: Run, form: Form) -> None:
-        super().__init__(_attend(run), form)
+    def __init__(self, run: Run, form: Form, ticket: Ticket) -> None:
+        super().__init__(_attend(run, ticket), form)
         self._run, self._loop = run, asyncio.get_running_loop()
 
     def close(self) -> None:
         """Called by Django when all is sent, or when the client has gone; in a thread."""
         super().close()
         if not self._run.ended:
-            self._loop.call_soon_threadsafe(_abandon, self._run)
+            self._loop.call_soon_threadsafe(hub.current().abandon, self._run)
 
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
-    order = await body.read(request, lambda raw: requests.read(raw, key))
-    run = await hub.current().begin(order)
-    response = await _answered(request, run, order)
+    async with limits.admitted(key) as ticket:
+        order = await body.read(request, lambda raw: requests.read(raw, key))
+        limits.permit(key, order.model)
+        run = await hub.current().begin(order)
+        if run.stored:
+            # From now on its row tells that it runs.
+            await ticket.give()
+        ticket.follow(run)
+        response = await _answered(request, run, order, ticket)
+    for name, value in ticket.headers.items():
+        response[name] = value
     if unused := tools.inactive(order.tools):
         response["x-inactive-tools"] = ", ".join(unused)
     return response
 
 
-async def _answered(request: HttpRequest, run: Run, order: Order) -> HttpResponseBase:
+async def _answered(request: HttpRequest, run: Run, order: Order, ticket: Ticket) -> HttpResponseBase:
     form = Form(order.obfuscate, profile.is_open(request))
     if order.background and order.stream:
         # It goes on, whoever listens.
@@ -90,11 +99,12 @@ async def _answered(request: HttpRequest, run: Run, order: Order) -> HttpRespons
     if order.background:
         return answer(profile.told(request, replay.cut(run.frames[0].data)))
     if order.stream:
-        return AttendedStream(run, form)
+        return AttendedStream(run, form, ticket)
     try:
         frame = await _last(run)
+        await ticket.give()
     except asyncio.CancelledError:
-        _abandon(run)
+        hub.current().abandon(run)
         raise
     if run.problem is not None:
         raise run.problem
@@ -116,8 +126,12 @@ async def _last(run: Run) -> Frame:
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
-    order = await body.read(request, lambda raw: _counted(raw, key))
-    return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
+    async with limits.admitted(key) as ticket:
+        order = await body.read(request, lambda raw: _counted(raw, key))
+        limits.permit(key, order.model)
+        counted = await hub.current().count(order)
+        await ticket.give()
+    return answer({"object": "response.input_tokens", "input_tokens": counted}, headers=ticket.headers)
 
 
 def _counted(raw: dict[str, Any], key: ApiKey) -> Order:
@@ -129,8 +143,12 @@ def _counted(raw: dict[str, Any], key: ApiKey) -> Order:
 
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
-    made = await hub.current().compact(await body.read(request, lambda raw: _compacted(raw, key)))
-    return answer(profile.told(request, orjson.dumps(made)))
+    async with limits.admitted(key) as ticket:
+        order = await body.read(request, lambda raw: _compacted(raw, key))
+        limits.permit(key, order.model)
+        made = await hub.current().compact(order)
+        await ticket.give()
+    return answer(profile.told(request, orjson.dumps(made)), headers=ticket.headers)
 
 
 def _compacted(raw: dict[str, Any], key: ApiKey) -> Order:
@@ -204,24 +222,15 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     return pages.listed(bodies, page.first, page.last, more=page.more)
 
 
-async def _attend(run: Run) -> AsyncGenerator[Frame | None, None]:
+async def _attend(run: Run, ticket: Ticket) -> AsyncGenerator[Frame | None, None]:
     try:
         async with aclosing(hub.current().attend(run)) as frames:
             async for frame in frames:
+                if frame is not None and frame.type in replay.TERMINAL:
+                    await ticket.give()
                 yield frame
     finally:
-        _abandon(run)
-
-
-def _abandon(run: Run) -> None:
-    """The client has gone, or has everything. Without the setting a run stops with its client (decision F4).
-
-    A client that is cut off because this process ends has not left (F1).
-    """
-    if hub.current().leaving and run.stored:
-        return
-    if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
-        run.leave()
+        hub.current().abandon(run)
 
 
 def _replay(row: Response, after: int) -> AsyncGenerator[Frame | None, None]:

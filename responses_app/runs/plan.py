@@ -12,6 +12,7 @@ from typing import Any
 
 from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
+from responses_app.dialects.memo import Memo
 from responses_app.dialects.stops import stopped
 from responses_app.engines.border import Constraint, Engine, EngineDown, Request, Sampling
 from responses_app.errors import Invalid, Unavailable
@@ -33,7 +34,7 @@ ROOM = 1024
 class Plan:
     """What came before, the request's own items, all that are told, the engine's request, and who hears the answer.
 
-    `images` are those of all items that are told, `fetched` those of the request's own that were fetched for it.
+    `images` are those of all items that are told, `fetched` those of the items to be kept that were fetched for it.
     """
 
     before: Context
@@ -45,9 +46,15 @@ class Plan:
     listener: Listener
 
 
-async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
-    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError."""
-    before = await _before(order)
+async def plan(
+    order: Order, served: Served, before: Context | None = None, *, measure: bool = False, memo: Memo | None = None
+) -> Plan:
+    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError.
+
+    `before` is what the order continues, where that is known; else it is looked up. `memo` is what is known of its prompt.
+    """
+    if before is None:
+        before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
     told, items = _told_items(order, before.items, own)
@@ -55,9 +62,10 @@ async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
     with _away(served):
         _seen(told, served, items, uids)
     new = await images.new(order.project, order.input, own)
-    seen = {**await images.before(before.keys, before.items), **new}
-    request, listener = await ask(told, served, items, seen, uids, measure=measure)
-    return Plan(before, own, items, seen, images.fetched(new), request, _hearing(order, listener))
+    past = before.images if before.images is not None else await images.before(before.keys, before.items)
+    seen = {**past, **new}
+    request, listener = await ask(told, served, items, seen, uids, measure=measure, memo=memo)
+    return Plan(before, own, items, seen, images.fetched({**_of(before.carried, past), **new}), request, _hearing(order, listener))
 
 
 async def replan(order: Order, served: Served, before: Context, own: Context, today: date) -> Plan:
@@ -79,6 +87,12 @@ def _told_items(
     return (asking(order), [*items, QUESTION]) if order.compacts else (order, items)
 
 
+def _of(items: Sequence[Mapping[str, Any]], seen: Images) -> Images:
+    """The images of these items."""
+    uids = {item["id"] for item in items}
+    return {key: data for key, data in seen.items() if key[0] in uids}
+
+
 def _hearing(order: Order, listener: Listener) -> Listener:
     return Summing(listener, order.project) if order.compacts else listener
 
@@ -92,6 +106,7 @@ async def ask(
     *,
     measure: bool = False,
     today: date | None = None,
+    memo: Memo | None = None,
 ) -> tuple[Request, Listener]:
     """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
@@ -106,6 +121,7 @@ async def ask(
         effort=(order.reasoning or {}).get("effort"),
         all_reasoning=context_of == "all_turns",
         format=order.format,
+        memo=memo,
     )
     turn, origins = functions.plain(turn)
     prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto")

@@ -138,8 +138,10 @@ def _run(found: Found, plan: Plan, served: Served, state: Again, broken: str | N
         recorder=recorder,
         log=Log(found.row, (), asked=asked, worker=worker, epoch=lease.epoch),
         prompt=plan.request.length or len(plan.request.prompt),
-        patient=settings.RESPONSES_DURABILITY == "visible",
+        patient=settings.RESPONSES_DURABILITY != "terminal",
         shorten=shortening(found.order, served, plan),
+        aloud=found.order.aloud,
+        speaks=found.order.generate,
         past=Past([frame for frame, _ in found.log], closed=state.closed, cancelled=lease.cancelled, broken=broken),
     )
 

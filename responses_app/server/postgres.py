@@ -37,6 +37,8 @@ SETTINGS = {
     "max_connections": "100",
     "wal_compression": "on",
     "max_wal_size": "2GB",
+    # A commit that does not wait for the disk is there within three times so long: what a crash can take back.
+    "wal_writer_delay": "10ms",
     "checkpoint_timeout": "15min",
     "autovacuum_max_workers": "1",
     "max_parallel_workers_per_gather": "0",

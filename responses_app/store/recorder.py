@@ -13,7 +13,7 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, IntegrityError
@@ -71,7 +71,7 @@ class Recorder:
                 await self._flush(batch)
 
     async def _flush(self, batch: list[tuple[Append, Done]]) -> None:
-        error = await self._write([append for append, _ in batch])
+        error = _refused(batch) or await self._write([append for append, _ in batch])
         if error is not None and len(batch) > 1:
             # One bad append must not take the others of its batch with it.
             for one in batch:
@@ -82,6 +82,8 @@ class Recorder:
         for append, done in batch:
             if error is None:
                 _remember(append)
+            else:
+                append.log.refused = error if isinstance(error, DatabaseError) else Fenced(str(error))
             done(error)
 
     async def _mended(self, append: Append, error: Exception) -> Exception | None:
@@ -117,6 +119,15 @@ class Recorder:
                 return error
             else:
                 return None
+
+
+def _refused(batch: Iterable[tuple[Append, Done]]) -> Exception | None:
+    """Why one of them cannot be written any more: an earlier append to its log was refused.
+
+    A run that does not wait, or is cancelled while it does, hands over the next events all the same. Their numbers would fit
+    behind those of whoever has won the refused ones (adr 7), and the log would tell two stories.
+    """
+    return next((append.log.refused for append, _ in batch if append.log.refused is not None), None)
 
 
 def _remember(append: Append) -> None:
