@@ -22,4 +22,9 @@ async def read(request: HttpRequest, make: Callable[[dict[str, Any]], T], empty:
     def made() -> T:
         return make(profile.read(request, requests.parse(body)))
 
-    return await asyncio.to_thread(made) if len(body) > LONG else made()
+    return await beside(len(body), made)
+
+
+async def beside(size: int, make: Callable[..., T], *args: Any) -> T:
+    """What `make` makes of something that is so many bytes long, in a thread if these are many."""
+    return await asyncio.to_thread(make, *args) if size > LONG else make(*args)

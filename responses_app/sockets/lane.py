@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeAlias
 
 from asgiref.sync import sync_to_async
 
-from responses_app.api import limits
+from responses_app.api import body, limits
 from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
 from responses_app.dialects.memo import Memo
@@ -193,7 +193,7 @@ class Lane:
             raise turn
         key = await self._line.key()
         async with limits.admitted(key) as ticket:
-            order = turn.order(key)
+            order = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
             limits.permit(key, order.model)
             course = await self._launch(turn, order, ticket)
             if course.run.stored:
