@@ -71,6 +71,8 @@ class Recorder:
             batch, self._waiting = self._waiting, []
             if batch:
                 await self._flush(batch)
+                # The next one may be far away, and whoever is in this one would be kept until then.
+                batch.clear()
 
     async def _flush(self, batch: list[tuple[Append, Done]]) -> None:
         error = _refused(batch) or await self._write([append for append, _ in batch])
