@@ -10,8 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from random import Random
+
+import psutil
 
 from bench.drill import cases, leftovers, tape
 from bench.drill.client import Client
@@ -94,6 +97,15 @@ async def _gone(findings: Findings, guards: frozenset[int], serve: Serve) -> Non
             findings.contradict("serve", "is dead, and not all of it", seen=[process.command_line(pid) for pid in left])
             return
         await asyncio.sleep(LOOK)
+        _reap(serve.pid)
+
+
+def _reap(spare: int) -> None:
+    """Wait for the orphans that came to us, as init would: Postgres takes a dead one that nobody has waited for to be alive."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error, ChildProcessError):
+            if child.pid != spare and child.status() == psutil.STATUS_ZOMBIE:
+                os.waitpid(child.pid, os.WNOHANG)
 
 
 async def drill(options: argparse.Namespace, folder: Path, findings: Findings, guards: frozenset[int]) -> None:

@@ -159,7 +159,7 @@ def _cancelled(number: int, chance: Random) -> Case:
 def raced(number: int, chance: Random) -> Case:
     """Cancelled just when it ends: there is about one event for each token, and five or so around them."""
     body = story(chance, 20, 40)
-    return Case(number, "cancelled at its end", body, "resume", cancels=body["max_output_tokens"] + chance.randint(-4, 4))
+    return Case(number, "cancelled at its end", body, "resume", cancels=body["max_output_tokens"] + chance.randint(-8, 3))
 
 
 def _quitted(number: int, chance: Random) -> Case:

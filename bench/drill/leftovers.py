@@ -8,12 +8,15 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import httpx2
+
 from bench.drill.findings import Findings
 from bench.drill.system import System
 from responses_app.engines import guard
 from responses_app.server.process import descendants
 
 END_LIMIT = 120.0
+GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", re.MULTILINE)
 # A web process has a pool of 16, one connection that listens, one that tells.
 PER_WEB = 19
 GROWTH = 150_000_000
@@ -54,11 +57,23 @@ async def held(system: System, findings: Findings) -> None:
     findings.row("connections of Postgres at the end", f"{count} (at most {most})")
     if count > most:
         findings.contradict("database", f"{count} connections, where {most} are all that could be")
+    if system.worker is not None:
+        busy = await _generating(system.worker.port)
+        findings.row("requests that the engine works on at the end", busy)
+        if busy:
+            findings.contradict("engine", f"works on {busy} requests that nobody waits for")
     for web in system.up:
         grown = web.resident - web.settled
         findings.row(f"memory of {web.name}", f"{web.resident / 1e6:.0f} MB, {grown / 1e6:+.0f} MB since it started")
         if grown > GROWTH:
             findings.contradict(web.name, f"has grown by {grown / 1e6:.0f} MB")
+
+
+async def _generating(port: int) -> int:
+    """What vLLM says that it works on, or has queued."""
+    async with httpx2.AsyncClient(timeout=30) as client:
+        text = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+    return sum(int(float(value)) for value in GENERATING.findall(text))
 
 
 async def hung_up(system: System, findings: Findings) -> None:

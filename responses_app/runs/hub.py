@@ -283,6 +283,7 @@ class Hub:
         if self.runs.get(run.uid) is run:
             del self.runs[run.uid]
         self._tasks.discard(task)
+        run.let_go()
         if run.background and self._watch is not None:
             self._watch.wake()
 

@@ -91,9 +91,15 @@ class Run(Telling):
         self._task = task
 
     def then(self, call: Callable[[], object]) -> None:
-        """Call this when it is over, however that comes; from the loop."""
-        assert self._task is not None  # noqa: S101 - owned
-        self._task.add_done_callback(lambda _: call())
+        """Call this when it is over, however that comes; from the loop. At once if it is."""
+        if self._task is None:
+            call()
+        else:
+            self._task.add_done_callback(lambda _: call())
+
+    def let_go(self) -> None:
+        """Called by the hub when that task has ended: with what it was bound to, all its frames would wait for the garbage collector."""
+        self._task, self.shown = None, None
 
     def leave(self) -> None:
         """The client is gone, or does not want it any more: stop the engine, close the open item, keep what was generated (F4)."""

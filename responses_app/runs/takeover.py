@@ -75,6 +75,8 @@ async def take_over(pk: int, worker: UUID, models: Mapping[str, Served], recorde
     plan, broken = await _planned(found, known)
     served = known or next(iter(models.values()))
     stuck = 0 if found.lease.waiting else await sync_to_async(leases.note)(pk, found.last)
+    if stuck is None:
+        return None
     if stuck >= HOPELESS:
         broken = f"{LOST}it was tried {stuck} times."
     state, broken = _state(found, plan, broken)
