@@ -109,5 +109,7 @@ def _once(rows: Iterable[Response]) -> list[Response]:
 def _saying(rows: QuerySet[Response], words: str) -> list[int]:
     """The newest of these responses that say the words, or have been told them."""
     newest = rows.order_by("-pk").values_list("pk", flat=True)[: saying.NEAR]
-    found = {*saying.near(words, list(newest)), *(saying.far(words) or ())}
+    found = set(saying.near(words, list(newest)))
+    if len(found) < FOUND:
+        found.update(saying.far(words) or ())
     return sorted(found, reverse=True)[:FOUND]

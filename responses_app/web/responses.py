@@ -75,7 +75,7 @@ def _shelf(mine: QuerySet[Response], wanted: Wanted, after: int | None, before: 
         floor = looked.order_by("-pk").defer(*WIDE)[wanted.window : wanted.window + 1].first()
         bounded = looked if floor is None else looked.filter(pk__gt=floor.pk)
         near = wanted.searched(bounded)
-        if floor is not None and wanted.text and near.count() <= SHOWN:
+        if floor is not None and wanted.text and len(near.order_by()[: SHOWN + 1].values_list("pk")) <= SHOWN:
             beyond = wanted.beyond(looked, floor)
             if beyond is not None:
                 # All of it was looked through, in one way or the other.
