@@ -14,6 +14,7 @@ from twisted.internet import reactor
 MOST_WAITING: Final = 64
 MOST_BYTES: Final = 8 * 1024 * 1024
 LOOK: Final = 0.02
+FIN, TEXT, BINARY = 0x80, 0x1, 0x2
 # An application may answer with HTTP in place of accepting (the extension `websocket.http.response` of ASGI).
 EXTENSIONS: Final[dict[str, Any]] = {"websocket.http.response": {}}
 
@@ -108,10 +109,13 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]
         self.server.protocol_disconnected(self)
 
     def send(self, message: dict[str, Any]) -> None:
-        """A text or bytes. One that comes too late, behind a close, is dropped."""
+        """A text or bytes, as one frame. One that comes too late, behind a close, is dropped.
+
+        autobahn would do the same, and colour words for its log at every frame: a third of what sending one takes.
+        """
         if self.state == self.STATE_OPEN:
             text = message.get("text")
-            self.sendMessage(message["bytes"] if text is None else text.encode(), text is None)
+            self.transport.write(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
 
     def leave(self, message: dict[str, Any]) -> None:
         """Close with any code; autobahn lets an application use few of those that the protocol has."""
@@ -119,6 +123,16 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]
             self.serverReject()
         else:
             self.sendCloseFrame(code=message.get("code", 1000), reasonUtf8=message.get("reason", "").encode()[:120])
+
+
+def _frame(opcode: int, payload: bytes) -> bytes:
+    """A whole message in a frame without a mask, as a server sends it (RFC 6455 §5.2)."""
+    size = len(payload)
+    if size < 126:
+        return bytes((FIN | opcode, size)) + payload
+    if size < 2**16:
+        return bytes((FIN | opcode, 126)) + size.to_bytes(2, "big") + payload
+    return bytes((FIN | opcode, 127)) + size.to_bytes(8, "big") + payload
 
 
 _REPLIES: Final = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Final
@@ -46,6 +47,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     _authorization: str
     _lanes: Lanes
     _life: asyncio.Task[None]
+    _began: float
     # Whether it is too old to begin anything, and whether its key was taken back.
     _aged = False
     _revoked = False
@@ -100,6 +102,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         except Exception as error:
             await deny(self, self.translated(error), self.request_id)
         self.open.add(self)
+        self._began = time.monotonic()
         self._life = asyncio.get_running_loop().create_task(self._live(), name=f"life {self.request_id}")
         await self.accept(headers=[(b"x-request-id", self.request_id.encode()), (b"openai-version", b"2020-10-01")])
 
@@ -166,11 +169,12 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def disconnect(self, code: int) -> None:
         """The client has gone, or we have closed: what runs ends, or goes on without it, and nothing is left."""
-        logger.debug("%s closed with %s", self.request_id, code)
         if self in self.open:
             self.open.discard(self)
             self._life.cancel()
             await self._lanes.close()
+            seconds, made = time.monotonic() - self._began, self._lanes.made
+            logger.info("%s WebSocket closed (%s) after %.1f s, %d responses", self.request_id, code, seconds, made)
 
     async def websocket_disconnect(self, message: Mapping[str, Any]) -> None:
         """As Channels does, and without groups."""

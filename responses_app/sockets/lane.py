@@ -118,6 +118,7 @@ class Lane:
         self.kept: Kept | None = None
         self.course: Course | None = None
         self.turns: deque[Turn] = deque()
+        self.made = 0
         self.last: tuple[str, str] | None = None
         self._pending: tuple[str, list[Steer]] | None = None
         self._line, self._lanes = line, lanes
@@ -246,6 +247,7 @@ class Lane:
         """Before the client can know that it has ended: whatever it asks next may continue it."""
         run, status = course.run, str(course.run.response["status"])
         self.last = run.uid, status
+        self.made += 1
         if frame.type == "response.failed":
             self._evict(course.order.previous_response_id)
         elif run.moved:

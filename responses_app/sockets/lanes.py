@@ -27,6 +27,11 @@ class Lanes:
         self._resting = asyncio.Event()
         self._resting.set()
 
+    @property
+    def made(self) -> int:
+        """How many responses were made on them."""
+        return sum(lane.made for lane in self._lanes.values())
+
     def lane(self, name: str | None) -> Lane:
         """The lane of that name. Raises Invalid `websocket_stream_limit_reached`."""
         known = self._lanes.get(name)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from tests.server.processes import all_named
 from tests.server.serving import Server
 
 # openai 3.52 uses websockets in a way that its version 17.1 has deprecated.
@@ -129,6 +132,38 @@ def test_a_response_of_a_client_that_goes_ends_and_can_be_read(shared: Server) -
         time.sleep(0.05)
     assert found.status == "cancelled"
     assert found.output[0].status == "incomplete"  # type: ignore[union-attr]
+
+
+@THEIRS
+def test_a_web_process_that_is_killed_takes_nothing_with_it(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2").ready()
+    try:
+        asking = client(server)
+        with asking.responses.connect(on_reconnecting=lambda _: None, max_retries=20) as connection:
+            connection.response.create(model="tape", input="Hi")
+            seen = []
+            while not seen or seen[-1].type != "response.output_text.delta":
+                seen.append(connection.recv())
+            uid = seen[0].response.id  # type: ignore[union-attr]
+            for web in all_named(server.process.pid, "server.web"):
+                os.kill(web, signal.SIGKILL)
+            until = time.monotonic() + 60
+            while (found := asking.responses.retrieve(uid)).status == "in_progress":
+                assert time.monotonic() < until, server.said
+                time.sleep(0.1)
+            assert (found.status, found.output_text) == ("completed", "Hello there!")
+            # What was seen before is how the log begins.
+            replayed = list(asking.responses.retrieve(uid, stream=True, include_obfuscation=False))
+            for before, kept in zip(seen, replayed, strict=False):
+                assert before.sequence_number == kept.sequence_number
+                assert before.type == kept.type
+            # The client has found out by itself that it has to come back, and goes on from what is stored.
+            events = iter(connection)
+            threading.Timer(2, lambda: connection.response.create(model="tape", input="On", previous_response_id=uid)).start()
+            last = next(event for event in events if event.type == "response.completed")
+            assert last.response.previous_response_id == uid
+    finally:
+        server.end()
 
 
 def test_a_server_that_stops_lets_responses_end_and_then_says_that_it_goes_away(tmp_path: Path, tape: str) -> None:
