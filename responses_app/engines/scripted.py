@@ -93,6 +93,8 @@ class Scripted:
         self._check_up()
         self._check_fits(request)
         self.warmed.append(request)
+        if self._loop:
+            del self.warmed[:-REMEMBERED]
 
     async def start(self) -> None:
         self._started, self._closed = True, False
