@@ -39,7 +39,45 @@ LISTS = {
     "at least 99 tokens": "?tokens=99",
     "text that all have": "?q=and+more",
     "text that none has": "?q=nothing+like+this",
+    "a rare word": "?q=resp_many_77",
 }
+# Below the address of the admin; `{item}` and the like are rows in the middle of their tables.
+ADMIN = {
+    "responses": "response/",
+    "page 1,000 of them": "response/?p=1000",
+    "those that failed": "response/?status__exact=failed",
+    "those of a conversation": "response/?conversation__id__exact=1",
+    "those of a key": "response/?key__id__exact=1",
+    "of today": "response/?created_at__gte=2026-01-01+00%3A00%3A00Z",
+    "one by its id": "response/?q=resp_many_5000",
+    "none by its id": "response/?q=resp_none",
+    "a response": "response/{response}/change/",
+    "its log": "response/{response}/log/",
+    "items": "item/",
+    "those of a response": "item/?response__id__exact={response}",
+    "input items": "item/?direction__exact=input",
+    "by the id of a response": "item/?q=resp_many_5000",
+    "an item": "item/{item}/change/",
+    "conversations": "conversation/",
+    "a conversation": "conversation/1/change/",
+    "entries": "entry/",
+    "entries of a conversation": "entry/?q=conv_bench_1",
+    "an entry": "entry/{entry}/change/",
+    "keys": "apikey/",
+    "a key": "apikey/1/change/",
+    "memberships": "membership/",
+    "the first page": "",
+}
+CHAT = {"chat": "", "a search for a rare word": "&q=resp_many_77", "for what all say": "&q=and+more", "for nothing": "&q=xyz"}
+THREADS = """
+INSERT INTO responses_app_conversation (uid, project, metadata, created_at)
+SELECT 'conv_bench_' || n, 'p1', '{}', now() FROM generate_series(1, 20000) AS n;
+UPDATE responses_app_response SET conversation_id = conversation.id FROM responses_app_conversation conversation
+WHERE responses_app_response.project = 'p1' AND conversation.uid = 'conv_bench_' || (responses_app_response.id / 5);
+INSERT INTO responses_app_entry (conversation_id, item_id, uid)
+SELECT response.conversation_id, item.id, item.uid FROM responses_app_item item
+JOIN responses_app_response response ON response.id = item.response_id WHERE response.conversation_id IS NOT NULL;
+"""
 TABS = {"conversation": "", "events": "/events", "event 9,000": "/events/9000", "wire": "/wire", "check": "/check"}
 
 
@@ -52,15 +90,23 @@ def main() -> None:
         from django.contrib.auth.models import User
         from django.test import Client
 
-        from responses_app.models import Response
+        from responses_app.models import ApiKey, Response
         from responses_app.store.seal import seal
 
+        ApiKey.make("bench", project="p1")
         _filled(many)
         client = Client()
         client.force_login(User.objects.create_superuser("root"))
-        print(f"{many} responses, medians of {TIMES} in ms, and the size of the page")
+        print(f"{many} responses, medians and least of {TIMES} in ms, and the size of the page")
         for name, query in LISTS.items():
             print(f"  {name:24} {_ask(client, f'/responses{query}')}")
+        print("the chat page")
+        for name, query in CHAT.items():
+            print(f"  {name:24} {_ask(client, f'/chat?project=p1{query}')}")
+        print("the admin")
+        rows = {"response": many // 2, "item": many, "entry": 100}
+        for name, path in ADMIN.items():
+            print(f"  {name:24} {_ask(client, '/admin/' + (path and 'responses_app/' + path.format(**rows)))}")
         keys, _, _ = fill(1, None, 2, (LONG,))
         uid = Response.objects.get(pk=keys[0]).uid
         for kept in ("rows", "sealed"):
@@ -77,7 +123,8 @@ def _filled(many: int) -> None:
     with connection.cursor() as cursor:
         cursor.execute(RESPONSES, {"many": many})
         cursor.execute(ITEMS, {})
-        cursor.execute("VACUUM ANALYZE responses_app_response, responses_app_item")
+        cursor.execute(THREADS)
+        cursor.execute("VACUUM ANALYZE responses_app_response, responses_app_item, responses_app_entry")
 
 
 def _ask(client: Any, url: str) -> str:
@@ -87,7 +134,7 @@ def _ask(client: Any, url: str) -> str:
         answer = client.get(url)
         times.append((time.perf_counter() - began) * 1000)
         assert answer.status_code == 200, url
-    return f"{statistics.median(times):6.0f}   {len(answer.content) // 1000:4} kB"
+    return f"{statistics.median(times):6.0f} {min(times):6.0f}   {len(answer.content) // 1000:4} kB"
 
 
 if __name__ == "__main__":

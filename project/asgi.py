@@ -7,12 +7,14 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import django
 from asgiref.sync import ThreadSensitiveContext
 from channels.routing import ProtocolTypeRouter
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
+from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.signals import request_started
@@ -41,6 +43,11 @@ class Handler(ASGIHandler):
     """Django's handler, which would cut events over 64 KiB in two: one event is one write (responses-api.md §2.1)."""
 
     chunk_size = 2**30
+
+    async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:
+        """Return when the client has gone. Django raises what it then drops; but at an ordered stop nobody is left to drop it."""
+        with suppress(RequestAborted):
+            await super().listen_for_disconnect(receive)
 
 
 class ApiHandler(Handler):

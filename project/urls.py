@@ -5,8 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
+from responses_app.web import sign_in
+
 urlpatterns = [
     path("", include("responses_app.api.urls")),
     path("", include("responses_app.web.urls")),
+    path("admin/login/", sign_in.to_admin),
     path("admin/", admin.site.urls),
 ]

@@ -3,6 +3,7 @@
     ApiError
       + Invalid             400  the client's request; `param` is the JSON path, `code` OpenAI's word for it
       + Unauthorized        401
+      + Forbidden           403  the key may not ask this model
       + NotFound            404
       + TooLarge            413
       + Busy                429  with Retry-After
@@ -47,6 +48,13 @@ class Unauthorized(ApiError):
     status = 401
     type = "invalid_request_error"
     default_code = "invalid_api_key"
+
+
+class Forbidden(ApiError):
+    """The key is known, but this is not for it."""
+
+    status = 403
+    type = "invalid_request_error"
 
 
 class NotFound(ApiError):

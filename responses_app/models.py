@@ -5,17 +5,28 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from typing import Self
+from typing import Any, Self
 
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.contrib.postgres.search import SearchVector
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.db.models import Value
+from django.db.models.functions import Left, Replace
 
 SECRET_BYTES = 32
 PREFIX_LENGTH = 10
 # The name of the constraint that keeps a second response off a conversation.
 LOCK = "conversation_lock"
+# What a search by words finds an item by: so much of its beginning, with JSON's line feeds and tabs as the blanks that they are.
+INDEXED = 20_000
+WORDS = SearchVector(
+    Replace(Replace(Left("body", INDEXED), Value("\\n"), Value(" ")), Value("\\t"), Value(" ")), config="simple"
+)
+MOST_REQUESTS = 100_000
+MOST_AT_A_TIME = 10_000
 
 
 class ApiKey(models.Model):
@@ -28,9 +39,38 @@ class ApiKey(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True, blank=True, help_text="From this moment on the key is refused.")
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the minute.")
+    requests_per_minute = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1), MaxValueValidator(MOST_REQUESTS)),
+        help_text="Requests to a model; empty: any number.",
+    )
+    at_a_time = models.PositiveIntegerField(
+        "responses at a time",
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1), MaxValueValidator(MOST_AT_A_TIME)),
+        help_text="Responses that have not ended, in all processes; empty: any number.",
+    )
+    allowed_models = ArrayField(
+        models.CharField(max_length=200), default=list, db_default=[], blank=True, help_text="That it may ask; empty: all."
+    )
+    spent_until = models.DateTimeField(
+        null=True, editable=False, help_text="When its minute is full again: later by a share of a minute for each request."
+    )
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def limits(self) -> list[str]:
+        """Its limits in words; empty if it has none."""
+        words = []
+        if self.requests_per_minute is not None:
+            words.append(f"{self.requests_per_minute} a minute")
+        if self.at_a_time is not None:
+            words.append(f"{self.at_a_time} at a time")
+        return words + self.allowed_models
 
     @staticmethod
     def hash(secret: str) -> str:
@@ -38,16 +78,50 @@ class ApiKey(models.Model):
         return hmac.new(settings.SECRET_KEY.encode(), secret.encode(), hashlib.sha256).hexdigest()
 
     @classmethod
-    def make(cls, name: str, project: str | None = None, secret: str | None = None) -> tuple[Self, str]:
+    def make(
+        cls, name: str, project: str | None = None, secret: str | None = None, **limits: Any
+    ) -> tuple[Self, str]:
         """A new key and its secret, which is shown this once. The project is the name unless given."""
         secret = secret or f"sk-{secrets.token_urlsafe(SECRET_BYTES)}"
-        key = cls.objects.create(name=name, project=project or name, prefix=secret[:PREFIX_LENGTH], digest=cls.hash(secret))
-        return key, secret
+        told = {"name": name, "project": project or name, "prefix": secret[:PREFIX_LENGTH], "digest": cls.hash(secret)}
+        return cls.objects.create(**told, **limits), secret
 
     @classmethod
     def find(cls, secret: str) -> Self | None:
         """The live key with this secret, or None."""
         return cls.objects.filter(digest=cls.hash(secret), revoked_at=None).first()
+
+
+class Slot(models.Model):
+    """A response under way that no row of its own tells of, of a key that may have so many at a time. It counts while its process lives."""
+
+    key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="slots")
+    # No foreign key, as in `Lease`.
+    worker = models.UUIDField()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"{self.key_id} in {self.worker}"
+
+
+class Attempt(models.Model):
+    """An attempt at a password that was not right, as far as is known. The account is a hash, as people type passwords there."""
+
+    account = models.CharField(max_length=64)
+    address = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = (
+            models.Index(fields=("account", "at"), name="attempt_account"),
+            models.Index(fields=("address", "at"), name="attempt_address"),
+        )
+
+    def __str__(self) -> str:
+        return f"from {self.address}"
 
 
 class Membership(models.Model):
@@ -143,6 +217,9 @@ class Response(models.Model):
             models.Index(fields=("status", "-id"), name="response_status"),
             models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
             models.Index(fields=("created_at",), name="response_time"),
+            # What a key has under way, and what stands in a conversation: few of all.
+            models.Index(fields=("key",), name="response_running", condition=models.Q(ended_at=None)),
+            models.Index(fields=("conversation", "-id"), name="response_in", condition=models.Q(conversation__isnull=False)),
             # Of most responses there is nothing to enter here.
             GinIndex(fields=("tools",), name="response_tools", condition=~models.Q(tools=[])),
             GinIndex(OpClass("metadata", "jsonb_path_ops"), name="response_metadata", condition=~models.Q(metadata={})),
@@ -175,6 +252,8 @@ class Item(models.Model):
 
     class Meta:
         ordering = ("-id",)
+        # New ones are gathered before they are sorted in, but so few that nobody waits for long when that is done.
+        indexes = (GinIndex(WORDS, name="item_words", fastupdate=True, gin_pending_list_limit=512),)
 
     def __str__(self) -> str:
         return self.uid

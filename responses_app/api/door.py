@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import orjson
@@ -26,10 +26,10 @@ Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
 
 
-def answer(body: bytes | dict[str, Any], status: int = 200) -> HttpResponse:
+def answer(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
     """A JSON answer."""
     data = body if isinstance(body, bytes) else orjson.dumps(body)
-    return HttpResponse(data, status=status, content_type=JSON)
+    return HttpResponse(data, status=status, content_type=JSON, headers=headers)
 
 
 def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
@@ -73,6 +73,9 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
         response = _refuse(NotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "")
         response["Allow"] = ", ".join(handlers)
         return response
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise Invalid(f"The body of your request has the content encoding '{encoding[:64]}'. Send it without one.")
     if public:
         return await handler(request, **path)
     key: ApiKey = await authenticate(request)

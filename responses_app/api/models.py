@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from responses_app.api.door import answer
+from responses_app.api.limits import may
 from responses_app.api.problems import shorten
 from responses_app.errors import NotFound, Unavailable
 from responses_app.models import ApiKey
@@ -19,20 +20,21 @@ ALIVE_LIMIT = 5.0
 
 async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """GET /v1/models."""
-    del request, key
+    del request
     now = hub.current()
     names = dict(now.served)
     # A pattern is no name that a client could choose from a list.
     names |= {alias: now.served[model] for alias, model in now.aliases.items() if "*" not in alias}
-    return answer({"object": "list", "data": [_shape(name, one) for name, one in names.items()]})
+    mine = {name: one for name, one in names.items() if may(key, one.name)}
+    return answer({"object": "list", "data": [_shape(name, one) for name, one in mine.items()]})
 
 
 async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     """GET /v1/models/{name}."""
-    del request, key
+    del request
     now = hub.current()
     served = named(name, now.served, now.aliases)
-    if served is None:
+    if served is None or not may(key, served.name):
         raise NotFound(f"The model '{shorten(name)}' does not exist", param="model", code="model_not_found")
     return answer(_shape(name, served))
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 from django.http import HttpRequest
 
+from responses_app.api.hosted_items import WITHOUT_STATUS
 from responses_app.grammar.check.vocabulary import EVENTS, ITEMS, RESPONSE_KEYS, foreign
 from responses_app.store.records import Frame
 
@@ -29,7 +30,7 @@ _OF_TOOL: Final = frozenset({"description", "parameters", "strict"})
 _OF_REASONING: Final = frozenset({"effort", "summary"})
 # Items whose status the protocol of OpenAI does not know.
 _STATELESS: Final = frozenset(
-    {"compaction", "mcp_list_tools", "mcp_approval_request", "additional_tools", "configuration_update"}
+    {"compaction", "additional_tools", "configuration_update", *WITHOUT_STATUS}
 )
 
 Json = Mapping[str, Any]

@@ -14,8 +14,9 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import pages, profile, query, requests, shown, sse, tools
+from responses_app.api import body, limits, pages, profile, query, requests, shown, sse, tools
 from responses_app.api.door import answer
+from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
 from responses_app.errors import Invalid, NotFound, Unavailable
 from responses_app.grammar.fold import fold
@@ -61,8 +62,8 @@ class EventStream(StreamingHttpResponse):
 class AttendedStream(EventStream):
     """The stream of a run that stops when its client goes, also one that goes before the first byte is asked for."""
 
-    def __init__(self, run: Run, form: Form) -> None:
-        super().__init__(_attend(run), form)
+    def __init__(self, run: Run, form: Form, ticket: Ticket) -> None:
+        super().__init__(_attend(run, ticket), form)
         self._run, self._loop = run, asyncio.get_running_loop()
 
     def close(self) -> None:
@@ -74,15 +75,23 @@ class AttendedStream(EventStream):
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
-    order = requests.read(_body(request), key)
-    run = await hub.current().begin(order)
-    response = await _answered(request, run, order)
+    async with limits.admitted(key) as ticket:
+        order = await body.read(request, lambda raw: requests.read(raw, key))
+        limits.permit(key, order.model)
+        run = await hub.current().begin(order)
+        if run.stored:
+            # From now on its row tells that it runs.
+            await ticket.give()
+        ticket.follow(run)
+        response = await _answered(request, run, order, ticket)
+    for name, value in ticket.headers.items():
+        response[name] = value
     if unused := tools.inactive(order.tools):
         response["x-inactive-tools"] = ", ".join(unused)
     return response
 
 
-async def _answered(request: HttpRequest, run: Run, order: Order) -> HttpResponseBase:
+async def _answered(request: HttpRequest, run: Run, order: Order, ticket: Ticket) -> HttpResponseBase:
     form = Form(order.obfuscate, profile.is_open(request))
     if order.background and order.stream:
         # It goes on, whoever listens.
@@ -90,19 +99,16 @@ async def _answered(request: HttpRequest, run: Run, order: Order) -> HttpRespons
     if order.background:
         return answer(profile.told(request, replay.cut(run.frames[0].data)))
     if order.stream:
-        return AttendedStream(run, form)
+        return AttendedStream(run, form, ticket)
     try:
         frame = await _last(run)
+        await ticket.give()
     except asyncio.CancelledError:
         hub.current().abandon(run)
         raise
     if run.problem is not None:
         raise run.problem
     return answer(profile.told(request, replay.cut(frame.data)))
-
-
-def _body(request: HttpRequest) -> dict[str, Any]:
-    return profile.read(request, requests.parse(request.body))
 
 
 async def _last(run: Run) -> Frame:
@@ -120,22 +126,36 @@ async def _last(run: Run) -> Frame:
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
-    raw = _body(request)
+    async with limits.admitted(key) as ticket:
+        order = await body.read(request, lambda raw: _counted(raw, key))
+        limits.permit(key, order.model)
+        counted = await hub.current().count(order)
+        await ticket.give()
+    return answer({"object": "response.input_tokens", "input_tokens": counted}, headers=ticket.headers)
+
+
+def _counted(raw: dict[str, Any], key: ApiKey) -> Order:
     if raw.pop("personality", None) is not None:
         message = "Unsupported parameter: 'personality': models of this server have none to choose from."
         raise Invalid(message, param="personality", code="unsupported_parameter")
-    order = requests.read(raw, key)
-    return answer({"object": "response.input_tokens", "input_tokens": await hub.current().count(order)})
+    return requests.read(raw, key)
 
 
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
-    raw = _body(request)
+    async with limits.admitted(key) as ticket:
+        order = await body.read(request, lambda raw: _compacted(raw, key))
+        limits.permit(key, order.model)
+        made = await hub.current().compact(order)
+        await ticket.give()
+    return answer(profile.told(request, orjson.dumps(made)), headers=ticket.headers)
+
+
+def _compacted(raw: dict[str, Any], key: ApiKey) -> Order:
     for name in raw:
         if name not in COMPACTED:
             raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
-    made = await hub.current().compact(requests.read({**raw, "store": False}, key))
-    return answer(profile.told(request, orjson.dumps(made)))
+    return requests.read({**raw, "store": False}, key)
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -202,10 +222,12 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     return pages.listed(bodies, page.first, page.last, more=page.more)
 
 
-async def _attend(run: Run) -> AsyncGenerator[Frame | None, None]:
+async def _attend(run: Run, ticket: Ticket) -> AsyncGenerator[Frame | None, None]:
     try:
         async with aclosing(hub.current().attend(run)) as frames:
             async for frame in frames:
+                if frame is not None and frame.type in replay.TERMINAL:
+                    await ticket.give()
                 yield frame
     finally:
         hub.current().abandon(run)

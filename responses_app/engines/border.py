@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -26,7 +26,8 @@ class BadPrompt(EngineError):
 class Sampling:
     """How to choose tokens.
 
-    `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none.
+    `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none; `bias` is added to the
+    logits of tokens.
     """
 
     max_tokens: int
@@ -38,6 +39,7 @@ class Sampling:
     logprobs: int | None = None
     ignore_eos: bool = False
     stop_token_ids: Sequence[int] = ()
+    bias: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

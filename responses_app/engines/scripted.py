@@ -16,6 +16,8 @@ from responses_app.engines.tape import Delay, Fault, Line, Step, Tokens, say
 __all__ = ["Delay", "Fault", "LeftoverLines", "Line", "Scripted", "Tokens", "UnexpectedRequest", "say"]
 
 MAX_MODEL_LEN = 131_072
+# Of what happened, where the tape has no end.
+REMEMBERED = 100
 
 
 class UnexpectedRequest(Exception):
@@ -32,8 +34,8 @@ class Scripted:
     `requests` are all requests answered so far, oldest first, `warmed` those whose prompt was only read; `aborted` the ids of
     those closed early; `running` the ids of those that still generate. Like a real engine it ends at `max_tokens` and at a full
     context with `length`, and behind a stop token with `stop`, and a request that goes on with an answer gets the rest of its
-    line. With `loop` a used line goes back to the end of the tape. Every image counts as `image_tokens` tokens, its placeholder
-    included; with none it takes no images.
+    line. With `loop` a used line goes back to the end of the tape, and only the last of what happened is remembered. Every image
+    counts as `image_tokens` tokens, its placeholder included; with none it takes no images.
     """
 
     measures = True
@@ -91,6 +93,8 @@ class Scripted:
         self._check_up()
         self._check_fits(request)
         self.warmed.append(request)
+        if self._loop:
+            del self.warmed[:-REMEMBERED]
 
     async def start(self) -> None:
         self._started, self._closed = True, False
@@ -113,6 +117,8 @@ class Scripted:
         length = self._check_fits(request)
         line = _behind(self._take(request), request.heard)
         self.requests.append(request)
+        if self._loop:
+            del self.requests[:-REMEMBERED], self.aborted[:-REMEMBERED]
         self.running.add(request.id)
         # Like a real engine it says what the images have come to, once.
         told = length if request.images else None

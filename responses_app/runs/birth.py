@@ -34,7 +34,7 @@ def born(order: Order, served: Served, plan: Plan, recorder: Recorder, worker: U
         recorder=recorder,
         log=_log(order, served, plan, worker, now),
         prompt=request.length or len(request.prompt),
-        patient=settings.RESPONSES_DURABILITY == "visible",
+        patient=settings.RESPONSES_DURABILITY != "terminal",
         parked=worker is None,
         shorten=shortening(order, served, plan),
         aloud=order.aloud,

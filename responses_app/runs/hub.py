@@ -8,6 +8,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from typing import Any
+from uuid import UUID
 
 from asgiref.sync import sync_to_async
 from django.conf import settings
@@ -79,6 +80,12 @@ class Hub:
             told = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
             raise Invalid(f"The requested model '{told}' does not exist.", param="model", code="model_not_found")
         return served
+
+    async def worker(self) -> UUID:
+        """Who this process is among the others. Raises Unavailable."""
+        await self._up()
+        assert self._watch is not None  # noqa: S101 - started
+        return self._watch.worker
 
     async def begin(self, order: Order) -> Run:
         """Check what needs the model and the history, let the run go, and wait until its first events are kept.
@@ -276,6 +283,7 @@ class Hub:
         if self.runs.get(run.uid) is run:
             del self.runs[run.uid]
         self._tasks.discard(task)
+        run.let_go()
         if run.background and self._watch is not None:
             self._watch.wake()
 

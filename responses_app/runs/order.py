@@ -31,6 +31,8 @@ class Order:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     ignore_eos: bool = False
+    # Where one of these is said, the answer ends before it.
+    stop: Sequence[str] = ()
     max_output_tokens: int | None = None
     store: bool = True
     stream: bool = False

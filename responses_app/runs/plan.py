@@ -13,9 +13,10 @@ from typing import Any
 from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
 from responses_app.dialects.memo import Memo
-from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
+from responses_app.dialects.stops import stopped
+from responses_app.engines.border import Constraint, Engine, EngineDown, Request, Sampling
 from responses_app.errors import Invalid, Unavailable
-from responses_app.runs import context, conversation, fit, images, sealed, shape
+from responses_app.runs import context, conversation, fit, images, obeyed, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.prompt import Prompt, Prompts
@@ -129,7 +130,7 @@ async def ask(
             turn, request = await _request(order, served, served.dialect, turn, prompts)
     except BadTurn as error:
         raise Invalid(str(error), param=_blame(error.param, order, turn.items, own), code=error.code) from error
-    return request, functions.heard(served.dialect.listen(turn), origins)
+    return request, stopped(functions.heard(served.dialect.listen(turn), origins), order.stop)
 
 
 @contextmanager
@@ -205,7 +206,7 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
 def _told(order: Order, engine: Engine, dialect: Dialect, turn: Turn) -> tuple[list[int], Constraint | None]:
     """Its tokens, and what the answer must match. Raises BadTurn, Invalid."""
     tokens, constraint = dialect.render(turn), dialect.constrain(turn)
-    _check(engine, order, constraint)
+    obeyed.check(engine, order, constraint)
     return tokens, constraint
 
 
@@ -226,21 +227,6 @@ async def _fitted(prompts: Prompts, turn: Turn, prompt: Prompt, most: int) -> tu
             if count == len(droppable):
                 best = shorter, rendered
     return best
-
-
-def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
-    """Have what is to be obeyed compiled before anything runs; a strict schema must be obeyed in full. Raises Invalid."""
-    schema = order.format.get("schema")
-    try:
-        if schema is not None and order.format.get("strict"):
-            engine.check(Constraint("json", schema))
-        if constraint is not None:
-            engine.check(constraint)
-    except BadPrompt as error:
-        where, code = (
-            ("text.format.schema", "invalid_json_schema") if schema is not None else ("tools", "invalid_function_parameters")
-        )
-        raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
 
 
 def _blame(param: str | None, order: Order, items: Sequence[Mapping[str, Any]], own: Sequence[object]) -> str | None:

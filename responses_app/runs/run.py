@@ -90,6 +90,17 @@ class Run(Telling):
         """Called once by the hub with the task that drives `go`."""
         self._task = task
 
+    def then(self, call: Callable[[], object]) -> None:
+        """Call this when it is over, however that comes; from the loop. At once if it is."""
+        if self._task is None:
+            call()
+        else:
+            self._task.add_done_callback(lambda _: call())
+
+    def let_go(self) -> None:
+        """Called by the hub when that task has ended: with what it was bound to, all its frames would wait for the garbage collector."""
+        self._task, self.shown = None, None
+
     def leave(self) -> None:
         """The client is gone, or does not want it any more: stop the engine, close the open item, keep what was generated (F4)."""
         if not self._left and self._task is not None:

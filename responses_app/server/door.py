@@ -7,12 +7,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import orjson
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
+from twisted.web.http import _GenericHTTPChannelProtocol
 
-from responses_app.runs.ids import mint
 from responses_app.server import connection
+from responses_app.server.channel import Channel, error
 from responses_app.server.connection import ANSWER, BODY, HEAD, Connection, prepare
 from responses_app.server.socket import EXTENSIONS, Socket
 
@@ -20,17 +20,8 @@ BODY_LIMIT = 64 * 1024 * 1024
 # Read from the spool file at once; a body of 64 MiB takes a few hundred messages instead of Daphne's eight thousand.
 BUFFER = 256 * 1024
 PATIENCE = 4 * BODY_LIMIT
-# The shape of every error of the API (responses-api.md §1.10), in the words that it uses for a body just over the limit.
-TOO_LARGE = orjson.dumps(
-    {
-        "error": {
-            "message": f"The body of your request is larger than {BODY_LIMIT // 1024 // 1024} MiB.",
-            "type": "invalid_request_error",
-            "param": None,
-            "code": None,
-        }
-    }
-)
+# In the words that the API uses for a body just over the limit.
+TOO_LARGE = f"The body of your request is larger than {BODY_LIMIT // 1024 // 1024} MiB."
 GOING_AWAY = 1001
 # How often to look whether a slow client has read on: hundreds that do not must not keep the loop busy.
 LOOK, LOOK_MOST, LOOK_LESS = 0.02, 0.5, 1.25
@@ -58,7 +49,8 @@ class Request(WebRequest):  # type: ignore[misc]
     stage = HEAD
 
     def __init__(self, channel: Any, *rest: Any) -> None:
-        super().__init__(channel, *rest)
+        # Twisted would read forms, and answer 400 by itself to one that is none; the application reads bodies.
+        super().__init__(channel, *rest, parsePOSTFormSubmission=False)
         if isinstance(channel.transport, Connection):
             channel.transport.begun += 1
 
@@ -77,18 +69,22 @@ class Request(WebRequest):  # type: ignore[misc]
         self.stage = ANSWER
         if self.received <= BODY_LIMIT:
             return super().process()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(TOO_LARGE)),
-            (b"x-request-id", mint("req_").encode()),
-        ]
-        self.handle_reply({"type": "http.response.start", "status": 413, "headers": headers})
-        self.handle_reply({"type": "http.response.body", "body": TOO_LARGE})
-        return None
+        return self.basic_error(413, b"", TOO_LARGE)
+
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """Daphne's, in the API's words in place of a page."""
+        del status_text
+        headers, said = error(status, body)
+        self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
+        self.handle_reply({"type": "http.response.body", "body": said})
 
 
 class Factory(HTTPFactory):  # type: ignore[misc]
     """Channels that make our requests. Twisted sets TCP_NODELAY on each of them (case J6); a test sees to it that it stays so."""
+
+    def protocol(self) -> Any:
+        """Twisted's, around a channel of ours."""
+        return _GenericHTTPChannelProtocol(Channel())
 
     def buildProtocol(self, addr: Any) -> Any:
         protocol = super().buildProtocol(addr)

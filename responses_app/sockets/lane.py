@@ -12,6 +12,8 @@ from typing import Any, Protocol, TypeAlias
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
+from responses_app.api import body, limits
+from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
 from responses_app.dialects.memo import Memo
 from responses_app.errors import ApiError
@@ -103,6 +105,7 @@ class Course:
     plan: Plan
     memo: Memo
     order: Order
+    ticket: Ticket
     size: int
     number: int = 0
     steers: list[Steer] = field(default_factory=list)
@@ -194,7 +197,18 @@ class Lane:
         """Let the response of a turn begin. Raises ApiError."""
         if isinstance(turn, ApiError):
             raise turn
-        order = turn.order(await self._line.key())
+        key = await self._line.key()
+        async with limits.admitted(key) as ticket:
+            order = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
+            limits.permit(key, order.model)
+            course = await self._launch(turn, order, ticket)
+            if course.run.stored:
+                # From now on its row tells that it runs.
+                await ticket.give()
+            ticket.follow(course.run)
+        return course
+
+    async def _launch(self, turn: Create | Successor, order: Order, ticket: Ticket) -> Course:
         steers: list[Steer] = []
         if self._pending is not None and self._pending[0] == order.previous_response_id:
             steers = self._pending[1]
@@ -205,7 +219,7 @@ class Lane:
         pending, self._pending = self._pending, None
         if pending is not None and not steers:
             await self._fail(pending[1], GONE_ON, "Another response was begun on the lane before what this one waits for was said.")
-        return Course(run, plan, memo, order, turn.size + (before.asked if before else 0))
+        return Course(run, plan, memo, order, ticket, turn.size + (before.asked if before else 0))
 
     async def _refuse(self, turn: Turn, error: Exception) -> None:
         """Say why there is no response. What it would have continued is forgotten, if it was made on this lane (§1.7.4)."""
@@ -230,6 +244,7 @@ class Lane:
                 last, course.number = frame, frame.number
                 if frame.type in TERMINAL:
                     self._remember(course, frame)
+                    await course.ticket.give()
                 await self._line.say(dressed(frame, form, self.name))
         return last
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from responses_app.models import Event, Page
+from responses_app.store.pages import outline as pages_outline
 from responses_app.store.pages import unpack
 from responses_app.store.records import Frame
 
@@ -26,7 +27,7 @@ def outline(pk: int, after: int = -1) -> list[Mark]:
     rows = Event.objects.filter(response_id=pk, number__gt=after).order_by("number").values_list("number", "type", "ms")
     found = [Mark(number, type_, ms) for number, type_, ms in rows[:MOST]]
     # A log that is sealed between the two questions is found by the second, as in `replay.read`.
-    return found or [Mark(frame.number, frame.type, frame.ms) for frame in _sealed(pk, after)][:MOST]
+    return found or _sealed(pk, after)[:MOST]
 
 
 def told(pk: int, numbers: Iterable[int]) -> dict[int, Frame]:
@@ -36,12 +37,18 @@ def told(pk: int, numbers: Iterable[int]) -> dict[int, Frame]:
         return {}
     rows = Event.objects.filter(response_id=pk, number__in=wanted).values_list("number", "type", "data", "ms")
     found = {number: Frame(number, type_, data.encode(), ms) for number, type_, data, ms in rows}
-    return found or {frame.number: frame for frame in _sealed(pk, min(wanted) - 1, max(wanted)) if frame.number in wanted}
+    return found or {frame.number: frame for page in _pages(pk, wanted) for frame in unpack(page, wanted)}
 
 
-def _sealed(pk: int, after: int, to: int | None = None) -> Iterable[Frame]:
-    pages = Page.objects.filter(response_id=pk, last__gt=after).order_by("first")
-    if to is not None:
-        pages = pages.filter(first__lte=to)
-    for data in pages.values_list("data", flat=True)[: MOST // 1000 + 2]:
-        yield from (frame for frame in unpack(bytes(data)) if frame.number > after)
+def _sealed(pk: int, after: int) -> list[Mark]:
+    pages = Page.objects.filter(response_id=pk, last__gt=after).order_by("first").values_list("data", flat=True)
+    marks = (Mark(*mark) for data in pages[: MOST // 1000 + 2] for mark in pages_outline(bytes(data)))
+    return [mark for mark in marks if mark.number > after]
+
+
+def _pages(pk: int, wanted: set[int]) -> Iterator[bytes]:
+    """Those in which these numbers are."""
+    spans = Page.objects.filter(response_id=pk, last__gte=min(wanted), first__lte=max(wanted)).order_by("first")
+    keys = [key for key, first, last in spans.values_list("pk", "first", "last") if any(first <= one <= last for one in wanted)]
+    for data in Page.objects.filter(pk__in=keys).order_by("first").values_list("data", flat=True):
+        yield bytes(data)

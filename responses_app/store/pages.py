@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import lzma
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
@@ -68,13 +68,24 @@ def pack(frames: Sequence[Frame]) -> bytes:
     return _compressed(b"".join(_sized(columns)), quick=len(frames) == 1)
 
 
-def unpack(page: bytes) -> list[Frame]:
-    """The frames of a page, exactly as they were. Raises UnknownVersion."""
+def unpack(page: bytes, only: Container[int] | None = None) -> list[Frame]:
+    """The frames of a page, or those of these numbers, exactly as they were. Raises UnknownVersion."""
     table, which, numbers, times, lengths, bodies = _columns(_expanded(page))
     forms = _read_forms(table)
     ends = accumulate(_read_integers(lengths), initial=0)
     rows = zip(_read_integers(which), _sums(numbers), _sums(times), pairwise(ends), strict=True)
-    return [_whole(forms[form], number, ms, bodies[start:end]) for form, number, ms, (start, end) in rows]
+    return [
+        _whole(forms[form], number, ms, bodies[start:end])
+        for form, number, ms, (start, end) in rows
+        if only is None or number in only
+    ]
+
+
+def outline(page: bytes) -> Iterator[tuple[int, str, int]]:
+    """Number, type and time of each frame, without putting together what it says. Raises UnknownVersion."""
+    table, which, numbers, times, _, _ = _columns(_expanded(page))
+    types = [form.type.decode() for form in _read_forms(table)]
+    return zip(_sums(numbers), (types[form] for form in _read_integers(which)), _sums(times), strict=True)
 
 
 def _parted(frame: Frame) -> tuple[Form, bytes]:

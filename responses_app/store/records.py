@@ -66,6 +66,8 @@ class Log:
     said_keys: Sequence[int] = ()
     # What was committed lately, and when: a crash of Postgres can take it back.
     late: list[tuple[float, Append]] = field(default_factory=list, repr=False, compare=False)
+    # What an append was refused with: whatever was written behind it would follow on another's words.
+    refused: DatabaseError | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

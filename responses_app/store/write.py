@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import orjson
 import psycopg
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Max, Q
@@ -23,7 +24,8 @@ from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
 # What a row says that comes too late, or where there is nothing to follow on: the log has gone on without its writer.
 CONSTRAINTS = ("event_number", "event_contiguous")
-# What a connection does from its first flush on, and what the commits do instead with which a response begins and ends.
+# What a connection does from its first flush on, unless every commit is to wait for the disk, and what the commits do instead
+# with which a response begins and ends.
 LAZY = "SET synchronous_commit TO off"
 _lazy: WeakSet[object] = WeakSet()
 
@@ -92,7 +94,7 @@ def _fence() -> Iterator[None]:
 
 def _relax(cursor: CursorWrapper) -> None:
     raw = connection.connection
-    if raw not in _lazy:
+    if raw not in _lazy and settings.RESPONSES_DURABILITY != "disk":
         cursor.execute(LAZY)
         _lazy.add(raw)
 

@@ -38,8 +38,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     """GET /responses/ID/chain."""
     row = find(request, uid)
     mine = seen(request.user).filter(project=row.project)
-    wide = mine.filter(conversation=row.conversation_id) if row.conversation_id else mine.filter(thread=row.thread)
-    found = list(wide.order_by("-pk").defer("history", "metadata")[: MOST + 1])
+    found = list(mine.filter(thread=row.thread).order_by("-pk").defer("history", "metadata")[: MOST + 1])
     return page(
         request,
         row,

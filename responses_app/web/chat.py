@@ -82,7 +82,7 @@ def _list(request: HttpRequest, project: str) -> dict[str, Any]:
     words = request.GET.get("q", "").replace("\0", "").strip()
     before = request.GET.get("before", "")
     page = chat_threads.page(person.seen(request.user), project, words, before if could_be(before) else "")
-    return {"threads": page, "project": project, "q": words, "plain": not (words or before), "looked": chat_threads.LOOKED}
+    return {"threads": page, "project": project, "q": words, "plain": not (words or before)}
 
 
 def _project(request: HttpRequest) -> str:

@@ -9,19 +9,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import orjson
-from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Left
 
 from responses_app.models import Direction, Item, Response
+from responses_app.web import saying
 
 PAGE = 30
 # Items of so many places at the beginning are looked at, and so much of each: it may carry a picture.
 FIRST_ITEMS = 6
 BEGINNING = 1500
 LONGEST = 80
-# How many items a search looks through, the newest ones: no index knows their words, and a quarter of a second is long enough.
-LOOKED = 100_000
-# The newest messages that it finds; a word that is in more of them finds the newest threads.
+# Of the responses that a search finds the newest; words that are in more of them find the newest threads.
 FOUND = 1000
 # The key under which a thread that was begun by editing or regenerating a first message names the one that it was.
 BRANCH = "branch_of"
@@ -52,7 +51,7 @@ def page(seen: QuerySet[Response], project: str, words: str = "", before: str = 
     rows = seen.filter(project=project, stored=True)
     later = Response.objects.filter(thread=OuterRef("thread"), pk__gt=OuterRef("pk"), stored=True)
     if words:
-        rows = rows.filter(thread__in=_saying(project, words))
+        rows = rows.filter(thread__in=Response.objects.filter(pk__in=_saying(rows, words)).values("thread"))
     if before:
         rows = rows.filter(pk__lt=Response.objects.filter(uid=before, project=project).values("pk"))
     found = list(_brief(rows.filter(~Exists(later))).order_by("-pk")[: PAGE + 1])
@@ -107,10 +106,10 @@ def _once(rows: Iterable[Response]) -> list[Response]:
     return list(known.values())
 
 
-def _saying(project: str, words: str) -> QuerySet[Item, tuple[str]]:
-    # As it stands in the JSON of the message.
-    written = orjson.dumps(words).decode()[1:-1]
-    newest = Item.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    looked = Item.objects.filter(pk__gt=newest - LOOKED, project=project, type="message", response__stored=True)
-    said = looked.filter(body__icontains=written)
-    return said.order_by("-pk").values_list(F("response__thread"))[:FOUND]
+def _saying(rows: QuerySet[Response], words: str) -> list[int]:
+    """The newest of these responses that say the words, or have been told them."""
+    newest = rows.order_by("-pk").values_list("pk", flat=True)[: saying.NEAR]
+    found = set(saying.near(words, list(newest)))
+    if len(found) < FOUND:
+        found.update(saying.far(words) or ())
+    return sorted(found, reverse=True)[:FOUND]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import orjson
 from django.db.models import Q
@@ -15,44 +15,66 @@ from responses_app.web.chat_threads import BRANCH
 
 # Of a snapshot, what the page shows.
 SHOWN = ("status", "output", "error", "usage", "incomplete_details")
+# Of a longer thread, its end.
+MOST = 200
+
+Parents: TypeAlias = Mapping[str, str | None]
 
 
 def told(row: Response, *, newest: bool = False) -> dict[str, Any]:
-    """The turns up to `row`, or on to the newest response that follows it, and how many items came before them all."""
-    known = list(
-        Response.objects.filter(project=row.project, thread=row.thread, stored=True)
-        .order_by("pk")
-        .only("uid", "previous_uid", "metadata")
-    )
-    chain = _chain(known, _newest(known, row.uid) if newest else row.uid)
+    """The turns up to `row`, or on to the newest response that follows it, and how many items came before them all.
+
+    `conversation` is the id of the one that `row` stands in, and in which the thread goes on.
+    """
+    known = _known(row)
+    parents = _parents(known)
+    chain = _chain(known, parents, _newest(known, parents, row.uid) if newest else row.uid)[-MOST:]
     if not chain:
         # Kept for polling alone, it is in no thread.
         known = chain = [row]
     turns = _turns(chain)
-    for turn, one in zip(turns, chain, strict=True):
-        turn["siblings"] = [other.uid for other in known if other.previous_uid == one.previous_uid]
-    if chain[0].previous_uid is None:
+    for turn in turns:
+        turn["previous"] = above = parents.get(turn["id"])
+        turn["siblings"] = [other.uid for other in known if parents.get(other.uid) == above]
+    if turns[0]["previous"] is None:
         turns[0]["siblings"] = _firsts(row.project, chain[0])
     history: list[int] = Response.objects.filter(pk=chain[0].pk).values_list("history", flat=True)[0]
-    return {"turns": turns, "earlier": len(history)}
+    last = chain[-1].conversation
+    return {"turns": turns, "earlier": len(history), "conversation": last.uid if last is not None else None}
 
 
-def _newest(known: Sequence[Response], uid: str) -> str:
+def _known(row: Response) -> list[Response]:
+    """The responses of the thread, or of the conversation and of what has left it, as they were made."""
+    mine = Response.objects.filter(project=row.project, thread=row.thread, stored=True).order_by("pk")
+    return list(mine.select_related("conversation").only("uid", "previous_uid", "metadata", "conversation__uid"))
+
+
+def _parents(known: Sequence[Response]) -> Parents:
+    """What each goes on from: in a conversation, what came before it there."""
+    parents: dict[str, str | None] = {}
+    before = None
+    for row in known:
+        parents[row.uid] = before if row.conversation_id else row.previous_uid
+        before = row.uid if row.conversation_id else before
+    return parents
+
+
+def _newest(known: Sequence[Response], parents: Parents, uid: str) -> str:
     """The newest of what follows `uid`; a child is always newer than its parent."""
     after = {uid}
     for row in known:
-        if row.previous_uid in after:
+        if parents[row.uid] in after:
             after.add(row.uid)
             uid = row.uid
     return uid
 
 
-def _chain(known: Sequence[Response], uid: str | None) -> list[Response]:
+def _chain(known: Sequence[Response], parents: Parents, uid: str | None) -> list[Response]:
     by_uid = {row.uid: row for row in known}
     chain: list[Response] = []
     while row := by_uid.get(uid or ""):
         chain.append(row)
-        uid = row.previous_uid
+        uid = parents[row.uid]
     return chain[::-1]
 
 
@@ -80,7 +102,6 @@ def _turn(row: Any, given: list[dict[str, Any]]) -> dict[str, Any]:
     snapshot = replay.terminal(row)
     return {
         "id": row.uid,
-        "previous": row.previous_uid,
         "model": row.model,
         "status": row.status,
         "metadata": row.metadata,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-import orjson
-from django.db import connection
 from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
 from django.utils import timezone
@@ -16,18 +14,14 @@ from django.utils.dateparse import parse_datetime
 
 from responses_app.age import age
 from responses_app.models import Response, Status
+from responses_app.web import saying
 
 # What no index answers is looked for among so many of the newest responses, and further back when somebody asks.
-FAR, NEAR = 20_000, 3_000
+FAR = 20_000
 # A row is written a little after the moment that it tells; the order of the keys is that of writing.
 SLACK = timedelta(minutes=10)
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 BIGGEST = 2**63 - 1
-# Response by response: a plain join would be free to read all items instead. `LATERAL` with a limit is not.
-SAYING = """
-SELECT wanted.id FROM unnest(%s::bigint[]) AS wanted(id), LATERAL (
-  SELECT 1 FROM responses_app_item WHERE response_id = wanted.id AND body ILIKE %s LIMIT 1) AS found
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +45,7 @@ class Wanted:
     def window(self) -> int | None:
         """Among how many of the newest responses is looked; None for all."""
         if self.text:
-            return NEAR
+            return saying.NEAR
         return FAR if self.seconds is not None or self.tokens is not None else None
 
     def indexed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
@@ -71,9 +65,16 @@ class Wanted:
         if self.tokens is not None:
             rows = rows.filter(output_tokens__gte=self.tokens)
         if self.text:
-            keys = list(rows.order_by().values_list("pk", flat=True))
-            rows = rows.filter(pk__in=_saying(self.text, keys))
+            rows = rows.filter(pk__in=saying.near(self.text, list(rows.order_by().values_list("pk", flat=True))))
         return rows
+
+    def beyond(self, rows: QuerySet[Response], floor: Response) -> QuerySet[Response] | None:
+        """Of those behind the ones that were looked through what has the words of the text; None if there are too many."""
+        found = saying.far(self.text) if self.text else None
+        if found is None:
+            return None
+        rows = rows.filter(pk__in=[key for key in found if key <= floor.pk])
+        return replace(self, text="").searched(rows)
 
     def _timed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
         """By time, and by the keys around that time, which the list is in the order of."""
@@ -85,15 +86,6 @@ class Wanted:
             high = _first(self.until + SLACK)
             rows = rows if high is None else rows.filter(pk__lt=high)
         return rows
-
-
-def _saying(text: str, keys: Sequence[int]) -> list[int]:
-    """Those of the responses in whose items the text stands, as JSON writes it."""
-    said = orjson.dumps(text)[1:-1].decode()
-    pattern = "%" + re.sub(r"([\\%_])", r"\\\1", said) + "%"
-    with connection.cursor() as cursor:
-        cursor.execute(SAYING, [list(keys), pattern])
-        return [row[0] for row in cursor.fetchall()]
 
 
 def _first(moment: datetime) -> int | None:

@@ -1,4 +1,4 @@
-"""The key page: keys of the projects a person belongs to; to be made, which shows the secret once, renamed and revoked."""
+"""The key page: keys of the projects a person belongs to; to be made, which shows the secret once, changed and revoked."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from responses_app.models import ApiKey
-from responses_app.web.person import belongs, projects
-
-LONGEST = 100
+from responses_app.web.key_form import KeyForm, NewKeyForm
+from responses_app.web.person import projects
 
 
 @never_cache
@@ -24,11 +23,14 @@ LONGEST = 100
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
     """GET and POST /keys. The secret is in the answer to POST alone; no other page can show it again."""
-    secret = _made(request) if request.method == "POST" else None
+    form, secret = NewKeyForm(request.user, _sent(request)), None
+    if form.is_bound and form.is_valid():
+        secret = form.make()
+        form = NewKeyForm(request.user)
     context: dict[str, Any] = {
         "section": "keys",
         "keys": _mine(request).order_by("revoked_at", "project", "-created_at"),
-        "projects": projects(request.user),
+        "form": form,
         "secret": secret,
         "base_url": request.build_absolute_uri("/v1"),
     }
@@ -37,13 +39,17 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @never_cache
 @login_required
-@require_POST
-def rename(request: HttpRequest, pk: int) -> HttpResponse:
-    """POST /keys/N/rename."""
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: HttpRequest, pk: int) -> HttpResponse:
+    """GET and POST /keys/N: its name and its limits."""
     key = get_object_or_404(_mine(request), pk=pk)
-    key.name = _word(request, "name") or key.name
-    key.save(update_fields=["name"])
-    return redirect("keys")
+    form = KeyForm(_sent(request), instance=key)
+    if form.is_bound and form.is_valid():
+        # The other columns may have changed meanwhile: it may be used, or revoked.
+        form.instance.save(update_fields=KeyForm.Meta.fields)
+        messages.success(request, f"{key.name} is changed. A process that has just seen it may go by the old limits for half a minute.")
+        return redirect("keys")
+    return render(request, "web/key.html", {"section": "keys", "key": get_object_or_404(_mine(request), pk=pk), "form": form})
 
 
 @never_cache
@@ -59,21 +65,9 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("keys")
 
 
-def _made(request: HttpRequest) -> str | None:
-    name, project = _word(request, "name"), _word(request, "project")
-    if not name or not project:
-        messages.error(request, "A key needs a name and a project.")
-        return None
-    if not belongs(request.user, project):
-        messages.error(request, "You do not belong to that project.")
-        return None
-    _, secret = ApiKey.make(name, project)
-    return secret
+def _sent(request: HttpRequest) -> QueryDict | None:
+    return request.POST if request.method == "POST" else None
 
 
 def _mine(request: HttpRequest) -> QuerySet[ApiKey]:
     return ApiKey.objects.filter(project__in=projects(request.user))
-
-
-def _word(request: HttpRequest, name: str) -> str:
-    return request.POST.get(name, "").replace("\0", "").strip()[:LONGEST]

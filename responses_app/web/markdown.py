@@ -26,6 +26,9 @@ def markdown(text: str) -> SafeString:
         # The policy of the pages lets no element have a style of its own.
         if style := token.attrs.pop("style", None):
             token.attrSet("class", str(style).rpartition(":")[2])
+        # The pages have h1 and h2 of their own.
+        if token.type in ("heading_open", "heading_close"):
+            token.tag = f"h{min(int(token.tag[1]) + 2, 6)}"
         for child in token.children or ():
             _led_away(child)
     html = str(reader.renderer.render(tokens, reader.options, {}))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -74,7 +74,13 @@ def _shelf(mine: QuerySet[Response], wanted: Wanted, after: int | None, before: 
         # `before` has no window: it goes back to where somebody has come from.
         floor = looked.order_by("-pk").defer(*WIDE)[wanted.window : wanted.window + 1].first()
         bounded = looked if floor is None else looked.filter(pk__gt=floor.pk)
-        narrowed = wanted.searched(bounded)
+        near = wanted.searched(bounded)
+        if floor is not None and wanted.text and len(near.order_by()[: SHOWN + 1].values_list("pk")) <= SHOWN:
+            beyond = wanted.beyond(looked, floor)
+            if beyond is not None:
+                # All of it was looked through, in one way or the other.
+                near, floor = looked.filter(Q(pk__in=near.values("pk")) | Q(pk__in=beyond.values("pk"))), None
+        narrowed = near
     # The histogram does not move with the page.
     counted = narrowed
     if after is not None:

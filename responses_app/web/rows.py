@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -12,9 +13,10 @@ from responses_app.models import Direction, Response
 from responses_app.web.plain import plain
 
 # The first text of an item, or what a tool was given, of which no more is read than its beginning.
-SAID = r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160})'
-# The last item of each direction: a question stands behind its context, an answer behind its reasoning.
-SQL = "SELECT response_id, direction, substring(left(body, 6000) from %s) FROM responses_app_item WHERE id = ANY(%s)"
+SAID = re.compile(r'"(?:text|arguments|input|output)":"((?:[^"\\]|\\.){1,160})')
+# The last item of each direction: a question stands behind its context, an answer behind its reasoning. Postgres would need half a
+# millisecond for the expression above, which takes microseconds here.
+SQL = "SELECT response_id, direction, left(body, 6000) FROM responses_app_item WHERE id = ANY(%s)"
 EDGES = "SELECT response_id, direction, max(id) FROM responses_app_item WHERE response_id = ANY(%s) GROUP BY 1, 2"
 
 
@@ -67,15 +69,16 @@ def _said(keys: Sequence[int]) -> dict[tuple[int, str], str]:
     with connection.cursor() as cursor:
         cursor.execute(EDGES, [list(keys)])
         last = [pk for _, _, pk in cursor.fetchall()]
-        cursor.execute(SQL, [SAID, last])
+        cursor.execute(SQL, [last])
         return _plain(cursor.fetchall())
 
 
-def _plain(found: Iterable[tuple[int, str, str | None]]) -> dict[tuple[int, str], str]:
+def _plain(found: Iterable[tuple[int, str, str]]) -> dict[tuple[int, str], str]:
     plain = {}
-    for pk, direction, text in found:
-        if text:
-            plain[pk, direction] = _unescaped(text)
+    for pk, direction, body in found:
+        text = SAID.search(body)
+        if text is not None:
+            plain[pk, direction] = _unescaped(text[1])
     return plain
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import math
+from datetime import datetime, timedelta
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.models import User
-from django.contrib.auth.views import LoginView
+from django.contrib.auth.views import LoginView, redirect_to_login
 from django.core import signing
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -17,12 +20,50 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from responses_app.web import attempts
+
 OPERATOR = "operator"
 SALT = "sign-in link"
 VALID_SECONDS = 15 * 60
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
-with_account = LoginView.as_view(template_name="web/sign_in.html", redirect_authenticated_user=True)
+
+class WithAccount(LoginView):
+    """GET and POST /sign-in: a name and a password, of which nobody may try many."""
+
+    template_name = "web/sign_in.html"
+    redirect_authenticated_user = True
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Refused before the password is looked at, if there were too many."""
+        name = request.POST.get("username", "")
+        wait = attempts.begin(name, _address(request))
+        if wait is not None:
+            return self._refused(wait)
+        answer = super().post(request, *args, **kwargs)
+        if request.user.is_authenticated:
+            attempts.forget(name, _address(request))
+        return answer
+
+    def _refused(self, wait: timedelta) -> HttpResponse:
+        minutes = math.ceil(wait.total_seconds() / 60)
+        form = self.get_form_class()(self.request)
+        told = f"There were too many attempts. Try again in {minutes} minute{'' if minutes == 1 else 's'}."
+        answer = self.render_to_response(self.get_context_data(form=form, refused=told), status=429)
+        answer["Retry-After"] = str(math.ceil(wait.total_seconds()))
+        return answer
+
+
+with_account = WithAccount.as_view()
+
+
+@never_cache
+@require_GET
+def to_admin(request: HttpRequest) -> HttpResponse:
+    """GET /admin/login/: there is one door with a password, and one count of the attempts at it."""
+    if request.user.is_authenticated:
+        raise PermissionDenied("This account may not use the admin.")
+    return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
 
 def operator() -> User:
@@ -60,6 +101,10 @@ def _spent(token: str) -> User | None:
     last = datetime.fromisoformat(stamp) if stamp else None
     fresh = User.objects.filter(pk=pk, is_active=True, last_login=last).update(last_login=timezone.now())
     return User.objects.get(pk=pk) if fresh else None
+
+
+def _address(request: HttpRequest) -> str:
+    return str(request.META.get("REMOTE_ADDR") or "")
 
 
 def _stamp(moment: datetime | None) -> str:

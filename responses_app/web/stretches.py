@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
@@ -29,6 +30,7 @@ KINDS: Final = (
 ALL: Final = ("life", "items", "reasoning", "text", "tools", "other")
 
 
+@lru_cache(256)
 def kind(type_: str) -> str:
     """Of what an event of this type tells: a word of ALL."""
     rest = type_.removeprefix("response.")

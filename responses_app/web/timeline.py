@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 from responses_app.store.outline import Mark
 from responses_app.web.stretches import DELTA, kind
@@ -17,6 +17,8 @@ COLUMNS: Final = 120
 SILENCE_MS: Final = 400
 UNUSUAL: Final = 8
 SPEAKING: Final = frozenset({"reasoning", "text", "tools"})
+# What was done, from when to when; of ten thousand events there are as many.
+Span: TypeAlias = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +61,19 @@ def timeline(marks: Sequence[Mark]) -> Timeline | None:
         return None
     total = marks[-1].ms
     placed = [
-        Phase(one.name, one.start, one.end, round(one.start / total * WIDTH, 2), round(max(one.took / total * WIDTH, 0.6), 2))
-        for one in _merged(_phases(marks))
-        if one.took > 0
+        Phase(name, start, end, round(start / total * WIDTH, 2), round(max((end - start) / total * WIDTH, 0.6), 2))
+        for name, start, end in _merged(_phases(marks))
+        if end > start
     ]
     columns, fastest = _columns(marks, total)
     return Timeline(placed, columns, fastest, total)
 
 
-def _phases(marks: Sequence[Mark]) -> Iterator[Phase]:
+def _phases(marks: Sequence[Mark]) -> Iterator[Span]:
     """The time before each event is time of that event's kind; what comes before the first word is queue and prefill."""
     began = next((mark.ms for mark in marks if mark.type == "response.in_progress"), 0)
     queued = any(mark.type == "response.queued" for mark in marks[:3])
-    yield Phase("queue", 0, began if queued else 0)
+    yield "queue", 0, began if queued else 0
     usual, before, spoke = _usual(marks), began if queued else 0, False
     for mark in marks:
         if mark.ms <= before:
@@ -84,7 +86,7 @@ def _phases(marks: Sequence[Mark]) -> Iterator[Phase]:
         else:
             name = {"tools": "tool"}.get(word, word) if word in SPEAKING else ""
         spoke = spoke or word in SPEAKING
-        yield Phase(name, before, mark.ms)
+        yield name, before, mark.ms
         before = mark.ms
 
 
@@ -95,18 +97,15 @@ def _usual(marks: Sequence[Mark]) -> int:
     return steps[len(steps) // 2] if steps else 0
 
 
-def _merged(phases: Iterator[Phase]) -> Iterator[Phase]:
+def _merged(phases: Iterator[Span]) -> Iterator[Span]:
     """Neighbours of one name as one; what has no name belongs to what was done before."""
-    held: Phase | None = None
-    for phase in phases:
-        if held is not None and phase.name in ("", held.name):
-            held = Phase(held.name, held.start, phase.end)
-            continue
-        if held is not None:
-            yield held
-        held = Phase(phase.name or "text", phase.start, phase.end)
-    if held is not None:
-        yield held
+    held, since, until = next(phases)
+    for name, start, end in phases:
+        if name not in ("", held):
+            yield held, since, until
+            held, since = name, start
+        until = end
+    yield held, since, until
 
 
 def _columns(marks: Sequence[Mark], total: int) -> tuple[list[tuple[float, float, float, float]], float]:

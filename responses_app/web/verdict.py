@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.grammar.check import Check
+from responses_app.grammar.check import Check, Violation
 from responses_app.grammar.errors import GrammarError
 from responses_app.grammar.fold import fold
 from responses_app.models import Detail
@@ -29,28 +30,51 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     row = find(request, uid)
     if row.detail == Detail.OUTLINE:
         return page(request, row, "response-check", "web/verdict.html", outline=True)
-    check = Check()
-    told = list(events(row.pk))
-    broken = [violation for event in told for violation in check.feed(event)]
-    over = bool(told) and told[-1]["type"] in TERMINAL
-    if over:
-        broken += check.close()
+    judged = Judgement(events(row.pk))
     return page(
         request,
         row,
         "response-check",
         "web/verdict.html",
-        count=len(told),
-        over=over,
-        broken=[(one.rule, one.number, plain(one.message[:500])) for one in broken[:MOST]],
-        total=len(broken),
-        folds=_folds(told) if over else None,
+        count=judged.count,
+        over=judged.over,
+        broken=[(one.rule, one.number, plain(one.message[:500])) for one in judged.broken[:MOST]],
+        total=len(judged.broken),
+        folds=judged.folds if judged.over else None,
     )
 
 
-def _folds(told: list[dict[str, object]]) -> bool:
-    """Whether the events, folded, are the snapshot that the last one carries."""
-    try:
-        return fold(told) == told[-1]["response"]
-    except GrammarError:
-        return False
+class Judgement:
+    """What the judge says of a log, and what its events told, in one pass: of a long log one event at a time is in memory."""
+
+    def __init__(self, told: Iterator[dict[str, Any]]) -> None:
+        self.count = 0
+        self.last: dict[str, Any] = {}
+        self.broken: list[Violation] = []
+        self._check = Check()
+        heard = self._heard(told)
+        try:
+            self._folded: dict[str, Any] | None = fold(heard)
+        except GrammarError:
+            self._folded = None
+        # What comes behind the event that could not be folded is judged all the same.
+        for _ in heard:
+            pass
+        if self.over:
+            self.broken += self._check.close()
+
+    @property
+    def over(self) -> bool:
+        """Whether the log has come to its end."""
+        return self.last.get("type") in TERMINAL
+
+    @property
+    def folds(self) -> bool:
+        """Whether the events, folded, are the snapshot that the last one carries."""
+        return self._folded is not None and self._folded == self.last["response"]
+
+    def _heard(self, told: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for event in told:
+            self.count, self.last = self.count + 1, event
+            self.broken += self._check.feed(event)
+            yield event

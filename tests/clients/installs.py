@@ -22,13 +22,13 @@ class NotInstalled(Exception):
     """The clients are not to be had; the message says why."""
 
 
-def npm(group: str) -> Path:
-    """The folder with the packages of `group/package.json`. Raises NotInstalled."""
+def npm(group: str, home: Path = HERE) -> Path:
+    """The folder with the packages of `group/package.json`, which is in `home`. Raises NotInstalled."""
     if shutil.which("node") is None or shutil.which("npm") is None:
         raise NotInstalled("there is no node, or no npm")
-    folder, done = _place(HERE / group / "package.json")
+    folder, done = _place(home / group / "package.json")
     if not done.exists():
-        shutil.copy(HERE / group / "package.json", folder)
+        shutil.copy(home / group / "package.json", folder)
         _run(NPM, folder)
         done.touch()
     return folder

@@ -170,11 +170,11 @@ class ContinuingTest(SocketCase):
             self.assertEqual(made["output"][-1]["type"], "message")
 
     async def test_what_is_too_much_to_remember_is_forgotten_oldest_first(self) -> None:
-        before, lanes.MOST_KEPT = lanes.MOST_KEPT, 16_000
+        before, lanes.MOST_KEPT = lanes.MOST_KEPT, 20_000
         try:
             async with self.serving(said(HELLO), said(HELLO), said(HELLO)), self.socket() as socket:
-                old = await socket.made("x" * 2_000, store=False, lane="a")
-                new = await socket.made("y" * 2_000, store=False, lane="b")
+                old = await socket.made("x" * 8_000, store=False, lane="a")
+                new = await socket.made("y" * 4_000, store=False, lane="b")
                 refused = await socket.refused(previous_response_id=old["id"], store=False, stream_id="a")
                 self.assertEqual(refused["code"], "previous_response_not_found")
                 again = await socket.made(previous_response_id=new["id"], store=False, lane="b")

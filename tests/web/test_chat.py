@@ -222,3 +222,24 @@ def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: V
     expect(visitor.last.get_by_role("alert")).to_have_count(0)
     assert len(visitor.troubles.seen) == 1
     visitor.troubles.seen.clear()
+
+
+def test_a_conversation_of_the_api_goes_on_as_one_until_it_is_left_by_a_branch(visitor: Visitor) -> None:
+    server = visitor.server
+    headers = {"Authorization": f"Bearer {server.key}"}
+    together = httpx2.post(f"{server.url}/v1/conversations", json={}, headers=headers, timeout=30).json()["id"]
+    uids = [server.ask(model="chat", input=text, conversation=together).json()["id"] for text in ("greetings", "snowfall")]
+    visitor.page.goto(f"{server.url}/chat/{uids[1]}")
+    expect(visitor.answers).to_have_count(2)
+    expect(visitor.last).to_contain_text("So it snows.")
+    visitor.hears("markdown", "A title")
+    assert visitor.fetched(visitor.uid)["conversation"] == {"id": together}
+    visitor.last.get_by_role("button", name="Regenerate").click()
+    expect(visitor.last).to_contain_text("2 of 2")
+    visitor.ended()
+    branch = visitor.fetched(visitor.uid)
+    assert (branch.get("conversation"), branch["previous_response_id"]) == (None, uids[1])
+    visitor.page.reload()
+    expect(visitor.answers).to_have_count(3)
+    visitor.hears("snowfall", "So it snows.")
+    assert visitor.fetched(visitor.uid)["previous_response_id"] == branch["id"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest import mock
 
 import orjson
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from responses_app.models import ApiKey, Membership
-from responses_app.web import chat_threads
+from responses_app.web import chat_threads, chat_turns
 from tests.api.case import HELLO, ApiCase, said
 
 
@@ -129,6 +130,39 @@ class ThreadsTest(ApiCase):
             for uid in (first["id"], edited["id"]):
                 self.assertEqual((await self.turns(uid))["turns"][0]["siblings"], [first["id"], edited["id"]])
             self.assertEqual(await self.listed(), ["Of its own", "Edited"])
+
+    async def test_the_responses_of_a_conversation_are_one_thread_that_goes_on_in_it(self) -> None:
+        async with self.serving(*[said(HELLO)] * 5) as client:
+            together = orjson.loads((await client.post("/v1/conversations", b"{}", content_type="application/json")).content)["id"]
+            first = await self.made(client, input="First of all", conversation=together)
+            second = await self.made(client, input="Then a walrus", conversation=together)
+            await self.made(client, input="Elsewhere")
+            self.assertEqual(await self.listed(), ["Elsewhere", "First of all"])
+            self.assertEqual(await self.listed(words="first of"), ["First of all"])
+            self.assertEqual(await self.listed(words="walrus"), ["First of all"])
+            told = await self.turns(second["id"])
+            self.assertEqual([turn["id"] for turn in told["turns"]], [first["id"], second["id"]])
+            self.assertEqual([turn["siblings"] for turn in told["turns"]], [[first["id"]], [second["id"]]])
+            self.assertEqual((told["conversation"], told["earlier"]), (together, 0))
+            self.assertEqual((await self.turns(first["id"], "?newest=1"))["turns"][-1]["id"], second["id"])
+            # What leaves it is a branch, which knows all that came before.
+            branch = await self.made(client, input="Another way", previous_response_id=first["id"])
+            told = await self.turns(branch["id"])
+            self.assertEqual([turn["id"] for turn in told["turns"]], [first["id"], branch["id"]])
+            self.assertEqual(told["turns"][1]["siblings"], [second["id"], branch["id"]])
+            self.assertIsNone(told["conversation"])
+            leaf = await self.made(client, input="Leaf", previous_response_id=branch["id"])
+            told = await self.turns(leaf["id"])
+            self.assertEqual([turn["id"] for turn in told["turns"]], [first["id"], branch["id"], leaf["id"]])
+
+    async def test_of_a_very_long_thread_its_end_is_told(self) -> None:
+        async with self.serving(*[said(HELLO)] * 3) as client:
+            last = await self.made(client, input="1")
+            for number in "23":
+                last = await self.made(client, input=number, previous_response_id=last["id"])
+            with mock.patch.object(chat_turns, "MOST", 2):
+                told = await self.turns(last["id"])
+            self.assertEqual((len(told["turns"]), told["earlier"]), (2, 2))
 
     async def test_a_link_to_go_on_from_a_response_leads_to_its_thread(self) -> None:
         async with self.serving(said(HELLO)) as client:

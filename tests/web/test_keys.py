@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from unittest import mock
 
 from django.contrib.auth.models import User
 from django.utils import timezone
 
 from responses_app.models import ApiKey, Membership
+from responses_app.web import key_form
 from tests.api.case import ApiCase
 from tests.web.case import WebCase
 
@@ -25,10 +27,37 @@ class KeysTest(WebCase):
         self.assertEqual((key.name, key.project), ("laptop", "new one"))
         self.assertNotIn(found[0], self.page("/keys"))
 
+    def test_it_is_made_with_limits_which_are_changed_without_touching_the_rest(self) -> None:
+        with mock.patch.object(key_form.hub, "current", return_value=mock.Mock(served={"m": None, "n": None})):
+            given = {"name": "k", "project": "p", "requests_per_minute": "60", "at_a_time": "", "allowed_models": ["m"]}
+            self.client.post("/keys", given)
+            key = ApiKey.objects.get()
+            self.assertEqual((key.requests_per_minute, key.at_a_time, key.allowed_models), (60, None, ["m"]))
+            self.assertIn("60 a minute, m", self.page("/keys"))
+            self.assertIn('value="60"', self.page(f"/keys/{key.pk}"))
+            ApiKey.objects.update(revoked_at=timezone.now())
+            self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new", "at_a_time": "2"}), "/keys")
+        key.refresh_from_db()
+        self.assertEqual((key.name, key.requests_per_minute, key.at_a_time, key.allowed_models), ("new", None, 2, []))
+        self.assertIsNotNone(key.revoked_at)
+
+    def test_a_limit_that_cannot_be_is_told_and_nothing_is_made(self) -> None:
+        for field, value, told in (
+            ("requests_per_minute", "0", "greater than or equal to 1"),
+            ("requests_per_minute", "many", "Enter a whole number"),
+            ("at_a_time", "10001", "less than or equal to 10000"),
+            ("allowed_models", "unknown", "not one of the available choices"),
+            ("name", "a\0b", "Null characters"),
+        ):
+            answer = self.client.post("/keys", {"name": "k", "project": "p", field: value})
+            self.assertContains(answer, told)
+        self.assertFalse(ApiKey.objects.exists())
+
     def test_it_is_renamed_and_revoked(self) -> None:
         key, secret = ApiKey.make("old", "p")
-        self.assertRedirects(self.client.post(f"/keys/{key.pk}/rename", {"name": "new"}), "/keys")
-        self.assertIn('value="new"', self.page("/keys"))
+        self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new"}), "/keys")
+        self.assertIn(">new</a>", self.page("/keys"))
+        self.assertContains(self.client.post(f"/keys/{key.pk}", {"name": ""}), "This field is required")
         self.client.post(f"/keys/{key.pk}/revoke")
         self.assertIsNone(ApiKey.find(secret))
         self.assertIn("revoked 20", self.page("/keys"))
@@ -40,9 +69,10 @@ class KeysTest(WebCase):
         Membership.objects.create(user=ada, project="p")
         self.client.force_login(ada)
         self.assertNotIn("theirs", self.page("/keys"))
-        self.assertEqual(self.client.post(f"/keys/{key.pk}/revoke").status_code, 404)
+        for path in ("", "/revoke"):
+            self.assertEqual(self.client.post(f"/keys/{key.pk}{path}").status_code, 404)
         self.assertContains(self.client.post("/keys", {"name": "x", "project": "q"}), "do not belong")
-        self.assertContains(self.client.post("/keys", {"name": "", "project": "p"}), "needs a name")
+        self.assertContains(self.client.post("/keys", {"name": "", "project": "p"}), "Name: This field is required")
         self.client.post("/keys", {"name": "mine", "project": "p"})
         self.assertEqual(list(ApiKey.objects.exclude(pk=key.pk).values_list("name", "project")), [("mine", "p")])
 

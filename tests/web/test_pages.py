@@ -109,18 +109,35 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(server: Ser
     asking.join()
 
 
-def test_a_key_is_made_used_and_revoked(server: Server, page: Page) -> None:
+def test_a_key_is_made_with_limits_used_changed_and_revoked(server: Server, page: Page) -> None:
     sign_in(server, page)
     page.get_by_role("link", name="Keys").click()
     page.get_by_label("Name", exact=True).fill("laptop")
+    page.locator("summary", has_text="Limits").click()
+    page.get_by_label("Requests a minute").fill("1")
     page.get_by_role("button", name="Make a key").click()
     secret = page.locator("#secret").inner_text()
     headers = {"Authorization": f"Bearer {secret}"}
-    assert httpx2.get(f"{server.url}/v1/models", headers=headers).status_code == 200
+    body = {"model": "tape", "input": "Hi"}
+    answers = [httpx2.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert int(answers[1].headers["Retry-After"]) > 0
     page.get_by_role("link", name="Keys").click()
     expect(page.locator("#secret")).to_have_count(0)
-    line = page.locator("tr", has=page.get_by_label("Name of laptop"))
+    line = page.locator("tbody tr", has_text="laptop")
+    expect(line).to_contain_text("1 a minute")
     expect(line).not_to_contain_text("never")
+    line.get_by_role("link", name="laptop").click()
+    page.get_by_label("Requests a minute").fill("100000000")
+    # The browser would not send it; the server says what it takes all the same.
+    page.locator("form.keyform").evaluate("form => (form.noValidate = true)")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("less than or equal to 100000")
+    page.get_by_label("Requests a minute").fill("")
+    page.get_by_label("Name", exact=True).fill("desk")
+    page.get_by_role("button", name="Save").click()
+    line = page.locator("tbody tr", has_text="desk")
+    expect(line).to_contain_text("none")
     line.get_by_role("button", name="Revoke").click()
     expect(line).to_contain_text("revoked 20")
 

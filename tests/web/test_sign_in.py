@@ -10,9 +10,10 @@ from django.contrib.auth.models import User
 from django.core import signing
 from django.shortcuts import resolve_url
 from django.test import TestCase
+from django.utils import timezone
 
-from responses_app.models import ApiKey, Membership
-from responses_app.web import browser_key, person, policy, sign_in
+from responses_app.models import ApiKey, Attempt, Membership
+from responses_app.web import attempts, browser_key, person, policy, sign_in
 from tests.api.case import HELLO as GREETING
 from tests.api.case import ApiCase, said
 
@@ -63,6 +64,49 @@ class AccountTest(TestCase):
         self.assertEqual(self.client.get("/sign-out").status_code, 405)
         self.assertRedirects(self.client.post("/sign-out"), "/sign-in")
         self.assertNotIn("_auth_user_id", self.client.session)
+
+    def test_after_five_wrong_passwords_even_the_right_one_has_to_wait(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        for _ in range(attempts.MOST["pair"]):
+            answer = self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
+            self.assertContains(answer, "Please enter a correct username and password")
+        right = {"username": "ADA ", "password": "countess of lovelace"}
+        answer = self.client.post("/sign-in", {**right, "username": "ada"})
+        self.assertContains(answer, "Try again in 15 minutes", status_code=429)
+        self.assertGreater(int(answer["Retry-After"]), 14 * 60)
+        self.assertEqual(self.client.post("/sign-in", right).status_code, 429)
+        # Neither from elsewhere nor for somebody else; and not when the time is over.
+        self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}, REMOTE_ADDR="10.1.1.1").status_code, 302)
+        self.client.logout()
+        Attempt.objects.update(at=timezone.now() - attempts.WINDOW)
+        self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}).status_code, 302)
+        self.assertFalse(Attempt.objects.exists())
+
+    def test_many_names_from_one_address_and_one_name_from_many_are_too_many(self) -> None:
+        wrong = {"username": "ada", "password": "wrong"}
+        with mock.patch.dict(attempts.MOST, {"address": 3, "account": 3}):
+            for number in range(3):
+                self.client.post("/sign-in", {**wrong, "username": f"n{number}"}, REMOTE_ADDR="10.1.1.1")
+                self.client.post("/sign-in", wrong, REMOTE_ADDR=f"10.2.2.{number}")
+            self.assertEqual(self.client.post("/sign-in", wrong, REMOTE_ADDR="10.1.1.1").status_code, 429)
+            self.assertEqual(self.client.post("/sign-in", wrong, REMOTE_ADDR="10.3.3.3").status_code, 429)
+
+    def test_the_right_password_forgets_the_wrong_ones_of_this_address(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        for _ in range(2):
+            for _ in range(attempts.MOST["pair"] - 1):
+                self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
+            self.assertEqual(
+                self.client.post("/sign-in", {"username": "ada", "password": "countess of lovelace"}).status_code, 302
+            )
+            self.client.logout()
+
+    def test_the_admin_has_the_same_door(self) -> None:
+        self.assertRedirects(self.client.get("/admin/", follow=True), "/sign-in?next=/admin/", 302, 200)
+        self.client.force_login(User.objects.create_user("ada"))
+        self.assertEqual(self.client.get("/admin/", follow=True).status_code, 403)
+        self.client.force_login(User.objects.create_superuser("root"))
+        self.assertEqual(self.client.get("/admin/").status_code, 200)
 
     def test_pages_have_a_policy_and_nothing_inline(self) -> None:
         answer = self.client.get("/sign-in")

@@ -30,7 +30,7 @@ class Answer {
   open(index, item) {
     const shape = item.type === "message" || item.type === "reasoning" ? item.type : "call";
     const block = element("article", `block ${shape}`);
-    block.append(element("h3", "", plain([item.role ?? item.type, item.name].filter(Boolean).join(": "))));
+    block.append(element("h2", "", plain([item.role ?? item.type, item.name].filter(Boolean).join(": "))));
     const text = element("div", shape === "call" ? "code mono" : "text");
     text.dir = "auto";
     block.append(text);
@@ -56,6 +56,7 @@ class Lines {
     cells[0].append(link);
     cells[1].textContent = `≈ ${ms}`;
     cells[2].textContent = this.before === null ? "" : String(ms - this.before);
+    [cells[1].dataset.name, cells[2].dataset.name] = ["ms", "Δ"];
     cells[3].textContent = event.type;
     const said = element("span", "", typeof event.delta === "string" ? plain(event.delta) : "");
     said.dir = "auto";

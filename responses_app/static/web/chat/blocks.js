@@ -2,7 +2,6 @@
 import { Call } from "./call.js";
 import { el, visible } from "./dom.js";
 import { Growing, long } from "./growing.js";
-import { markdown } from "./markdown.js";
 
 const SUMMARY_LENGTH = 72;
 class Message {
@@ -29,7 +28,14 @@ class Message {
 
 function partOf(part) {
   if (part.type === "refusal") return el("p", { class: "refusal", dir: "auto" }, part.refusal);
-  return markdown(part.text ?? JSON.stringify(part));
+  return rendered(part.text ?? JSON.stringify(part));
+}
+
+// Markdown, as soon as the module that reads it is here; plain until then.
+export function rendered(text) {
+  const made = el("div", { class: "plain", dir: "auto" }, ...long(text));
+  import("./markdown.js").then(({ markdown }) => made.replaceWith(markdown(text)));
+  return made;
 }
 
 class Reasoning {

@@ -6,7 +6,6 @@ import { Settings } from "./settings.js";
 import { Speaker } from "./speaker.js";
 import { stick } from "./stick.js";
 import { Threads } from "./threads.js";
-import { output } from "./tools.js";
 import { Turn, textOf } from "./turn.js";
 
 // A model that calls tools without end is asked about after so many answers in a row.
@@ -26,6 +25,8 @@ class Chat {
     this.threads = new Threads(document.getElementById("threads"));
     this.turns = [];
     this.running = null;
+    // Of a thread that was made in one, until it is left by a branch.
+    this.conversation = null;
   }
 
   actions = {
@@ -40,8 +41,9 @@ class Chat {
     const url = `${this.urls.chat}/${encodeURIComponent(id)}/turns${newest ? "?newest=1" : ""}`;
     const response = await fetch(url, { redirect: "error" }).catch(() => null);
     if (!response?.ok) return this.missing(response?.status);
-    const { turns, earlier } = await response.json();
+    const { turns, earlier, conversation } = await response.json();
     this.cut(0);
+    this.conversation = conversation;
     this.note.textContent = earlier ? `The model was told ${earlier} earlier items, which are not part of this thread.` : "";
     for (const data of turns) this.show(data);
     this.point();
@@ -92,6 +94,7 @@ class Chat {
     const metadata = turn.previous ? turn.metadata : { ...turn.metadata, [BRANCH]: turn.metadata[BRANCH] ?? turn.id };
     const siblings = turn.siblings.length ? turn.siblings : [turn.id];
     const at = this.turns.indexOf(turn);
+    this.conversation = null;
     // The cards that it answered wait again, until the new one answers them.
     this.cut(at);
     return this.send(input, { siblings: turn.id ? siblings : [], metadata });
@@ -101,10 +104,14 @@ class Chat {
     const parent = this.turns.at(-1);
     const kept = metadata ?? parent?.metadata ?? {};
     const own = kept[BRANCH] ? { [BRANCH]: kept[BRANCH] } : undefined;
-    const order = this.settings.order(input, parent?.id, own);
+    const order = await this.settings.order(input, this.goesOn(), own);
     const turn = this.show({ input, previous: parent?.id ?? null, model: order.model, siblings, metadata: own ?? {} });
     stick(true);
     await this.run(turn, { order });
+  }
+
+  goesOn() {
+    return this.conversation ? { conversation: this.conversation } : { previous_response_id: this.turns.at(-1)?.id };
   }
 
   async run(turn, start, round = 0) {
@@ -198,8 +205,10 @@ class Chat {
     const calls = last?.calls ?? [];
     if (calls.length === 0) return;
     const outputs = new Map();
+    const byItself = this.settings.byItself && round < ROUNDS && last.status === "completed";
+    const { output } = byItself ? await import("./tools.js") : {};
     for (const card of calls) {
-      const said = this.settings.byItself && round < ROUNDS && last.status === "completed" ? output(card.item) : null;
+      const said = byItself ? output(card.item) : null;
       if (said !== null) outputs.set(card, said);
     }
     if (outputs.size === calls.length) return this.giveOutputs(outputs, round + 1);
@@ -214,7 +223,7 @@ class Chat {
   async giveOutputs(outputs, round) {
     const input = [...outputs].map(([card, text]) => outputOf(card.item, text));
     const parent = this.turns.at(-1);
-    const order = this.settings.order(input, parent.id, parent.metadata[BRANCH] ? { [BRANCH]: parent.metadata[BRANCH] } : undefined);
+    const order = await this.settings.order(input, this.goesOn(), parent.metadata[BRANCH] ? { [BRANCH]: parent.metadata[BRANCH] } : undefined);
     const turn = this.show({ input, previous: parent.id, model: order.model, metadata: order.metadata ?? {} });
     for (const [card, text] of outputs) card.answer(text);
     stick();

@@ -1,6 +1,4 @@
 // The form at the foot of the page: the text, its pictures, the keys that send and stop.
-import { Pictures } from "./pictures.js";
-
 const DRAFT = "chat-draft";
 const TALLEST = 240;
 
@@ -11,7 +9,9 @@ export class Composer {
     this.field = form.elements.text;
     this.stopButton = form.querySelector(".stop");
     this.sendButton = form.querySelector(".send");
-    this.pictures = new Pictures(form);
+    this.pictures = { urls: [], take: () => [] };
+    // Where no model sees, nobody needs it.
+    if (form.querySelector("[data-sees='1']")) import("./pictures.js").then(({ Pictures }) => (this.pictures = new Pictures(form)));
     this.actions = actions;
     this.busy = false;
     form.addEventListener("submit", (event) => this.submit(event));

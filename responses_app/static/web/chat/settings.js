@@ -1,6 +1,4 @@
 // What is asked of the model besides the text, as the form says it; remembered for the next visit.
-import { declared } from "./tools.js";
-
 const KEPT = "chat-settings";
 const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself"];
 
@@ -31,9 +29,9 @@ export class Settings {
     return this.form.elements.by_itself.checked;
   }
 
-  // The body of a create request: what is left empty is left to the model.
-  order(input, previous, metadata) {
-    const tools = declared(this.tools);
+  // The body of a create request: what is left empty is left to the model. `previous` says what it goes on from.
+  async order(input, previous, metadata) {
+    const tools = this.tools.length ? (await import("./tools.js")).declared(this.tools) : [];
     const number = (name) => (this.value(name) === "" ? undefined : Number(this.value(name)));
     return {
       model: this.value("model"),
@@ -43,7 +41,7 @@ export class Settings {
       // So that neither a reload nor a lost connection ends it.
       background: true,
       stream_options: { include_obfuscation: false },
-      previous_response_id: previous ?? undefined,
+      ...previous,
       instructions: this.value("instructions") || undefined,
       temperature: number("temperature"),
       max_output_tokens: number("max_output_tokens"),

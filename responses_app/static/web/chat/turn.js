@@ -1,7 +1,6 @@
 // One response on the page: what was said to the model, what it answers, and what can be done with either.
-import { blockOf } from "./blocks.js";
+import { blockOf, rendered } from "./blocks.js";
 import { button, el, visible } from "./dom.js";
-import { markdown } from "./markdown.js";
 import { failure, figures } from "./outcome.js";
 
 export class Turn {
@@ -26,24 +25,9 @@ export class Turn {
     return el("article", { class: "person" }, el("h3", { class: "speaker" }, mine ? "You" : said.at(-1).role), ...said.flatMap(contents), mine ? el("footer", {}, this.edit) : null);
   }
 
-  openEditor() {
-    const old = textOf(this.input);
-    const article = this.edit.closest("article");
-    const field = el("textarea", { "aria-label": "Edited message", rows: Math.min(12, old.split("\n").length + 1) });
-    field.value = old;
-    const close = () => (form.replaceWith(...kept), this.edit.focus());
-    const send = (event) => {
-      event.preventDefault();
-      if (field.value.trim()) this.actions.edit(this, field.value);
-    };
-    const form = el("form", { class: "editor", onsubmit: send }, field, el("button", { class: "main" }, "Send as a new branch"), button("Cancel", close));
-    form.addEventListener("keydown", (event) => {
-      if (event.key === "Escape") (event.stopPropagation(), close());
-      if (event.key === "Enter" && event.target === field && !event.shiftKey && !event.isComposing) send(event);
-    });
-    const kept = [...article.childNodes];
-    article.replaceChildren(form);
-    field.focus();
+  async openEditor() {
+    const { openEditor } = await import("./editor.js");
+    openEditor(this.edit, textOf(this.input), (text) => this.actions.edit(this, text));
   }
 
   hear(event) {
@@ -113,7 +97,7 @@ const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_te
 
 function contents(item) {
   return partsOf(item).map((part) => {
-    if (part.type !== "input_image") return item.role === "user" ? el("div", { class: "plain", dir: "auto" }, visible(part.text ?? "")) : markdown(part.text ?? "");
+    if (part.type !== "input_image") return item.role === "user" ? el("div", { class: "plain", dir: "auto" }, visible(part.text ?? "")) : rendered(part.text ?? "");
     // A picture elsewhere is not fetched: whoever wrote its address would learn who looks.
     if (part.image_url?.startsWith("data:image/")) return el("img", { src: part.image_url, alt: "The attached image" });
     return el("p", { class: "quiet" }, `Image: ${visible(part.image_url ?? part.file_id ?? "")}`);
