@@ -1,4 +1,4 @@
-"""The Content-Security-Policy of every page for people, those of the admin too: nothing runs, loads or is sent but what this server serves as a file."""
+"""The Content-Security-Policy of every page for people, the admin's too: nothing runs, loads or is sent but files of this server."""
 
 from __future__ import annotations
 
