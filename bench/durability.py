@@ -1,4 +1,4 @@
-"""What it costs to keep every event: the same load with store:false, with the terminal event awaited, and with every event awaited."""
+"""What it costs to keep every event: the same load with store:false, and with every event, or the terminal one alone, awaited."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def main() -> None:
     print(
         f"{'RESPONSES_DURABILITY':<21} {'streams':>7} {'store:false':>12} {'store:true':>11} {'ratio':>6} {'first token':>20}"
     )
-    for durability in ("visible", "terminal"):
+    for durability in ("disk", "visible", "terminal"):
         with tempfile.TemporaryDirectory() as name:
             rounds = measure(durability, Path(name), options)
         for streams in options.streams:

@@ -7,11 +7,14 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import django
 from asgiref.sync import ThreadSensitiveContext
+from channels.routing import ProtocolTypeRouter
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
+from django.core.exceptions import RequestAborted
 from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.exception import convert_exception_to_response
 from django.core.signals import request_started
@@ -22,6 +25,7 @@ django.setup(set_prefix=False)
 
 # Django is set up first: this knows its settings.
 from responses_app.api.sse import Cut  # noqa: E402
+from responses_app.sockets import routing  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
 
@@ -40,19 +44,24 @@ class Handler(ASGIHandler):
 
     chunk_size = 2**30
 
+    async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:
+        """Return when the client has gone. Django raises what it then drops; but at an ordered stop nobody is left to drop it."""
+        with suppress(RequestAborted):
+            await super().listen_for_disconnect(receive)
+
 
 class ApiHandler(Handler):
     """No middleware: sessions, forms and frames mean nothing to the API, and each costs it two changes of thread."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._threads = itertools.cycle([ThreadPoolExecutor(1, f"database-{number}") for number in range(DATABASE_THREADS)])
+        self.threads = itertools.cycle([ThreadPoolExecutor(1, f"database-{number}") for number in range(DATABASE_THREADS)])
 
     async def __call__(
         self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
     ) -> None:
         """One request, whose queries all run in one of the threads that are kept."""
-        async with ThreadSensitiveContext(executor=next(self._threads)):
+        async with ThreadSensitiveContext(executor=next(self.threads)):
             try:
                 await super().__call__(scope, receive, send)
             except Exception as error:
@@ -74,9 +83,20 @@ api = ApiHandler()
 site = ASGIStaticFilesHandler(Handler())
 
 
-async def application(
+async def http(
     scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
 ) -> None:
-    """One connection: the API by its path, anything else to the site."""
-    chosen: Any = api if scope["type"] == "http" and scope["path"].startswith(API) else site
+    """One request: the API by its path, anything else to the site."""
+    chosen: Any = api if scope["path"].startswith(API) else site
     await chosen(scope, receive, send)
+
+
+async def sockets(
+    scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+) -> None:
+    """One WebSocket, whose queries all run in one of the threads that the API keeps."""
+    async with ThreadSensitiveContext(executor=next(api.threads)):
+        await routing.application(scope, receive, send)
+
+
+application = ProtocolTypeRouter({"http": http, "websocket": sockets})

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from project.pool import POOL
 from responses_app.age import age
 
 
@@ -96,6 +97,6 @@ def database(url: str) -> dict[str, object]:
         "PORT": str(options.pop("port", None) or parts.port or ""),
         # Connections are pooled by psycopg; under ASGI, Django's own persistence would leak one per thread.
         "CONN_MAX_AGE": 0,
-        "OPTIONS": {**options, "pool": {"min_size": 1, "max_size": 16, "timeout": 20}},
+        "OPTIONS": {**options, "pool": POOL},
         "TEST": {"NAME": None},
     }

@@ -79,8 +79,10 @@ RESPONSES_ALIASES = envstr("RESPONSES_ALIASES")
 RESPONSES_INACTIVE_TOOLS = frozenset(envstr("RESPONSES_INACTIVE_TOOLS").split())
 RESPONSES_STORE_DEFAULT = envbool("RESPONSES_STORE_DEFAULT", True)
 RESPONSES_FINISH_ON_DISCONNECT = envbool("RESPONSES_FINISH_ON_DISCONNECT")
-RESPONSES_DURABILITY = envchoice("RESPONSES_DURABILITY", "visible", ("visible", "terminal"))
+RESPONSES_DURABILITY = envchoice("RESPONSES_DURABILITY", "visible", ("disk", "visible", "terminal"))
 RESPONSES_MAX_CONCURRENT = envint("RESPONSES_MAX_CONCURRENT", 512, least=1)
+RESPONSES_MAX_SOCKETS = envint("RESPONSES_MAX_SOCKETS", 1024, least=1)
+RESPONSES_SOCKET_AGE = envint("RESPONSES_SOCKET_AGE", 3600, least=1)
 RESPONSES_MAX_BACKGROUND = envint("RESPONSES_MAX_BACKGROUND", 64, least=1)
 RESPONSES_MAX_QUEUED = envint("RESPONSES_MAX_QUEUED", 1000, least=1)
 RESPONSES_ENGINE_WAIT = envint("RESPONSES_ENGINE_WAIT", 180)
@@ -102,5 +104,7 @@ LOGGING = {
     "loggers": {
         "responses": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
+        # Every attempt while the database is away, which `responses.signals` tells once a second.
+        "psycopg.pool": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
     },
 }

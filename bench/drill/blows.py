@@ -12,14 +12,23 @@ from random import Random
 
 from bench.drill.database import OTHERS
 from bench.drill.findings import Findings
+from bench.drill.moments import MOMENTS
 from bench.drill.options import Options
 from bench.drill.parts import Web
 from bench.drill.system import LOOK, System
 from bench.drill.takeovers import Takeovers
 
+# When a process is killed: whenever it is, at one of the moments, or when it has just taken over from one that was killed.
+WHEN = ("", "", "", *MOMENTS, "takeover")
+MOMENT_S = 5.0
+CLAIM_S = 10.0
+# Behind a moment so long at most: within that the request is read, kept and answered.
+JUST = 0.06
 PAUSE_S = 8.0
 BUSY_S = 3.0
 STOP_LIMIT = 45.0
+HEIR_LOOK = 0.03
+TOGETHER = 0.4
 ENGINE_LIMIT = 600.0
 
 
@@ -33,6 +42,7 @@ def schedule(options: Options) -> list[tuple[int, str]]:
         "engine": options.engine_kills,
         "cut": options.cuts,
         "restart": options.restarts,
+        "blackout": options.blackouts,
     }
     first, last = min(3, options.responses), max(3, options.responses - 1)
     return sorted((chance.randint(first, last), kind) for kind, count in kinds.items() for _ in range(count))
@@ -65,17 +75,18 @@ class Blows:
             "engine": self._engine,
             "cut": self._cut,
             "restart": self._restart,
+            "blackout": self._blackout,
         }
         while self._due:
             async with self._news:
                 await self._news.wait_for(lambda: self._due[0][0] <= self._begun)
             await asyncio.sleep(self._chance.random() * 1.5)
-            kind = self._due[0][1]
+            async with self._news:
+                # The load may go on to the next blow: some blows wait for what it does.
+                _, kind = self._due.pop(0)
+                self._news.notify_all()
             await table[kind]()
             self._findings.count(f"blow: {kind}")
-            async with self._news:
-                self._due.pop(0)
-                self._news.notify_all()
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -91,12 +102,56 @@ class Blows:
         return self._chance.choice(busy or self._system.well)
 
     async def _kill(self) -> None:
-        web = await self._victim()
-        web.state = "down"
-        web.send(signal.SIGKILL)
-        web.end(5)
-        self._takeovers.watch(await self._system.database.held(web.pid), "SIGKILL")
-        self._system.bring_back(web)
+        when = self._chance.choice(WHEN)
+        web = (await self._moment(when) if when in MOMENTS else None) or await self._victim()
+        held = await self._ended(web)
+        if when == "takeover" and (heir := await self._heir(held)) is not None:
+            self._findings.count("killed twice, during the take-over")
+            await self._ended(heir)
+
+    async def _ended(self, *webs: Web) -> list[tuple[int, str, int, int]]:
+        """Kill them, together, and have them started again; what they had in hand."""
+        for web in webs:
+            web.state = "down"
+            web.send(signal.SIGKILL)
+        held: list[tuple[int, str, int, int]] = []
+        for web in webs:
+            web.end(5)
+            held += await self._system.database.held(web.pid)
+        self._takeovers.watch(held, "SIGKILL")
+        for web in webs:
+            self._system.bring_back(web)
+        return held
+
+    async def _moment(self, kind: str) -> Web | None:
+        """Whom it is about, just now; None if no such moment comes, or comes for somebody who cannot be spared."""
+        while len(self._system.well) < 2:
+            await asyncio.sleep(LOOK)
+        web = await self._system.moments.wait(kind, MOMENT_S)
+        await asyncio.sleep(self._chance.random() * JUST)
+        if web not in self._system.well or len(self._system.well) < 2:
+            return None
+        self._findings.count(f"killed at the moment: {kind}")
+        return web
+
+    async def _heir(self, held: list[tuple[int, str, int, int]]) -> Web | None:
+        """Who has just taken over what was held, if that can be seen and somebody else is there."""
+        until = time.monotonic() + CLAIM_S
+        while held and time.monotonic() < until:
+            await asyncio.sleep(HEIR_LOOK)
+            pids = await self._system.database.holders([pk for pk, *_ in held])
+            heirs = [web for web in self._system.well if web.pid in pids]
+            if heirs and len(self._system.well) > 1:
+                return heirs[0]
+        return None
+
+    async def _blackout(self) -> None:
+        """Nobody is left."""
+        while not self._system.well:
+            await asyncio.sleep(LOOK)
+        self._takeovers.hindered = True
+        await self._ended(*self._system.well)
+        self._own(self._recovered())
 
     async def _stop(self) -> None:
         web = await self._victim()
@@ -143,6 +198,9 @@ class Blows:
             with suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
         self._own(self._revived())
+        if self._chance.random() < TOGETHER and len(self._system.well) > 1:
+            self._findings.count("killed together with the engine")
+            await self._ended(self._chance.choice(self._system.well))
 
     async def _revived(self) -> None:
         """Wait until it generates again; its port answers before that, when only its core was killed."""
@@ -169,14 +227,30 @@ class Blows:
         )
 
     async def _restart(self) -> None:
-        """Postgres ends at once, as if its host had, and recovers."""
+        """Postgres ends at once, as if its host had, and recovers; perhaps the engine has just died, or somebody dies with it.
+
+        What had been told and was not on the disk is known to its owner, who writes it again: where no commit waits for the disk
+        the owner has to live.
+        """
         self._takeovers.hindered = True
-        pid = self._system.postgres.pid
-        os.kill(pid, signal.SIGQUIT)
+        if self._system.worker is not None and self._system.engine_up.is_set() and self._chance.random() < TOGETHER:
+            self._findings.count("Postgres restarted while the engine was")
+            await self._engine()
+        os.kill(self._system.postgres.pid, signal.SIGQUIT)
+        if self._system.options.durability == "disk" and len(self._system.well) > 1:
+            self._findings.count("killed together with Postgres")
+            await self._killed_blindly(self._chance.choice(self._system.well))
         while self._system.postgres.running:
             await asyncio.sleep(LOOK)
         await asyncio.to_thread(self._system.postgres.start)
         self._own(self._recovered())
+
+    async def _killed_blindly(self, web: Web) -> None:
+        """There is no database to ask what it has in hand."""
+        web.state = "down"
+        web.send(signal.SIGKILL)
+        await asyncio.to_thread(web.end, 5)
+        self._system.bring_back(web)
 
     async def _recovered(self) -> None:
         await asyncio.sleep(5)

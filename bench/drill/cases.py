@@ -27,8 +27,10 @@ class Case:
     """One response of the load.
 
     `way`: a foreground stream, a plain POST, background that is polled, or a background stream whose client comes back after
-    `leaves` events. Cancelled when `cancels` events were seen. `tails` more clients follow it. With `quits` the client of the
-    foreground goes for good after so many events. `answers` a call with an output, as a second turn.
+    `leaves` events. Cancelled when `cancels` events were seen, deleted when `deletes` were. `tails` more clients follow it. With
+    `quits` the client of the foreground goes for good after so many events, with `hangs` after so many seconds, whatever has come.
+    `retries`: where a POST breaks it is sent again, and nobody looks what has become of the first one. `answers` a call with an
+    output, as a second turn.
     """
 
     number: int
@@ -37,7 +39,10 @@ class Case:
     way: Way = "stream"
     leaves: int | None = None
     cancels: int | None = None
+    deletes: int | None = None
     quits: int | None = None
+    hangs: float | None = None
+    retries: bool = False
     tails: int = 0
     answers: bool = False
     conversation: bool = False
@@ -151,14 +156,26 @@ def _cancelled(number: int, chance: Random) -> Case:
     return Case(number, "cancelled", story(chance), "resume", cancels=chance.randint(2, 50))
 
 
-def _raced(number: int, chance: Random) -> Case:
+def raced(number: int, chance: Random) -> Case:
     """Cancelled just when it ends: there is about one event for each token, and five or so around them."""
     body = story(chance, 20, 40)
-    return Case(number, "cancelled at its end", body, "resume", cancels=body["max_output_tokens"] + chance.randint(-4, 4))
+    return Case(number, "cancelled at its end", body, "resume", cancels=body["max_output_tokens"] + chance.randint(-8, 3))
 
 
 def _quitted(number: int, chance: Random) -> Case:
     return Case(number, "client left", story(chance), quits=chance.randint(1, 60))
+
+
+def _hasty(number: int, chance: Random) -> Case:
+    return Case(number, "client left at once", story(chance), chance.choice(("post", "stream")), hangs=chance.random() * 0.2)
+
+
+def _retried(number: int, chance: Random) -> Case:
+    return Case(number, "sent again", story(chance, 30, 120), "post", retries=True)
+
+
+def _deleted(number: int, chance: Random) -> Case:
+    return Case(number, "deleted", story(chance, 20, 80), "resume", deletes=chance.randint(2, 60))
 
 
 KINDS: tuple[tuple[int, Callable[[int, Random], Case]], ...] = (
@@ -174,10 +191,13 @@ KINDS: tuple[tuple[int, Callable[[int, Random], Case]], ...] = (
     (2, _structured),
     (2, _weighed),
     (2, _fleeting),
-    (1, _conversed),
+    (2, _conversed),
     (2, _cancelled),
-    (3, _raced),
+    (3, raced),
     (1, _quitted),
+    (1, _hasty),
+    (1, _retried),
+    (2, _deleted),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -29,6 +30,7 @@ class Told:
     listeners: list[Listener] = field(default_factory=list)
     answers: list[bytes] = field(default_factory=list)
     cancelled: bool = False
+    deleted: bool = False
 
 
 class Client:
@@ -40,12 +42,16 @@ class Client:
         self._chance = Random(f"client {seed} {case.number}")
         self._tried = 0
         self.over = False
+        self.conversation = ""
 
     async def live(self) -> None:
         """From the first request to the last event."""
         more: dict[str, Any] = {}
+        if self.case.hangs is not None:
+            return await self._hung_up(self.case.hangs)
         if self.case.conversation:
-            more["conversation"] = (await self._plain("POST", "/v1/conversations", {})).json["id"]
+            self.conversation = (await self._plain("POST", "/v1/conversations", {})).json["id"]
+            more["conversation"] = self.conversation
         response = await self._respond(self.case.body | more)
         if self.case.conversation and response is not None:
             await self._respond(self.case.body | more | {"input": "And now tell me a long story."})
@@ -66,7 +72,7 @@ class Client:
         """One response to its end; its last state, None if it is not kept or was left."""
         ways = {"stream": self._streamed, "post": self._posted, "poll": self._polled, "resume": self._resumed}
         told = await ways[self.case.way](self._body(body))
-        if told is None or not self.case.stored or self.case.quits is not None:
+        if told is None or told.deleted or not self.case.stored or self.case.quits is not None:
             return None
         snapshot: dict[str, Any] = (await self._plain("GET", f"/v1/responses/{told.uid}")).json
         return snapshot
@@ -86,7 +92,17 @@ class Client:
         return self.case.number % 3 == 0
 
     def _listener(self) -> Listener:
-        return Listener(self._system, self._wire, self._findings, self._chance, self._padded)
+        listener = Listener(self._system, self._wire, self._findings, self._chance, self._padded)
+        listener.conversation = self.case.conversation
+        return listener
+
+    async def _hung_up(self, seconds: float) -> None:
+        """Ask, and be gone: whatever was begun of it has to end by itself."""
+        web = await self._system.door(self._chance)
+        self._system.moments.tell("accept", web)
+        with suppress(Broken, TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._wire.ask(web, "POST", "/v1/responses", self._marked(self._body(self.case.body)))
 
     async def _streamed(self, body: dict[str, Any]) -> Told | None:
         """A stream of the foreground; the client comes back when its connection breaks, but not if it has quitted."""
@@ -102,14 +118,17 @@ class Client:
 
     async def _resumed(self, body: dict[str, Any]) -> Told | None:
         """A stream of the background that is left and taken up again; and its cancellation, and those who tail it."""
-        told, listener = await self._open(body, self.case.cancels or self.case.leaves)
+        told, listener = await self._open(body, self.case.cancels or self.case.deletes or self.case.leaves)
         if told is None:
             return None
+        if self.case.deletes is not None:
+            await self._delete(told)
+            return told
         tails = [self._listener() for _ in range(self.case.tails)]
         told.listeners += tails
         jobs = [self._follow(one, told.uid) for one in (listener, *tails)]
         if self.case.cancels is not None:
-            jobs.append(self._cancel(told))
+            jobs.append(self._cancel(told, listener.web))
         await asyncio.gather(*jobs)
         return told
 
@@ -123,6 +142,8 @@ class Client:
         """POST for a stream, and read it as far as it goes. Asked again only where it is sure that nothing was begun."""
         for _ in range(TRIES):
             listener, web = self._listener(), await self._system.door(self._chance)
+            listener.web = web
+            self._system.moments.tell("accept", web)
             try:
                 async with self._wire.stream(web, "POST", "/v1/responses", self._marked(body)) as stream:
                     if stream.status != 200:
@@ -147,10 +168,14 @@ class Client:
         """One plain request; if there is no answer, what was made of it is looked for."""
         for _ in range(TRIES):
             web = await self._system.door(self._chance)
+            self._system.moments.tell("accept", web)
             try:
                 answer = await self._wire.ask(web, "POST", "/v1/responses", self._marked(body), patience=300)
             except Broken:
                 self._findings.count("plain requests that broke")
+                if self.case.retries:
+                    self._findings.count("sent again")
+                    continue
             else:
                 if answer.status == 200:
                     told = self._keep(answer.json["id"], None)
@@ -171,6 +196,7 @@ class Client:
         """Of the background, looked at now and then."""
         for _ in range(TRIES):
             web = await self._system.door(self._chance)
+            self._system.moments.tell("accept", web)
             try:
                 answer = await self._wire.ask(web, "POST", "/v1/responses", self._marked(body))
                 uid = answer.json["id"] if answer.status == 200 else None
@@ -198,9 +224,11 @@ class Client:
                 return
             await asyncio.sleep(POLL)
 
-    async def _cancel(self, told: Told) -> None:
-        """From any process, until there is an answer."""
-        answer = await self._plain("POST", f"/v1/responses/{told.uid}/cancel")
+    async def _cancel(self, told: Told, asked: Web | None) -> None:
+        """From any process, or certainly from another one than was asked first, until there is an answer."""
+        other = asked if self.case.number % 2 else None
+        answer = await self._plain("POST", f"/v1/responses/{told.uid}/cancel", moment="cancel", but=other)
+        self._findings.count("cancelled through another process", other is not None)
         if answer.status == 200:
             told.answers.append(answer.body)
             told.cancelled = True
@@ -211,12 +239,20 @@ class Client:
         else:
             self._findings.contradict(told.uid, f"a cancellation was answered {answer.status}", seen=answer.body)
 
-    async def _plain(self, method: str, path: str, body: Any = None) -> Answer:
-        """A request that may be sent as often as needed, through any process."""
+    async def _delete(self, told: Told) -> None:
+        """Through any process, until there is an answer; one that broke may have done it."""
+        answer = await self._plain("DELETE", f"/v1/responses/{told.uid}", moment="delete")
+        told.deleted = True
+        if answer.status not in (200, 404):
+            self._findings.contradict(told.uid, f"a deletion was answered {answer.status}", seen=answer.body)
+
+    async def _plain(self, method: str, path: str, body: Any = None, moment: str = "", but: Web | None = None) -> Answer:
+        """A request that may be sent as often as needed, through any process, at first another one than `but`."""
         answer = Answer(0, b"")
-        web: Web | None = None
+        web = but
         for _ in range(TRIES):
             web = await self._system.door(self._chance, but=web)
+            self._system.moments.tell(moment, web)
             try:
                 answer = await self._wire.ask(web, method, path, body, patience=30)
             except Broken:

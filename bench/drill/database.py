@@ -22,6 +22,10 @@ SELECT response.id, response.ended_at IS NOT NULL, coalesce(lease.epoch, 0), lea
 FROM responses_app_response response LEFT JOIN responses_app_lease lease ON lease.response_id = response.id
 WHERE response.id = ANY(%s)
 """
+HOLDERS = """
+SELECT DISTINCT worker.name FROM responses_app_lease lease
+JOIN responses_app_worker worker ON worker.uid = lease.worker WHERE lease.response_id = ANY(%s)
+"""
 OTHERS = "FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'drill'"
 
 
@@ -58,6 +62,11 @@ class Database:
     async def held(self, pid: int) -> list[tuple[int, str, int, int]]:
         """What the process runs: key, id, epoch and last number of each response."""
         return [(pk, uid, epoch, -1 if last is None else last) for pk, uid, epoch, last in await self.ask(HELD, [f"%:{pid}"])]
+
+    async def holders(self, keys: Sequence[int]) -> set[int]:
+        """The processes that hold these responses now."""
+        rows = await self.ask(HOLDERS, [list(keys)])
+        return {int(name.rpartition(":")[2]) for (name,) in rows}
 
     async def connections(self) -> int:
         """How many there are, without ours."""

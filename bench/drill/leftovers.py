@@ -8,12 +8,15 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import httpx2
+
 from bench.drill.findings import Findings
 from bench.drill.system import System
 from responses_app.engines import guard
 from responses_app.server.process import descendants
 
 END_LIMIT = 120.0
+GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", re.MULTILINE)
 # A web process has a pool of 16, one connection that listens, one that tells.
 PER_WEB = 19
 GROWTH = 150_000_000
@@ -22,6 +25,13 @@ GONE_LIMIT = 15.0
 HELD_BY = """
 SELECT response.uid, lease.worker FROM responses_app_lease lease
 JOIN responses_app_response response ON response.id = lease.response_id WHERE response.ended_at IS NOT NULL
+"""
+
+
+# Rows of responses that are gone: nothing else keeps them from being written behind a deletion.
+ORPHANS = """
+SELECT count(*) FROM responses_app_event event
+WHERE NOT EXISTS (SELECT FROM responses_app_response response WHERE response.id = event.response_id)
 """
 
 
@@ -39,17 +49,31 @@ async def held(system: System, findings: Findings) -> None:
     database = system.database
     for uid, worker in await database.ask(HELD_BY):
         findings.contradict(uid, "has ended and is held", seen=worker)
+    if orphans := (await database.ask(ORPHANS))[0][0]:
+        findings.contradict("database", f"{orphans} events of responses that were deleted")
     if stuck := await database.stuck():
         findings.contradict("database", f"{stuck} transactions are open and do nothing")
-    count, most = await database.connections(), PER_WEB * len(system.webs)
+    count, most = await database.connections(), PER_WEB * system.options.web
     findings.row("connections of Postgres at the end", f"{count} (at most {most})")
     if count > most:
         findings.contradict("database", f"{count} connections, where {most} are all that could be")
+    if system.worker is not None:
+        busy = await _generating(system.worker.port)
+        findings.row("requests that the engine works on at the end", busy)
+        if busy:
+            findings.contradict("engine", f"works on {busy} requests that nobody waits for")
     for web in system.up:
         grown = web.resident - web.settled
         findings.row(f"memory of {web.name}", f"{web.resident / 1e6:.0f} MB, {grown / 1e6:+.0f} MB since it started")
         if grown > GROWTH:
             findings.contradict(web.name, f"has grown by {grown / 1e6:.0f} MB")
+
+
+async def _generating(port: int) -> int:
+    """What vLLM says that it works on, or has queued."""
+    async with httpx2.AsyncClient(timeout=30) as client:
+        text = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
+    return sum(int(float(value)) for value in GENERATING.findall(text))
 
 
 async def hung_up(system: System, findings: Findings) -> None:

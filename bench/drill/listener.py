@@ -6,7 +6,11 @@ from random import Random
 
 from bench.drill.findings import Findings
 from bench.drill.http import Block, Broken, Silent, Stream, Wire, patiently
+from bench.drill.parts import Web
 from bench.drill.system import System
+
+NEAR_THE_END = frozenset({"response.output_text.done", "response.function_call_arguments.done", "response.output_item.done"})
+BEGUN = 5
 
 
 class Gone(Exception):
@@ -21,6 +25,9 @@ class Listener:
         self.seen: list[Block] = []
         self.over = self.marked = False
         self.connections = 0
+        # Where it listens now, and whether its response holds a conversation meanwhile.
+        self.web: Web | None = None
+        self.conversation = False
         self._system, self._wire, self._findings, self._chance, self._padded = system, wire, findings, chance, padded
 
     @property
@@ -32,7 +39,7 @@ class Listener:
         """Read to the end, or until an event with that number; connect anew, anywhere, as often as needed. Raises Gone."""
         self.uid = uid
         while not self.over and not self._reached(until):
-            web = await self._system.door(self._chance)
+            self.web = web = await self._system.door(self._chance)
             try:
                 async with self._wire.stream(web, "GET", self._path()) as stream:
                     if stream.status == 404:
@@ -84,6 +91,13 @@ class Listener:
         else:
             self.seen.append(block)
             self.over = block.terminal
+            self._tell(block)
+
+    def _tell(self, block: Block) -> None:
+        if block.name in NEAR_THE_END:
+            self._system.moments.tell("end", self.web)
+        elif self.conversation and block.number == BEGUN:
+            self._system.moments.tell("conversation", self.web)
 
     def _path(self) -> str:
         after = f"&starting_after={self.last}" if self.seen else ""

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 ENGINES = ("demo-chat", "demo-harmony", "script")
+# Not terminal: there clients are told what no log holds, and have to be contradicted.
+DURABILITY = ("visible", "disk")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,10 @@ class Options:
     pauses: int = 0
     cuts: int = 0
     restarts: int = 0
+    blackouts: int = 0
+    durability: str = "visible"
+    # So few that some have to wait for room.
+    background: int = 2
     seed: int = 1
     web: int = 3
     seconds: float = 1800.0
@@ -40,9 +46,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--pauses", type=int, help="SIGSTOP of a web process for 8 s (default: one for eight kills)")
     add("--cuts", type=int, help="connections of Postgres that are ended (default: as many as kills)")
     add("--restarts", type=int, help="immediate shutdowns of Postgres (default: one)")
+    add("--blackouts", type=int, help="SIGKILL of all web processes at once (default: one for 20 kills)")
+    add("--durability", choices=DURABILITY, default="visible", help="with disk Postgres and a web process also die together")
     add("--seed", type=int, default=1, help="what the load and the moments are chosen by (default: %(default)s)")
     add("--web", type=int, default=3, help="web processes (default: %(default)s)")
-    add("--seconds", type=float, default=1800.0, help="after which it is given up (default: %(default)s)")
+    add("--seconds", type=float, help="after which it is given up (default: half an hour, and 30 s for each kill)")
     add("--engine", choices=ENGINES, default="demo-chat", help="a demo model in vLLM, or a tape (default: %(default)s)")
     add("--at-once", type=int, default=12, help="responses under way at a time (default: %(default)s)")
     add("--folder", help="where everything is kept, and stays; without it a folder that is removed if all was well")
@@ -56,7 +64,9 @@ def parse(argv: Sequence[str]) -> Options:
     declare(parser)
     given: dict[str, Any] = vars(parser.parse_args(argv))
     kills = given["kills"]
-    usual = {"engine_kills": kills // 10, "stops": -(-kills // 8), "pauses": -(-kills // 8), "cuts": kills, "restarts": 1}
+    some = -(-kills // 8)
+    usual = {"engine_kills": kills // 10, "stops": some, "pauses": some, "cuts": kills, "restarts": 1, "blackouts": kills // 20}
+    usual["seconds"] = 1800 + 30 * kills
     filled = {**given, **{name: count for name, count in usual.items() if given[name] is None}}
     if given["engine"] == "script":
         # A tape plays inside each web process: there is nothing of its own to kill.

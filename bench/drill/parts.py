@@ -35,6 +35,7 @@ class Web:
         self.state = "down"
         self.settled = 0  # Resident bytes when it had just started.
         self._environ = {**os.environ, **environ, "RESPONSES_DATA_DIR": str(self.folder)}
+        self.command = [sys.executable, "-m", "responses_app.server.inner", "--port", str(self.port)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -61,10 +62,15 @@ class Web:
         """Start it; whoever wants to know when it answers asks."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
-        command = [sys.executable, "-m", "responses_app.server.inner", "--port", str(self.port)]
         with self.log.open("ab") as out:
             self._process = subprocess.Popen(
-                command, cwd=ROOT, env=self._environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                self.command,
+                cwd=ROOT,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
             )
         self.state = "starting"
 

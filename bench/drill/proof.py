@@ -28,6 +28,7 @@ class Proof:
     def __init__(self, system: System, wire: Wire, findings: Findings, clients: Sequence[Client]) -> None:
         self._system, self._wire, self._findings = system, wire, findings
         self._chance = Random(0)
+        self._conversations = [client.conversation for client in clients if client.conversation]
         self._told: dict[str, list[Told]] = {}
         self._cases = {str(client.case.number): client.case for client in clients}
         for client in clients:
@@ -45,6 +46,8 @@ class Proof:
                 await self._prove(uid, listed)
 
         await asyncio.gather(*(one(uid, body) for uid, body in listed.items()))
+        for conversation in self._conversations:
+            await self._conversation(conversation, [body for body in listed.values() if _within(body, conversation)])
         for uid, told in self._told.items():
             if uid not in listed:
                 await self._unlisted(uid, told)
@@ -60,15 +63,31 @@ class Proof:
             after = f"&after={page['last_id']}"
 
     async def _unlisted(self, uid: str, told: list[Told]) -> None:
-        """Only what was not to be kept may be missing, and it has to be."""
-        stored = any(one.case.stored for one in told)
+        """Only what was not to be kept, or was deleted, may be missing, and it has to be."""
+        stored = any(one.case.stored and not one.deleted for one in told)
         status = (await self._get(f"/v1/responses/{uid}")).status
         if stored:
             self._findings.contradict(uid, "was accepted and is not listed", seen=f"GET is answered {status}")
         elif status != 404:
-            self._findings.contradict(uid, f"store: false, and GET is answered {status}")
+            self._findings.contradict(uid, f"store: false or deleted, and GET is answered {status}")
+
+    async def _conversation(self, uid: str, listed: list[dict[str, Any]]) -> None:
+        """It has what its responses have said, each once, in their order, and nothing of those that left none; and it is free."""
+        path = f"/v1/conversations/{uid}/items"
+        items = [item["id"] for item in (await self._get(f"{path}?limit=100&order=asc")).json["data"]]
+        said = [item["id"] for body in listed if body["status"] in ("completed", "incomplete") for item in body["output"]]
+        output = {item["id"] for body in listed for item in body["output"]}
+        if [one for one in items if one in output] != said:
+            self._findings.contradict(uid, "the conversation has not what was said in it", seen=items, log=said)
+        self._findings.count("items of conversations", len(items))
+        note = {"type": "message", "role": "user", "content": "Is anybody there?"}
+        answer = await self._wire.ask(self._system.up[0], "POST", path, {"items": [note]})
+        if answer.status != 200:
+            self._findings.contradict(uid, f"nothing can be added to the conversation: {answer.status}", seen=answer.body)
 
     async def _prove(self, uid: str, listed: dict[str, Any]) -> None:
+        if any(told.deleted for told in self._told.get(uid, ())):
+            self._findings.contradict(uid, "was deleted, and is listed")
         got = (await self._get(f"/v1/responses/{uid}")).json
         log = await self._log(uid)
         if not log:
@@ -169,6 +188,10 @@ class Proof:
 
     async def _get(self, path: str) -> Answer:
         return await self._wire.ask(self._chance.choice(self._system.up), "GET", path)
+
+
+def _within(body: dict[str, Any], conversation: str) -> bool:
+    return (body.get("conversation") or {}).get("id") == conversation
 
 
 def _folded(events: list[dict[str, Any]]) -> Any:

@@ -14,6 +14,7 @@ import httpx2
 from bench.drill import tape
 from bench.drill.database import Database
 from bench.drill.findings import Findings
+from bench.drill.moments import Moments
 from bench.drill.options import Options
 from bench.drill.parts import Web, Worker
 from responses_app.server.postgres import Postgres
@@ -35,6 +36,7 @@ class System:
         self.worker: Worker | None = None
         self.webs: list[Web] = []
         self.engine_up = asyncio.Event()
+        self.moments = Moments()
         self._rising: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
@@ -47,9 +49,7 @@ class System:
             "RESPONSES_API_KEY": self.key,
             "SECRET_KEY": secrets.token_hex(32),
             "RESPONSES_MODELS": f"{self.model}={url}",
-            # On a busy machine vLLM needs minutes for a start, and web processes that start meanwhile wait for it.
-            "RESPONSES_ENGINE_WAIT": "600",
-            "RESPONSES_ENGINE_START_WAIT": "600",
+            **self.settings,
         }
         self.webs = [Web(f"web-{number}", self.folder, environ) for number in range(1, self.options.web + 1)]
         # The first one makes the tables.
@@ -58,9 +58,22 @@ class System:
 
     def _engine(self) -> str:
         if self.options.engine == "script":
-            return f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={_harmony()}"
+            return f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={harmony()}"
         self.worker = Worker(f"{self.model}={self.options.engine}", self.folder)
         return self.worker.start()
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """What is not as it is by itself."""
+        return {
+            # On a busy machine vLLM needs minutes for a start, and web processes that start meanwhile wait for it.
+            "RESPONSES_ENGINE_WAIT": "600",
+            "RESPONSES_ENGINE_START_WAIT": "600",
+            # Some of the background wait for room, and logs are sealed while blows fall.
+            "RESPONSES_MAX_BACKGROUND": str(self.options.background),
+            "RESPONSES_SEAL_AFTER": "1",
+            "RESPONSES_DURABILITY": self.options.durability,
+        }
 
     @property
     def up(self) -> list[Web]:
@@ -148,7 +161,8 @@ class System:
         await asyncio.to_thread(self.postgres.stop)
 
 
-def _harmony() -> Path:
+def harmony() -> Path:
+    """The folder of its vocabulary."""
     from responses_app.server.lineup import HARMONY
 
     return HARMONY

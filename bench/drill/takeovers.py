@@ -55,6 +55,7 @@ class Takeovers:
         while time.monotonic() - began < LIMIT:
             rows = await self.system.database.ask(STATE, [list(found)])
             age = time.monotonic() - began
+            rows += [(pk, True, 0, False, None) for pk in found.keys() - {row[0] for row in rows}]  # Deleted.
             for pk, ended, epoch, taken, last in rows:
                 one, (was, reached) = found[pk], before[pk]
                 one.hindered |= self._hindered() and one.moved is None

@@ -15,7 +15,10 @@ FINAL = "<|channel|>final<|message|>{text}<|return|>"
 # What the input says, and what comes. No input says two of them.
 LINES = (
     (" long story", THOUGHT + FINAL.format(text="Once upon a time." + STORY)),
-    (" weather in", THOUGHT + CALL.format(name="get_weather", arguments='{"city": "Paris, which is the capital of France"}')),
+    (
+        " is the weather",
+        THOUGHT + CALL.format(name="get_weather", arguments='{"city": "Paris, which is the capital of France"}'),
+    ),
     (" my name is", THOUGHT + FINAL.format(text="Hello! It is a pleasure to meet you, and a fine day it is to meet somebody.")),
     (" is a person", THOUGHT + FINAL.format(text='{"name": "Ada", "age": 36}')),
     (" 2 and", THOUGHT + CALL.format(name="add", arguments='{"a": 2, "b": 3}')),

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from functools import cache
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from responses_app.api.problems import Loc, path, wrong_type
+from responses_app.errors import Invalid
 
 NAME = r"^[a-zA-Z0-9_-]+$"
 TEXT_LIMIT = 10_485_760
 IMAGE_URL_LIMIT = 20_971_520
+# More items, parts or tools than any context has room for: every one takes its time before that is known.
+ARRAY_LIMIT = 65_536
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
+T = TypeVar("T")
+# Of a million wrong elements one is enough: each finding is an object, and all together once were gigabytes.
+Array: TypeAlias = Annotated[list[T], Field(fail_fast=True)]
 
 
 class Strict(BaseModel):
@@ -25,14 +32,26 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _said(cls, raw: object) -> object:
-        """Null stands for absent, whatever the key and however deep (checklist 10)."""
-        return {key: said for key, said in raw.items() if said is not None} if isinstance(raw, dict) else raw
+        """Null stands for absent, whatever the key and however deep (checklist 10). Of unknown keys one is enough."""
+        if not isinstance(raw, dict):
+            return raw
+        told = {key: said for key, said in raw.items() if said is not None}
+        strange = [key for key in told if key not in _keys(cls)]
+        for key in strange[1:]:
+            del told[key]
+        return told
+
+
+@cache
+def _keys(model: type[Strict]) -> frozenset[str]:
+    return frozenset(field.alias or name for name, field in model.model_fields.items())
 
 
 class Caller(Strict):
-    """Who made a call: the model itself. Programs that call are not served."""
+    """Who made a call: the model itself, or a program that another server ran."""
 
-    type: Literal["direct"]
+    type: Literal["direct", "program"]
+    caller_id: str | None = None
 
 
 def given(raw: object, loc: Loc) -> dict[str, Any]:
@@ -40,3 +59,12 @@ def given(raw: object, loc: Loc) -> dict[str, Any]:
     if not isinstance(raw, dict):
         raise wrong_type(path(loc), "an object", raw)
     return {key: value for key, value in raw.items() if value is not None}
+
+
+def countable(raw: list[Any], loc: Loc) -> list[Any]:
+    """The array, if it is not longer than any that makes sense. Raises Invalid."""
+    if len(raw) <= ARRAY_LIMIT:
+        return raw
+    where = path(loc)
+    message = f"Invalid '{where}': array too long. Expected an array with maximum length {ARRAY_LIMIT}, but got {len(raw)}."
+    raise Invalid(message, param=where, code="array_above_max_length")

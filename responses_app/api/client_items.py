@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.api.base import IMAGE_URL_LIMIT, Caller, CallId, LongText, Status, Strict
+from responses_app.api.base import IMAGE_URL_LIMIT, Array, Caller, CallId, LongText, Status, Strict
 
-Words = Annotated[list[LongText], Field(max_length=1024)]
+Words = Annotated[Array[LongText], Field(max_length=1024)]
 
 
 class ShellAction(Strict):
@@ -27,6 +27,14 @@ class LocalEnvironment(Strict):
     skills: Annotated[list[Any], Field(max_length=0)] | None = None
 
 
+class PastEnvironment(Strict):
+    """Where a shell ran: on the client's machine, or in a container of another server."""
+
+    type: Literal["local", "container_reference"]
+    container_id: str | None = None
+    skills: list[Any] | None = None
+
+
 class ShellCall(Strict):
     """A call of the client's shell."""
 
@@ -34,7 +42,7 @@ class ShellCall(Strict):
     id: str | None = None
     call_id: CallId
     action: ShellAction
-    environment: LocalEnvironment | None = None
+    environment: PastEnvironment | None = None
     status: Status | None = None
     caller: Caller | None = None
     created_by: str | None = None
@@ -62,7 +70,7 @@ class ShellCallOutput(Strict):
     type: Literal["shell_call_output"]
     id: str | None = None
     call_id: CallId
-    output: list[ShellResult]
+    output: Array[ShellResult]
     max_output_length: int | None = None
     status: Status | None = None
     caller: Caller | None = None
@@ -74,7 +82,7 @@ class ExecAction(Strict):
 
     type: Literal["exec"]
     command: Words
-    env: dict[str, str] = Field(default_factory=dict)
+    env: Annotated[dict[str, str], Field(max_length=1024)] = Field(default_factory=dict)
     timeout_ms: int | None = None
     user: str | None = None
     working_directory: str | None = None
@@ -133,24 +141,24 @@ class ApplyPatchCallOutput(Strict):
 
 
 class ToolSearchCall(Strict):
-    """A search for tools that the client was to make."""
+    """A search for tools that the client was to make, or that another server made."""
 
     type: Literal["tool_search_call"]
     id: str | None = None
-    call_id: CallId
+    call_id: CallId | None = None
     arguments: Any
-    execution: Literal["client"] = "client"
+    execution: Literal["client", "server"] = "client"
     status: Status | None = None
     created_by: str | None = None
 
 
 class ToolSearchOutput(Strict):
-    """The tools that the client has found; they may be called from here on."""
+    """The tools that were found; they may be called from here on."""
 
     type: Literal["tool_search_output"]
     id: str | None = None
-    call_id: CallId
-    execution: Literal["client"] = "client"
+    call_id: CallId | None = None
+    execution: Literal["client", "server"] = "client"
     tools: list[Any]
     status: Status | None = None
     created_by: str | None = None
@@ -171,8 +179,8 @@ class ComputerCall(Strict):
     id: str | None = None
     call_id: CallId
     action: dict[str, Any] | None = None
-    actions: Annotated[list[dict[str, Any]], Field(min_length=1, max_length=1024)] | None = None
-    pending_safety_checks: list[SafetyCheck] = Field(default_factory=list)
+    actions: Annotated[Array[dict[str, Any]], Field(min_length=1, max_length=1024)] | None = None
+    pending_safety_checks: Array[SafetyCheck] = Field(default_factory=list)
     status: Status | None = None
 
 
@@ -191,7 +199,7 @@ class ComputerCallOutput(Strict):
     id: str | None = None
     call_id: CallId
     output: Screenshot
-    acknowledged_safety_checks: list[SafetyCheck] | None = None
+    acknowledged_safety_checks: Array[SafetyCheck] | None = None
     status: Status | None = None
     created_by: str | None = None
 

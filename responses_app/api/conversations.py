@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from responses_app.api import items, pages, profile, query, requests, shown
+from responses_app.api import body, items, pages, profile, query, requests, shown
 from responses_app.api.door import answer
 from responses_app.api.problems import wrong_type
 from responses_app.errors import Invalid, NotFound
@@ -29,12 +29,12 @@ MOST_ITEMS = 20
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/conversations."""
-    raw = _body(request, {"items", "metadata"})
-    given, fetched = await gather(key.project, _items(raw.get("items"), least=0))
+    metadata, new = await body.read(request, _new, b"{}")
+    given, fetched = await gather(key.project, new)
     row = Conversation(
         uid=mint("conv_"),
         project=key.project,
-        metadata=_metadata(raw.get("metadata")),
+        metadata=metadata,
         created_at=datetime.fromtimestamp(int(time.time()), UTC),
     )
     await sync_to_async(conversations.create)(row, given, fetched)
@@ -49,11 +49,9 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 
 async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """POST /v1/conversations/{id}: other metadata in place of what was there."""
-    raw = _body(request, {"metadata"})
-    if "metadata" not in raw:
-        raise Invalid("Missing required parameter: 'metadata'.", param="metadata", code="missing_required_parameter")
+    metadata = await body.read(request, _changed, b"{}")
     row = await find(key.project, uid)
-    row.metadata = _metadata(raw["metadata"])
+    row.metadata = metadata
     if not await Conversation.objects.filter(pk=row.pk).aupdate(metadata=row.metadata):
         raise conversation.missing(uid)
     return answer(_shape(row))
@@ -69,10 +67,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """POST /v1/conversations/{id}/items: all of them, or none."""
     include = query.include(request)
-    raw = _body(request, {"items"})
-    if raw.get("items") is None:
-        raise Invalid("Missing required parameter: 'items'.", param="items", code="missing_required_parameter")
-    given = _items(raw["items"], least=1)
+    given = await body.read(request, _added, b"{}")
     row = await find(key.project, uid)
     bodies: list[str] = await _change(conversations.add, row, *await gather(key.project, given))
     return _listed(request, Page([(0, body) for body in bodies], more=False), include)
@@ -123,12 +118,29 @@ async def _change(function: Any, row: Conversation, *args: object) -> Any:
         raise conversation.missing(row.uid) from error
 
 
-def _body(request: HttpRequest, known: set[str]) -> dict[str, Any]:
-    raw = profile.read(request, requests.parse(request.body or b"{}"))
+def _new(raw: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
+    _known(raw, {"items", "metadata"})
+    return _metadata(raw.get("metadata")), _items(raw.get("items"), least=0)
+
+
+def _changed(raw: dict[str, Any]) -> str:
+    _known(raw, {"metadata"})
+    if "metadata" not in raw:
+        raise Invalid("Missing required parameter: 'metadata'.", param="metadata", code="missing_required_parameter")
+    return _metadata(raw["metadata"])
+
+
+def _added(raw: dict[str, Any]) -> list[dict[str, Any]]:
+    _known(raw, {"items"})
+    if raw.get("items") is None:
+        raise Invalid("Missing required parameter: 'items'.", param="items", code="missing_required_parameter")
+    return _items(raw["items"], least=1)
+
+
+def _known(raw: dict[str, Any], names: set[str]) -> None:
     for name in raw:
-        if name not in known:
+        if name not in names:
             raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
-    return raw
 
 
 def _listed(request: HttpRequest, page: Page, include: Collection[str]) -> HttpResponseBase:

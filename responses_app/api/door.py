@@ -42,18 +42,8 @@ def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutin
         began, request_id = time.monotonic(), mint("req_")
         try:
             response = await _serve(handlers, request, path, public)
-        except ApiError as error:
-            response = _refuse(error, request_id)
-        except RequestDataTooBig:
-            response = _refuse(TooLarge("The body of your request is larger than 64 MiB."), request_id)
-        except UnreadablePostError:
-            response = _refuse(Invalid("The body of your request ended too early."), request_id)
-        except (OperationalError, InterfaceError) as error:
-            logger.error("%s database: %s", request_id, error)
-            response = _refuse(Unavailable("The database does not answer. Try again in a moment."), request_id)
-        except Exception:
-            logger.exception("%s %s %s", request_id, request.method, request.path)
-            response = _refuse(Failed(f"The server had an error while processing your request ({request_id})."), request_id)
+        except Exception as error:
+            response = _refuse(translated(error, request_id, f"{request.method} {request.path}"), request_id)
         response["x-request-id"] = request_id
         response["openai-version"] = "2020-10-01"
         response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
@@ -62,12 +52,30 @@ def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutin
     return csrf_exempt(view)
 
 
+def translated(error: Exception, request_id: str, where: str) -> ApiError:
+    """What the client is told of any exception. What is not the client's is written to the log."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, RequestDataTooBig):
+        return TooLarge("The body of your request is larger than 64 MiB.")
+    if isinstance(error, UnreadablePostError):
+        return Invalid("The body of your request ended too early.")
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.error("%s database: %s", request_id, error)
+        return Unavailable("The database does not answer. Try again in a moment.")
+    logger.error("%s %s", request_id, where, exc_info=error)
+    return Failed(f"The server had an error while processing your request ({request_id}).")
+
+
 async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str], public: bool) -> HttpResponseBase:
     handler = handlers.get(request.method or "")
     if handler is None:
         response = _refuse(NotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), "")
         response["Allow"] = ", ".join(handlers)
         return response
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise Invalid(f"The body of your request has the content encoding '{encoding[:64]}'. Send it without one.")
     if public:
         return await handler(request, **path)
     key: ApiKey = await authenticate(request)

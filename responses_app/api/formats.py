@@ -8,6 +8,7 @@ from pydantic import Field
 
 from responses_app.api.base import Strict
 from responses_app.api.problems import Loc, path
+from responses_app.api.sound import unsound
 from responses_app.api.strict import conforms
 from responses_app.api.tool_shapes import Name
 from responses_app.errors import Invalid
@@ -35,7 +36,7 @@ def read(given: Format | None, loc: Loc = ("text", "format")) -> dict[str, Any]:
             where = path((*loc, name))
             raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
     assert given.schema_ is not None  # noqa: S101 - checked above
-    problem = conforms(given.schema_) if given.strict else None
+    problem = (conforms(given.schema_) if given.strict else None) or unsound(given.schema_)
     if problem is not None:
         message = f"Invalid schema for response_format '{given.name}': {problem}"
         raise Invalid(message, param=path((*loc, "schema")), code="invalid_json_schema")

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from responses_app.api.base import NAME, Caller, CallId, LongText, Status, Strict
+from responses_app.api.base import NAME, Array, Caller, CallId, LongText, Status, Strict
 from responses_app.api.client_items import CLIENT_ITEMS
 from responses_app.api.controls import ConfigurationUpdate, Trigger
+from responses_app.api.hosted_items import HOSTED_ITEMS
 from responses_app.api.problems import Loc, translate
 
 # What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
@@ -101,8 +102,8 @@ class Reasoning(Strict):
 
     type: Literal["reasoning"]
     id: str | None = None
-    summary: list[Summary] = Field(default_factory=list)
-    content: list[Thought] | None = None
+    summary: Array[Summary] = Field(default_factory=list)
+    content: Array[Thought] | None = None
     encrypted_content: str | None = None
     status: Status | None = None
 
@@ -145,6 +146,7 @@ MODELS: Mapping[str, type[Strict]] = {
     "compaction_trigger": Trigger,
     "item_reference": Reference,
     **CLIENT_ITEMS,
+    **HOSTED_ITEMS,
 }
 
 

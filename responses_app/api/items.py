@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from responses_app.api import formats, parts, tools
-from responses_app.api.base import TEXT_LIMIT, given
+from responses_app.api.base import TEXT_LIMIT, countable, given
 from responses_app.api.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
 from responses_app.api.controls import ConfigurationUpdate, Trigger, final
+from responses_app.api.hosted_items import HOSTED_ITEMS, WITHOUT_STATUS
 from responses_app.api.item_shapes import MODELS, AdditionalTools, Compaction, Message, Reasoning, Reference, valid
 from responses_app.api.problems import Loc, path, shorten, untyped, value, wrong_type
 from responses_app.dialects.computer import is_action
@@ -26,6 +27,8 @@ ID_PREFIXES = {
     "additional_tools": "",
     "configuration_update": "",
     **CLIENT_PREFIXES,
+    # Made by other servers, each by its own rule.
+    **dict.fromkeys(HOSTED_ITEMS, ""),
 }
 
 
@@ -41,7 +44,7 @@ def read(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
         return [_message({"role": "user", "content": raw}, loc)]
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "a string or an array", raw)
-    items = [_item(one, (*loc, index)) for index, one in enumerate(raw)]
+    items = [_item(one, (*loc, index)) for index, one in enumerate(countable(raw, loc))]
     final(items, loc)
     return items
 
@@ -105,6 +108,9 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     if kind == "local_shell_call_output" and "call_id" not in raw and "id" in raw:
         raw = {**{key: said for key, said in raw.items() if key != "id"}, "call_id": raw["id"]}
     item = {"status": "completed", **_id(valid(CLIENT_ITEMS[kind], raw, loc), loc)}
+    if "call_id" not in item and item["execution"] == "client":
+        where = path((*loc, "call_id"))
+        raise Invalid(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
     if kind == "tool_search_output":
         item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True)
     if kind == "shell_call_output":
@@ -114,6 +120,12 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     if kind == "computer_call_output":
         item["output"] = {"type": "computer_screenshot", "image_url": parts.picture(item["output"], (*loc, "output"))}
     return item
+
+
+def _hosted(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    kind = raw["type"]
+    item = _id(valid(HOSTED_ITEMS[kind], raw, loc), loc)
+    return item if kind in WITHOUT_STATUS else {"status": "completed", **item}
 
 
 def _acted(item: Mapping[str, Any], loc: Loc) -> None:
@@ -167,6 +179,7 @@ READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
     "compaction_trigger": _trigger,
     "item_reference": _reference,
     **dict.fromkeys(CLIENT_ITEMS, _client_item),
+    **dict.fromkeys(HOSTED_ITEMS, _hosted),
 }
 
 

@@ -25,7 +25,12 @@ _pending: dict[str, asyncio.Future[ApiKey | None]] = {}
 
 async def authenticate(request: HttpRequest) -> ApiKey:
     """The key of `request`. Raises Unauthorized (checklist 3)."""
-    scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
+    return await bearer(request.headers.get("Authorization", ""))
+
+
+async def bearer(header: str) -> ApiKey:
+    """The key in an `Authorization` header. Raises Unauthorized."""
+    scheme, _, secret = header.partition(" ")
     secret = secret.strip()
     if scheme.lower() != "bearer" or not secret:
         raise Unauthorized("You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")

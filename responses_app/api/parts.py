@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.api.base import IMAGE_URL_LIMIT, LongText, Strict, given
+from responses_app.api.base import IMAGE_URL_LIMIT, Array, LongText, Strict, countable, given
 from responses_app.api.item_shapes import valid
 from responses_app.api.problems import Loc, path, untyped, value, wrong_type
 from responses_app.errors import Invalid
@@ -20,8 +20,8 @@ class Part(Strict):
 
     type: str
     text: LongText
-    annotations: list[dict[str, Any]] | None = None
-    logprobs: list[dict[str, Any]] | None = None
+    annotations: Array[dict[str, Any]] | None = None
+    logprobs: Array[dict[str, Any]] | None = None
     prompt_cache_breakpoint: dict[str, Any] | None = None
 
 
@@ -62,7 +62,7 @@ def content(raw: object, loc: Loc, allowed: tuple[str, ...]) -> list[dict[str, A
         return [_part({"type": allowed[0], "text": raw}, loc, allowed)]
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "a string or an array", raw)
-    return [_part(one, (*loc, index), allowed) for index, one in enumerate(raw)]
+    return [_part(one, (*loc, index), allowed) for index, one in enumerate(countable(raw, loc))]
 
 
 def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import orjson
 from django.http import HttpRequest
 
+from responses_app.api.hosted_items import WITHOUT_STATUS
 from responses_app.grammar.check.vocabulary import EVENTS, ITEMS, RESPONSE_KEYS, foreign
 from responses_app.store.records import Frame
 
@@ -29,7 +30,7 @@ _OF_TOOL: Final = frozenset({"description", "parameters", "strict"})
 _OF_REASONING: Final = frozenset({"effort", "summary"})
 # Items whose status the protocol of OpenAI does not know.
 _STATELESS: Final = frozenset(
-    {"compaction", "mcp_list_tools", "mcp_approval_request", "additional_tools", "configuration_update"}
+    {"compaction", "additional_tools", "configuration_update", *WITHOUT_STATUS}
 )
 
 Json = Mapping[str, Any]
@@ -64,8 +65,11 @@ def told_item(request: HttpRequest, item: bytes) -> bytes:
 
 def read(request: HttpRequest, raw: dict[str, Any]) -> dict[str, Any]:
     """The body of a request in OpenAI's words. Items and tools that Open Responses does not know may have the prefix or not."""
-    if not is_open(request):
-        return raw
+    return understood(raw) if is_open(request) else raw
+
+
+def understood(raw: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request to Open Responses in OpenAI's words."""
     lists = {key: raw[key] for key in ("input", "items", "tools") if isinstance(raw.get(key), list)}
     bare = {key: [_stateless(_typed(one, _unslugged)) for one in each] for key, each in lists.items()}
     return {**raw, **bare, **({"tool_choice": _typed(raw["tool_choice"], _unslugged)} if "tool_choice" in raw else {})}

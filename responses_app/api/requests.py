@@ -10,7 +10,7 @@ from django.conf import settings
 from pydantic import Field, ValidationError
 
 from responses_app.api import choice, controls, formats, items, tools
-from responses_app.api.base import Strict
+from responses_app.api.base import Array, Strict
 from responses_app.api.options import BackgroundOptions, CacheOptions, Management, ReasoningOptions, StreamOptions, TextOptions
 from responses_app.api.problems import path, translate, value, wrong_type
 from responses_app.errors import Invalid
@@ -31,6 +31,8 @@ LAST = 1
 PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
 LOGPROBS = "message.output_text.logprobs"
 MOST_METADATA = 16
+MOST_STOPS = 16
+LONGEST_STOP = 1024
 Short = Annotated[str, Field(max_length=64)]
 
 
@@ -47,7 +49,7 @@ class CreateResponse(Strict):
     background_options: BackgroundOptions | None = None
     previous_response_id: str | None = None
     conversation: Any = None
-    include: list[str] | None = None
+    include: Array[str] | None = None
     max_output_tokens: Annotated[int, Field(ge=16)] | None = None
     max_tool_calls: Annotated[int, Field(ge=1)] | None = None
     parallel_tool_calls: bool | None = None
@@ -69,9 +71,10 @@ class CreateResponse(Strict):
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     user: str | None = None
-    # Sent by clients of other ecosystems and harmless (clients.md §3.5).
+    # Sent by clients of other ecosystems (clients.md §3.5).
     client_metadata: Any = None
     ignore_eos: bool | None = None
+    stop: Any = None
 
 
 # Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
@@ -81,14 +84,13 @@ REFUSED: Mapping[str, str] = {
     "access_programs": "access programs are not supported by this server",
     "image": "image options are not supported by this server",
     "multi_agent": "multi-agent responses are not supported by this server",
-    "stop": "stop sequences are not supported by this server",
 }
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
 # No request of sense comes near; what is written again (an event around a tool's schema) must stay below orjson's limit of 254.
 MAX_DEPTH = 100
 
 
-def parse(body: bytes) -> dict[str, Any]:
+def parse(body: bytes | str) -> dict[str, Any]:
     """The JSON object in `body`. Raises Invalid without a `param` (checklist 4, 5)."""
     try:
         raw = orjson.loads(body)
@@ -153,6 +155,7 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
         presence_penalty=body.presence_penalty or 0.0,
         frequency_penalty=body.frequency_penalty or 0.0,
         ignore_eos=bool(body.ignore_eos),
+        stop=_stops(body.stop),
         max_output_tokens=body.max_output_tokens,
         store=settings.RESPONSES_STORE_DEFAULT if body.store is None else body.store,
         stream=bool(body.stream),
@@ -182,6 +185,24 @@ def _logprobs(body: CreateResponse) -> int | None:
     """Asking for alternatives is asking for log-probabilities, with and without the `include` of §3.13."""
     wanted = LOGPROBS in (body.include or ()) or body.top_logprobs
     return (body.top_logprobs or 0) if wanted else None
+
+
+def _stops(raw: object) -> list[str]:
+    """Stop sequences, one or several, as other APIs have them. Raises Invalid."""
+    if raw is None or raw == "":
+        return []
+    stops: list[Any] = raw if isinstance(raw, list) else [raw]
+    if len(stops) > MOST_STOPS:
+        message = f"Invalid 'stop': array too long. Expected an array with maximum length {MOST_STOPS}, but got {len(stops)}."
+        raise Invalid(message, param="stop", code="array_above_max_length")
+    for index, one in enumerate(stops):
+        where = path(("stop", index)) if isinstance(raw, list) else "stop"
+        if not isinstance(one, str):
+            raise wrong_type(where, "a string" if isinstance(raw, list) else "a string or an array", one)
+        if not 0 < len(one) <= LONGEST_STOP:
+            message = f"Invalid '{where}': a stop sequence has 1 to {LONGEST_STOP} characters."
+            raise Invalid(message, param=where, code="invalid_value")
+    return stops
 
 
 def _conversation(raw: object) -> str | None:

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import limits, pages, profile, query, requests, shown, sse, tools
+from responses_app.api import body, limits, pages, profile, query, requests, shown, sse, tools
 from responses_app.api.door import answer
 from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
@@ -70,13 +70,13 @@ class AttendedStream(EventStream):
         """Called by Django when all is sent, or when the client has gone; in a thread."""
         super().close()
         if not self._run.ended:
-            self._loop.call_soon_threadsafe(_abandon, self._run)
+            self._loop.call_soon_threadsafe(hub.current().abandon, self._run)
 
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     async with limits.admitted(key) as ticket:
-        order = requests.read(_body(request), key)
+        order = await body.read(request, lambda raw: requests.read(raw, key))
         limits.permit(key, order.model)
         run = await hub.current().begin(order)
         if run.stored:
@@ -104,15 +104,11 @@ async def _answered(request: HttpRequest, run: Run, order: Order, ticket: Ticket
         frame = await _last(run)
         await ticket.give()
     except asyncio.CancelledError:
-        _abandon(run)
+        hub.current().abandon(run)
         raise
     if run.problem is not None:
         raise run.problem
     return answer(profile.told(request, replay.cut(frame.data)))
-
-
-def _body(request: HttpRequest) -> dict[str, Any]:
-    return profile.read(request, requests.parse(request.body))
 
 
 async def _last(run: Run) -> Frame:
@@ -130,30 +126,36 @@ async def _last(run: Run) -> Frame:
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
-    raw = _body(request)
-    if raw.pop("personality", None) is not None:
-        message = "Unsupported parameter: 'personality': models of this server have none to choose from."
-        raise Invalid(message, param="personality", code="unsupported_parameter")
     async with limits.admitted(key) as ticket:
-        order = requests.read(raw, key)
+        order = await body.read(request, lambda raw: _counted(raw, key))
         limits.permit(key, order.model)
         counted = await hub.current().count(order)
         await ticket.give()
     return answer({"object": "response.input_tokens", "input_tokens": counted}, headers=ticket.headers)
 
 
+def _counted(raw: dict[str, Any], key: ApiKey) -> Order:
+    if raw.pop("personality", None) is not None:
+        message = "Unsupported parameter: 'personality': models of this server have none to choose from."
+        raise Invalid(message, param="personality", code="unsupported_parameter")
+    return requests.read(raw, key)
+
+
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
-    raw = _body(request)
-    for name in raw:
-        if name not in COMPACTED:
-            raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
     async with limits.admitted(key) as ticket:
-        order = requests.read({**raw, "store": False}, key)
+        order = await body.read(request, lambda raw: _compacted(raw, key))
         limits.permit(key, order.model)
         made = await hub.current().compact(order)
         await ticket.give()
     return answer(profile.told(request, orjson.dumps(made)), headers=ticket.headers)
+
+
+def _compacted(raw: dict[str, Any], key: ApiKey) -> Order:
+    for name in raw:
+        if name not in COMPACTED:
+            raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    return requests.read({**raw, "store": False}, key)
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -228,18 +230,7 @@ async def _attend(run: Run, ticket: Ticket) -> AsyncGenerator[Frame | None, None
                     await ticket.give()
                 yield frame
     finally:
-        _abandon(run)
-
-
-def _abandon(run: Run) -> None:
-    """The client has gone, or has everything. Without the setting a run stops with its client (decision F4).
-
-    A client that is cut off because this process ends has not left (F1).
-    """
-    if hub.current().leaving and run.stored:
-        return
-    if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
-        run.leave()
+        hub.current().abandon(run)
 
 
 def _replay(row: Response, after: int) -> AsyncGenerator[Frame | None, None]:

@@ -26,15 +26,17 @@ BLOCK = 16
 
 
 def encode(frame: Frame, obfuscate: bool = False) -> bytes:
-    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1).
+    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1)."""
+    return b"event: " + frame.type.encode() + b"\ndata: " + (padded(frame) if obfuscate else frame.data) + b"\n\n"
 
-    A padded delta is as long as the next one that fills a block of BLOCK bytes.
-    """
+
+def padded(frame: Frame) -> bytes:
+    """Its JSON; a delta is as long as the next one that fills a block of BLOCK bytes."""
     data = frame.data
-    if obfuscate and frame.type.endswith(".delta"):
-        pad = blake2b(data, digest_size=BLOCK // 2).hexdigest()[len(data) % BLOCK :]
-        data = data[:-1] + b',"obfuscation":"' + pad.encode() + b'"}'
-    return b"event: " + frame.type.encode() + b"\ndata: " + data + b"\n\n"
+    if not frame.type.endswith(".delta"):
+        return data
+    pad = blake2b(data, digest_size=BLOCK // 2).hexdigest()[len(data) % BLOCK :]
+    return data[:-1] + b',"obfuscation":"' + pad.encode() + b'"}'
 
 
 @dataclass(frozen=True, slots=True)

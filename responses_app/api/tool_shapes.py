@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from responses_app.api.base import NAME, Strict
+from responses_app.api.base import NAME, Array, Strict
 from responses_app.api.client_items import LocalEnvironment
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
@@ -26,7 +26,7 @@ class Function(Strict):
     async_: bool = Field(default=False, alias="async")
     defer_loading: bool = False
     # That is how it is here anyway; anything else is refused.
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+    allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
 
 
 class TextFormat(Strict):
@@ -52,7 +52,7 @@ class Custom(Strict):
     format: Any = None
     async_: bool = Field(default=False, alias="async")
     defer_loading: bool = False
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+    allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
 
 
 class Shell(Strict):
@@ -60,7 +60,7 @@ class Shell(Strict):
 
     type: Literal["shell"]
     environment: LocalEnvironment | None = None
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+    allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
 
 
 class LocalShell(Strict):
@@ -73,7 +73,7 @@ class ApplyPatch(Strict):
     """Changes of the client's files."""
 
     type: Literal["apply_patch"]
-    allowed_callers: list[Literal["direct"]] = Field(default_factory=list)
+    allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
 
 
 class ToolSearch(Strict):

@@ -8,8 +8,9 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
-from responses_app.api.base import given
+from responses_app.api.base import countable, given
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
+from responses_app.api.sound import unsound
 from responses_app.api.strict import conforms, misshapen
 from responses_app.api.tool_shapes import CLIENT, HOSTED, Custom, Function, GrammarFormat, Namespace, TextFormat
 from responses_app.dialects import grammars
@@ -30,7 +31,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
         return []
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "an array", raw)
-    tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
+    tools = [_tool(one, (*loc, index)) for index, one in enumerate(countable(raw, loc))]
     if not found and not any(tool["type"] == "tool_search" for tool in tools):
         _none_deferred(tools, loc)
     seen: set[str] = set()
@@ -95,7 +96,7 @@ def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
         tool = model.model_validate(raw).model_dump(exclude_none=True, exclude_defaults=True)
     except ValidationError as error:
         raise translate(error, loc, model.model_fields) from error
-    wrong = misshapen(tool.get("parameters") or {})
+    wrong = misshapen(tool.get("parameters") or {}) or unsound(tool.get("parameters") or {})
     if wrong is not None:
         where = path((*loc, "parameters"))
         raise Invalid(f"Invalid schema for 'tool_search': {wrong}", param=where, code="invalid_function_parameters")
@@ -153,7 +154,7 @@ def _normal(tool: Function, loc: Loc) -> dict[str, Any]:
     """All keys present; `strict` omitted becomes true where the schema meets the strict rules (responses-api.md §1.5)."""
     parameters = tool.parameters or {}
     problem = conforms(parameters) if tool.parameters is not None else None
-    wrong = misshapen(parameters) or (problem if tool.strict else None)
+    wrong = misshapen(parameters) or (problem if tool.strict else None) or unsound(parameters)
     if wrong is not None:
         where = path((*loc, "parameters"))
         message = f"Invalid schema for function '{tool.name}': {wrong}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol
 
+from responses_app.dialects.memo import Memo
 from responses_app.engines.border import Chunk, Constraint
 from responses_app.grammar.pieces import Piece
 
@@ -37,6 +38,8 @@ class Turn:
     # Whether reasoning of earlier turns is told too, where the model's own rule would leave it out.
     all_reasoning: bool = False
     format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
+    # What is known of earlier prompts, for whoever has a place to keep it.
+    memo: Memo | None = field(default=None, compare=False)
 
 
 class Listener(Protocol):

@@ -54,7 +54,7 @@ class Chat:
     def render(self, turn: Turn) -> list[int]:
         """Prompt token ids. Raises BadTurn."""
         try:
-            return self.vocabulary.encode(self._text(turn))
+            return self.vocabulary.encode(self._text(turn), turn.memo)
         except UnicodeEncodeError as error:  # lone surrogates
             raise BadTurn("The input is not valid Unicode.", "input", "invalid_value") from error
 

@@ -2,7 +2,8 @@
 
 A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one,
 but for the namespace `functions`, which says no more than what they are; a tool that the protocol names (shell, patch, search) is a
-function of that name, whose call is heard whole. A tool that says `defer_loading` is not told: a search has to find it first.
+function of that name, whose call is heard whole. A tool that says `defer_loading` is not told: a search has to find it first. What tools of
+another server did is told as calls of functions.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from responses_app.dialects import client_tools, grammars
+from responses_app.dialects import client_tools, grammars, hosted
 from responses_app.dialects.base import Listener, Turn
 from responses_app.dialects.client_tools import CLIENT_TOOLS
 from responses_app.dialects.wrapped import Wrapped
@@ -32,7 +33,7 @@ _TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "funct
 # Tools of any other type are none that a model is told.
 _TOLD = frozenset({"function", "custom", *CLIENT_TOOLS})
 _ADDING = ("additional_tools", "tool_search_output")
-_STRANGE = frozenset({*_TYPES, "additional_tools", *client_tools.CALLS, *client_tools.OUTPUTS})
+_STRANGE = frozenset({*_TYPES, "additional_tools", *client_tools.CALLS, *client_tools.OUTPUTS, *hosted.TYPES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ def plain(turn: Turn) -> tuple[Turn, Origins]:
     strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace or one.async_}
     if not strange and not any(map(_strange, turn.items)) and len(told) == len(turn.tools):
         return turn, {}
-    items = [_item(item) for item in turn.items if item.get("type") != "additional_tools"]
+    items = [_item(item) for item in hosted.told(turn.items) if item.get("type") != "additional_tools"]
     tools = [_function(name, tool) for name, (tool, _) in told.items()]
     return replace(turn, items=items, tools=tools, tool_choice=_choice(turn.tool_choice)), strange
 

@@ -47,9 +47,9 @@ class HarmonyListener:
 
     The parser hears one token at a time, so it does not matter how tokens are grouped (E1-E4). Special tokens are no text
     but where a grammar binds the model to JSON, inside its strings: a grammar matches them by their spelling, so the JSON
-    goes on behind them, and no message could end there. What stands where nothing should stand, and headers without a
-    message, are said as text, never raised (F4). With `one_call` everything behind the first complete call is hidden; with
-    `bound` the final text is JSON as the arguments of declared tools are.
+    goes on behind them, and no message could end there. What stands where nothing should stand, be it behind the arguments
+    of a call, and headers without a message are said as text, never raised (F4). With `one_call` everything behind the first
+    complete call is hidden; with `bound` the final text is JSON as the arguments of declared tools are.
     """
 
     def __init__(self, encoding: HarmonyEncoding, tools: Toolset, *, one_call: bool = False, bound: bool = False) -> None:
@@ -204,8 +204,7 @@ class HarmonyListener:
         self._unsure = not delta or "\ufffd" in delta
         if delta:
             self._said += len(delta)
-            self._follow(delta)
-            self._say(delta)
+            self._say_on(delta)
 
     def _heard(self, logprob: Logprob | None) -> None:
         if self._voice is REASONING:
@@ -213,9 +212,17 @@ class HarmonyListener:
         elif logprob is not None and self._voice is not ARGUMENTS:
             self._logprobs.append(wire(logprob, self._bytes))
 
-    def _follow(self, delta: str) -> None:
-        if self._quotes is not None:
-            self._quotes.read(delta)
+    def _say_on(self, text: str) -> None:
+        """Say text of the open message. A call is complete with its object: what follows that is text that forgot its header."""
+        own = self._quotes.read(text) if self._quotes is not None else len(text)
+        self._say(text[:own])
+        behind = text[own:]
+        if behind.strip() and self._voice is ARGUMENTS:
+            self.done = self._one_call
+            self._speech.end()
+            self._voice, self._quotes, self._white = COMMENTARY, None, ""
+        if not self.done:
+            self._say(behind)
 
     def _say(self, text: str) -> None:
         """Say text of the open message; white space at its start waits for the first word (A7)."""
@@ -234,7 +241,7 @@ class HarmonyListener:
         else:
             self._rescue(cut=False)
         self._speech.end()
-        self.done = self._one_call and self._voice is ARGUMENTS
+        self.done = self.done or (self._one_call and self._voice is ARGUMENTS)
         self._header, self._started, self._voice = [], False, FINAL
 
     def _rest(self, *, cut: bool) -> None:
@@ -243,7 +250,7 @@ class HarmonyListener:
         if self._unsure:
             message = "".join(part.text for part in self._parser.messages[-1].content)
             rest = message[self._said :]
-            self._say(rest.rstrip("\ufffd") if cut else rest)
+            self._say_on(rest.rstrip("\ufffd") if cut else rest)
 
     def _rescue(self, *, cut: bool) -> None:
         """Say what a header without a message holds: its words, or a call without arguments."""

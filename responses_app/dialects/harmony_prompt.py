@@ -108,23 +108,26 @@ def _describe(tool: Tool) -> ToolDescription:
 
 
 def _places(turn: Turn, head: int) -> Iterator[tuple[Item, _Place]]:
-    items = turn.items
-    last_final = next((index for index in reversed(range(len(items))) if _is_final(items, index)), -1)
+    items, before_call = turn.items, _before_calls(turn.items)
+    finals = (index for index, item in enumerate(items) if _is_final(item, before_call[index]))
+    last_final = max(finals, default=-1)
     names = called_names(items)
     for index, item in placed(items)[head:]:
-        yield item, _Place(f"input[{index}]", turn.all_reasoning or index > last_final, _before_call(items, index), names)
+        yield item, _Place(f"input[{index}]", turn.all_reasoning or index > last_final, before_call[index], names)
 
 
-def _is_final(items: Sequence[Item], index: int) -> bool:
-    item = items[index]
-    return item.get("role") == "assistant" and _phase(item, _before_call(items, index)) == "final"
+def _is_final(item: Item, before_call: bool) -> bool:
+    return item.get("role") == "assistant" and _phase(item, before_call) == "final"
 
 
-def _before_call(items: Sequence[Item], index: int) -> bool:
-    """Whether the model went on to a call, so that a message without a phase was a preamble."""
-    behind = (items[at] for at in range(index + 1, len(items)))
-    others = (kind(item) for item in behind if kind(item) != "reasoning" and item.get("role") != "assistant")
-    return next(others, None) == "function_call"
+def _before_calls(items: Sequence[Item]) -> list[bool]:
+    """For every item, whether the model went on to a call, so that a message without a phase was a preamble."""
+    found, behind = [], ""
+    for item in reversed(items):
+        found.append(behind == "function_call")
+        if kind(item) != "reasoning" and item.get("role") != "assistant":
+            behind = kind(item)
+    return found[::-1]
 
 
 def _phase(item: Item, before_call: bool) -> str:

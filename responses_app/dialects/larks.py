@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -51,6 +52,8 @@ def _rules(rules: Sequence[Any], terminals: Sequence[Any], ignored: Sequence[str
     gap = " gap" if ignored else ""
     if START not in names:
         raise BadGrammar(f"the grammar has no rule '{START}'")
+    if START not in _ending(rules):
+        raise BadGrammar(f"no text can match: the rule '{START}' never comes to an end")
     yield f"root ::= {names[START]}"
     for name, short in names.items():
         options = [_expansion(rule.expansion, names, terms, gap) for rule in rules if rule.origin.name == name]
@@ -59,6 +62,26 @@ def _rules(rules: Sequence[Any], terminals: Sequence[Any], ignored: Sequence[str
         yield f"{terms[terminal.name]} ::= {_terminal(terminal)}"
     if ignored:
         yield f"gap ::= ({' | '.join(terms[name] for name in ignored)})?"
+
+
+def _ending(rules: Sequence[Any]) -> set[str]:
+    """The rules that some text matches: one of their expansions needs no other rule, or only such ones."""
+    needs = [{symbol.name for symbol in rule.expansion if not symbol.is_term} for rule in rules]
+    users = defaultdict(list)
+    for at, names in enumerate(needs):
+        for name in names:
+            users[name].append(at)
+    ready, found = [at for at, names in enumerate(needs) if not names], set[str]()
+    while ready:
+        name = rules[ready.pop()].origin.name
+        if name in found:
+            continue
+        found.add(name)
+        for at in users[name]:
+            needs[at].discard(name)
+            if not needs[at]:
+                ready.append(at)
+    return found
 
 
 def _expansion(symbols: Iterable[Any], names: dict[str, str], terminals: dict[str, str], gap: str) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer
+
+from responses_app.dialects.memo import Memo
 
 # Marks around text that must not become a special token; from the private use area, so that no template touches them.
 _GUARD = re.compile("\ue0f1(\\d+)\ue0f2")
@@ -44,16 +47,26 @@ class Vocabulary:
         ]
         self._unspelled = _unspelled(tokenizer, self._steering)
         self._spelled = _any_of(self._steering)
+        self._apart = _between(added.values()) if _is_byte_level(tokenizer) else None
         self._bytes = _byte_table(tokenizer, frozenset(added))
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
-    def encode(self, text: str) -> list[int]:
-        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was. Raises UnicodeEncodeError."""
+    def encode(self, text: str, memo: Memo | None = None) -> list[int]:
+        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was. Raises UnicodeEncodeError.
+
+        What stands between special tokens the tokenizer reads by itself, so that a `memo` may know it.
+        """
         text.encode()  # the tokenizer's own error would not say what is wrong
         parts = _GUARD.split(text)
         ids: list[int] = []
         for index, part in enumerate(parts):
-            ids += self._plain(int(part)) if index % 2 else self._tokenizer.encode(part, add_special_tokens=False).ids
+            if index % 2:
+                ids += self._plain(int(part))
+            elif memo is None or self._apart is None:
+                ids += self._read(part)
+            else:
+                for piece in self._apart.split(part):
+                    ids += memo.tokens(piece, partial(self._read, piece)) if piece else ()
         return ids
 
     def guard(self, text: str) -> str:
@@ -81,6 +94,10 @@ class Vocabulary:
         if self._bytes is not None:
             return _ByteDecoder(self._bytes, self.hidden)
         return _WindowDecoder(lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=False)), self.hidden)
+
+    def _read(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return ids
 
     def _plain(self, index: int) -> list[int]:
         return self._unspelled[index] if index < len(self._unspelled) else []
@@ -146,6 +163,13 @@ def _as_words(tokenizer: Tokenizer, text: str) -> list[int]:
     if tokenizer.token_to_id(text) not in whole:
         return whole
     return [token for part in (text[:1], text[1:]) for token in tokenizer.encode(part, add_special_tokens=False).ids]
+
+
+def _between(added: Iterable[AddedToken]) -> re.Pattern[str] | None:
+    """Matches tokens that the tokenizer cuts out before it reads what is between them, whatever that is."""
+    texts = [each.content for each in added if each.special and not (each.normalized or each.lstrip or each.rstrip or each.single_word)]
+    found = _any_of(texts)
+    return found and re.compile(f"({found.pattern})")
 
 
 def _any_of(texts: Sequence[str]) -> re.Pattern[str] | None:

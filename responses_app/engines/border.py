@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 Finish = Literal["stop", "length", "abort"]
@@ -25,7 +26,8 @@ class BadPrompt(EngineError):
 class Sampling:
     """How to choose tokens.
 
-    `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none.
+    `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none; `bias` is added to the
+    logits of tokens.
     """
 
     max_tokens: int
@@ -37,6 +39,7 @@ class Sampling:
     logprobs: int | None = None
     ignore_eos: bool = False
     stop_token_ids: Sequence[int] = ()
+    bias: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +98,14 @@ class Chunk:
     prompt: int | None = None
 
 
+async def read(engine: Engine, request: Request) -> None:
+    """`Engine.warm` of an engine that reads no prompt without saying one token, which is thrown away."""
+    sampling = replace(request.sampling, max_tokens=1, logprobs=None)
+    async with aclosing(engine.generate(replace(request, constraint=None, sampling=sampling))) as chunks:
+        async for _ in chunks:
+            pass
+
+
 class Engine(Protocol):
     """Anything that turns token ids into token ids."""
 
@@ -112,6 +123,10 @@ class Engine(Protocol):
 
         Raises BadPrompt before the first chunk, EngineDown at any time.
         """
+        ...
+
+    async def warm(self, request: Request) -> None:
+        """Read the prompt, so that a request which begins with it finds it cached. Raises as `generate` does."""
         ...
 
     # Whether `measure` costs no generation, so that every prompt with images may be measured.

@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 from responses_app.engines.arguments import BadOption
-from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob, Request
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob, Request, read
 from responses_app.engines.loading import Loading
 from responses_app.engines.sampling import FINISHES, LOWEST_LOGPROB, sampling_fields, structured_fields
 
@@ -76,6 +76,10 @@ class Embedded:
             # Not through the cache that the core has a copy of: what it is not sent it must not be thought to have.
             (found,) = await renderer.render_cmpl_async([given], unlimited, skip_mm_cache=True)
         return len(found["prompt_token_ids"])
+
+    async def warm(self, request: Request) -> None:
+        """See `Engine.warm`."""
+        await read(self, request)
 
     async def alive(self) -> bool:
         return self._llm is not None and not self._llm.errored

@@ -13,7 +13,7 @@ from time import monotonic
 import httpx2
 
 from responses_app.engines import wire
-from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request, Sampling
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request, Sampling, read
 from responses_app.engines.pulse import Pulse
 
 logger = logging.getLogger(__name__)
@@ -110,6 +110,10 @@ class Remote:
         asking = Request(f"measure-{uid}", prompt, Sampling(max_tokens=1), images=images, cache_salt=uid)
         counts = [chunk.prompt async for chunk in self.generate(asking)]
         return counts[-1] or len(prompt)
+
+    async def warm(self, request: Request) -> None:
+        """See `Engine.warm`."""
+        await read(self, request)
 
     def check(self, constraint: Constraint) -> None:
         """Left to the server, which refuses with the first answer: its grammar compiler may not be installed here."""

@@ -24,6 +24,7 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
         "presence_penalty": sampling.presence_penalty,
         "frequency_penalty": sampling.frequency_penalty,
         "seed": sampling.seed,
+        "logit_bias": dict(sampling.bias) or None,
         "logprobs": sampling.logprobs,
         "ignore_eos": sampling.ignore_eos,
         # vLLM stops at these whatever else it was told.

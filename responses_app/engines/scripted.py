@@ -16,6 +16,8 @@ from responses_app.engines.tape import Delay, Fault, Line, Step, Tokens, say
 __all__ = ["Delay", "Fault", "LeftoverLines", "Line", "Scripted", "Tokens", "UnexpectedRequest", "say"]
 
 MAX_MODEL_LEN = 131_072
+# Of what happened, where the tape has no end.
+REMEMBERED = 100
 
 
 class UnexpectedRequest(Exception):
@@ -29,11 +31,11 @@ class LeftoverLines(Exception):
 class Scripted:
     """Replays lines, each to one request; what happened can be read from the attributes.
 
-    `requests` are all requests answered so far, oldest first; `aborted` the ids of those closed early; `running` the ids
-    of those that still generate. Like a real engine it ends at `max_tokens` and at a full context with `length`, and
-    behind a stop token with `stop`, and a request that goes on with an answer gets the rest of its line. With `loop` a used line
-    goes back to the end of the tape. Every image counts as `image_tokens` tokens, its placeholder included; with none it takes
-    no images.
+    `requests` are all requests answered so far, oldest first, `warmed` those whose prompt was only read; `aborted` the ids of
+    those closed early; `running` the ids of those that still generate. Like a real engine it ends at `max_tokens` and at a full
+    context with `length`, and behind a stop token with `stop`, and a request that goes on with an answer gets the rest of its
+    line. With `loop` a used line goes back to the end of the tape, and only the last of what happened is remembered. Every image
+    counts as `image_tokens` tokens, its placeholder included; with none it takes no images.
     """
 
     measures = True
@@ -48,6 +50,7 @@ class Scripted:
         self._away_until = 0.0
         self._started = self._closed = False
         self.requests: list[Request] = []
+        self.warmed: list[Request] = []
         self.aborted: list[str] = []
         self.running: set[str] = set()
 
@@ -85,6 +88,14 @@ class Scripted:
         """Be reachable again."""
         self._away_until = 0.0
 
+    async def warm(self, request: Request) -> None:
+        """Remember that it was asked; no line is used up. Raises BadPrompt, EngineDown."""
+        self._check_up()
+        self._check_fits(request)
+        self.warmed.append(request)
+        if self._loop:
+            del self.warmed[:-REMEMBERED]
+
     async def start(self) -> None:
         self._started, self._closed = True, False
 
@@ -103,11 +114,11 @@ class Scripted:
     async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """The chunks of the next line that fits. Raises BadPrompt, EngineDown, UnexpectedRequest."""
         self._check_up()
-        length = self._length(request.prompt, request.images)
-        if length >= self._max_model_len:
-            raise BadPrompt(f"the prompt has {length} tokens, the model takes {self._max_model_len}")
+        length = self._check_fits(request)
         line = _behind(self._take(request), request.heard)
         self.requests.append(request)
+        if self._loop:
+            del self.requests[:-REMEMBERED], self.aborted[:-REMEMBERED]
         self.running.add(request.id)
         # Like a real engine it says what the images have come to, once.
         told = length if request.images else None
@@ -129,6 +140,12 @@ class Scripted:
             self.running.discard(request.id)
             if not ended:
                 self.aborted.append(request.id)
+
+    def _check_fits(self, request: Request) -> int:
+        length = self._length(request.prompt, request.images)
+        if length >= self._max_model_len:
+            raise BadPrompt(f"the prompt has {length} tokens, the model takes {self._max_model_len}")
+        return length
 
     def _length(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
         return len(prompt) + len(images) * (self._image_tokens - 1)

@@ -45,7 +45,7 @@ def body(request: Request, model: str | None, priorities: bool) -> bytes:
     if request.images:
         fields["content_parts"] = [{"type": "image_url", "url": _data_url(image)} for image in request.images]
     try:
-        return orjson.dumps(fields)
+        return orjson.dumps(fields, option=orjson.OPT_NON_STR_KEYS)
     except (TypeError, ValueError) as error:
         raise BadPrompt(f"not representable as JSON: {error}") from error
 

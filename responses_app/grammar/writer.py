@@ -127,19 +127,20 @@ class Writer:
 
     # Endings
 
-    def complete(self, now: int, usage: Json, *, fill: bool = True, **extra: Any) -> list[Event]:
+    def complete(self, now: int, usage: Json, *, fill: bool = True, aloud: bool = True, **extra: Any) -> list[Event]:
         """`response.completed`, at `now` (unix seconds); `extra` goes into the snapshot, as does the final `service_tier`.
 
         An answer without any item is given one message with one empty text (checklist 110), unless `fill` is False (warm-up,
-        §1.7.4). Ends as a failure if a function call does not parse: see the head of this file. Raises GrammarError while a
-        tool is at work.
+        §1.7.4). Ends as a failure, `aloud` as in `fail`, if a function call does not parse: see the head of this file. Raises
+        GrammarError while a tool is at work.
         """
         self._must_be("queued", "running")
         if self._output.awaits is not None:
             raise GrammarError(f"{self._output.awaits} has no result yet")
         told = self._begun() + self._output.close("completed")
         if self._output.garbled:
-            told += [events.error("server_error", MALFORMED, "server_error", None)]
+            if aloud:
+                told += [events.error("server_error", MALFORMED, "server_error", None)]
             return self._end(told, "failed", "failed", usage, {"error": _fault("server_error", MALFORMED), **extra})
         if fill and not self._output.items:
             told += self._output.hollow()

@@ -60,7 +60,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='item',
-            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.search.SearchVector(django.db.models.functions.text.Replace(django.db.models.functions.text.Replace(django.db.models.functions.text.Left('body', 8000), models.Value('\\n'), models.Value(' ')), models.Value('\\t'), models.Value(' ')), config='simple'), fastupdate=True, gin_pending_list_limit=512, name='item_words'),
+            index=django.contrib.postgres.indexes.GinIndex(django.contrib.postgres.search.SearchVector(django.db.models.functions.text.Replace(django.db.models.functions.text.Replace(django.db.models.functions.text.Left('body', 20000), models.Value('\\n'), models.Value(' ')), models.Value('\\t'), models.Value(' ')), config='simple'), fastupdate=True, gin_pending_list_limit=512, name='item_words'),
         ),
         migrations.AddIndex(
             model_name='response',

@@ -34,9 +34,11 @@ def born(order: Order, served: Served, plan: Plan, recorder: Recorder, worker: U
         recorder=recorder,
         log=_log(order, served, plan, worker, now),
         prompt=request.length or len(request.prompt),
-        patient=settings.RESPONSES_DURABILITY == "visible",
+        patient=settings.RESPONSES_DURABILITY != "terminal",
         parked=worker is None,
         shorten=shortening(order, served, plan),
+        aloud=order.aloud,
+        speaks=order.generate,
     )
 
 
@@ -45,7 +47,8 @@ def _log(order: Order, served: Served, plan: Plan, worker: UUID | None, now: flo
     if not (order.store or order.background or plan.before.conversation is not None):
         return None
     asked = Asked(order.dump(), plan.request.prompt, served.name, order.priority)
-    return Log(_row(order, plan.request.id, now, plan.before), plan.own, plan.fetched, asked, worker)
+    row = _row(order, plan.request.id, now, plan.before)
+    return Log(row, [*plan.before.carried, *plan.own], plan.fetched, asked, worker)
 
 
 def _row(order: Order, uid: str, now: float, before: Context) -> Response:

@@ -21,6 +21,7 @@ OUTPUTS = {
     "apply_patch_call_output": "apply_patch_call",
     "tool_search_output": "tool_search_call",
     "computer_call_output": "computer_call",
+    "program_output": "program",
 }
 ITEM_PREFIXES = {
     **PREFIXES,
@@ -33,6 +34,10 @@ ITEM_PREFIXES = {
     "computer_call_output": "cuo_",
     "additional_tools": "at_",
     "configuration_update": "cfg_",
+    "image_generation_call": "ig_",
+    "mcp_approval_response": "mcpr_",
+    "program": "prog_",
+    "program_output": "po_",
 }
 CALLS = frozenset(OUTPUTS.values())
 EMPTY = Context((), (), "", "completed")
@@ -103,9 +108,12 @@ def distinct(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any
 def pair(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The items that can be told to a model. Raises Invalid for an output without its call, and for a call without its output.
 
+    An approval asks a server to make a call, which this one cannot do; one that was denied or made elsewhere asks for nothing.
+
     A call that was cut off (`incomplete`) can never be answered: it is left out, and so needs no output.
     """
     told = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
+    _none_to_make(told)
     calls = {item["call_id"]: item for item in told if item["type"] in CALLS}
     answered = set()
     last = {item["call_id"]: place for place, item in enumerate(told) if item["type"] in OUTPUTS}
@@ -120,12 +128,33 @@ def pair(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [item for place, item in enumerate(told) if item["type"] not in OUTPUTS or last[item["call_id"]] == place]
 
 
+def _none_to_make(items: Sequence[Mapping[str, Any]]) -> None:
+    asked = {item["id"] for item in items if item["type"] == "mcp_approval_request"}
+    made = {item.get("approval_request_id") for item in items if item["type"] == "mcp_call"}
+    for item in items:
+        if item["type"] != "mcp_approval_response" or item["approval_request_id"] in made:
+            continue
+        uid = item["approval_request_id"]
+        if uid not in asked:
+            raise Invalid(f"No approval request found with id {uid}.", param="input")
+        if item["approve"]:
+            raise Invalid(f"The call of approval request {uid} cannot be made: this server calls no MCP servers.", param="input")
+
+
 def linked(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The items; an output that names the item of its call, as those of local shells may, names its call."""
+    """The items, all calls and outputs by a `call_id`.
+
+    An output of a local shell may name the item of its call; a search that a server made, and what it found, name nothing.
+    """
     calls = {item["id"]: item["call_id"] for item in items if item["type"] == "local_shell_call"}
-    if not calls:
-        return list(items)
-    return [{**item, "call_id": calls[item["call_id"]]} if item.get("call_id") in calls else item for item in items]
+    made, search = list[Mapping[str, Any]](), None
+    for item in items:
+        if item["type"] == "tool_search_call" and "call_id" not in item:
+            search = item["id"]
+        unnamed = item["type"] in ("tool_search_call", "tool_search_output") and "call_id" not in item
+        call_id = search if unnamed else calls.get(item.get("call_id", ""))
+        made.append({**item, "call_id": call_id} if unnamed or call_id else item)
+    return made
 
 
 def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> None:

@@ -13,13 +13,14 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
+from responses_app.dialects.memo import Memo
 from responses_app.engines.border import EngineDown
 from responses_app.errors import Busy, Invalid, Unavailable
 from responses_app.models import Response
 from responses_app.runs.birth import born
 from responses_app.runs.compaction import compact
 from responses_app.runs.order import Order
-from responses_app.runs.plan import plan
+from responses_app.runs.plan import Plan, plan
 from responses_app.runs.run import Run
 from responses_app.runs.served import Served, aliases, named, read, start_all
 from responses_app.runs.tail import Tail
@@ -27,6 +28,7 @@ from responses_app.runs.takeover import take_over
 from responses_app.runs.upkeep import upkeep
 from responses_app.runs.watch import Watch
 from responses_app.store import leases
+from responses_app.store.history import Context
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Frame
 
@@ -47,6 +49,8 @@ class Hub:
         self.runs: dict[str, Run] = {}
         # Accepting nothing new; and, a little later, ending, so that who is cut off now has not left by itself.
         self.draining = self.leaving = False
+        # For those who wait for that.
+        self.stopping = asyncio.Event()
         self._recorder: Recorder | None = None
         self._watch: Watch | None = None
         self._tail: Tail | None = None
@@ -88,10 +92,14 @@ class Hub:
 
         Raises ApiError, and then nothing was kept. One of the background that there is no room for is kept, and `parked`.
         """
+        return (await self.launch(order))[0]
+
+    async def launch(self, order: Order, before: Context | None = None, memo: Memo | None = None) -> tuple[Run, Plan]:
+        """As `begin`, with the plan. `before` is what the order continues and `memo` its prompt, if they are known."""
         await self._up()
         served = self.model(order.model)
         parked = await self._admit(order)
-        planned = await plan(order, served)
+        planned = await plan(order, served, before, memo=memo)
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
         run = born(order, served, planned, self._recorder, None if parked else self._watch.worker)
         if not parked and not await served.engine.alive():
@@ -100,7 +108,7 @@ class Hub:
         await run.opened()
         if parked:
             self._tell_work()
-        return run
+        return run, planned
 
     async def count(self, order: Order) -> int:
         """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
@@ -142,6 +150,16 @@ class Hub:
                 async for frame in frames:
                     yield frame
 
+    def abandon(self, run: Run) -> None:
+        """The client has gone, or has everything. Without the setting a run stops with its client (decision F4).
+
+        A client that is cut off because this process ends has not left (F1).
+        """
+        if self.leaving and run.stored:
+            return
+        if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
+            run.leave()
+
     async def end(self, row: Response) -> None:
         """Have a response end now, whichever process runs it; nothing happens if it has ended. Raises Unavailable after END_LIMIT."""
         run = self.runs.get(row.uid)
@@ -166,6 +184,7 @@ class Hub:
     async def drain(self, seconds: float) -> None:
         """Accept nothing new, give what runs up to `seconds` to end, and hand over the rest."""
         self.draining = True
+        self.stopping.set()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         await self._hand_over()
@@ -264,6 +283,7 @@ class Hub:
         if self.runs.get(run.uid) is run:
             del self.runs[run.uid]
         self._tasks.discard(task)
+        run.let_go()
         if run.background and self._watch is not None:
             self._watch.wake()
 

@@ -31,11 +31,17 @@ class Order:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     ignore_eos: bool = False
+    # Where one of these is said, the answer ends before it.
+    stop: Sequence[str] = ()
     max_output_tokens: int | None = None
     store: bool = True
     stream: bool = False
     background: bool = False
     obfuscate: bool = False
+    # Whether a failure is told by an event of its own before the terminal one. On a WebSocket that would be another answer.
+    aloud: bool = True
+    # Whether anything is to be generated; if not, the prompt is only made ready (responses-api.md §3.25).
+    generate: bool = True
     # Smaller is served sooner.
     priority: int = 0
     cache_key: str | None = None

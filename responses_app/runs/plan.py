@@ -12,9 +12,11 @@ from typing import Any
 
 from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
-from responses_app.engines.border import BadPrompt, Constraint, Engine, EngineDown, Request, Sampling
+from responses_app.dialects.memo import Memo
+from responses_app.dialects.stops import stopped
+from responses_app.engines.border import Constraint, Engine, EngineDown, Request, Sampling
 from responses_app.errors import Invalid, Unavailable
-from responses_app.runs import context, conversation, fit, images, sealed, shape
+from responses_app.runs import context, conversation, fit, images, obeyed, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.prompt import Prompt, Prompts
@@ -32,7 +34,7 @@ ROOM = 1024
 class Plan:
     """What came before, the request's own items, all that are told, the engine's request, and who hears the answer.
 
-    `images` are those of all items that are told, `fetched` those of the request's own that were fetched for it.
+    `images` are those of all items that are told, `fetched` those of the items to be kept that were fetched for it.
     """
 
     before: Context
@@ -44,9 +46,15 @@ class Plan:
     listener: Listener
 
 
-async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
-    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError."""
-    before = await _before(order)
+async def plan(
+    order: Order, served: Served, before: Context | None = None, *, measure: bool = False, memo: Memo | None = None
+) -> Plan:
+    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError.
+
+    `before` is what the order continues, where that is known; else it is looked up. `memo` is what is known of its prompt.
+    """
+    if before is None:
+        before = await _before(order)
     own = await context.resolve(order)
     context.distinct(before.items, own)
     told, items = _told_items(order, before.items, own)
@@ -54,9 +62,10 @@ async def plan(order: Order, served: Served, *, measure: bool = False) -> Plan:
     with _away(served):
         _seen(told, served, items, uids)
     new = await images.new(order.project, order.input, own)
-    seen = {**await images.before(before.keys, before.items), **new}
-    request, listener = await ask(told, served, items, seen, uids, measure=measure)
-    return Plan(before, own, items, seen, images.fetched(new), request, _hearing(order, listener))
+    past = before.images if before.images is not None else await images.before(before.keys, before.items)
+    seen = {**past, **new}
+    request, listener = await ask(told, served, items, seen, uids, measure=measure, memo=memo)
+    return Plan(before, own, items, seen, images.fetched({**_of(before.carried, past), **new}), request, _hearing(order, listener))
 
 
 async def replan(order: Order, served: Served, before: Context, own: Context, today: date) -> Plan:
@@ -78,6 +87,12 @@ def _told_items(
     return (asking(order), [*items, QUESTION]) if order.compacts else (order, items)
 
 
+def _of(items: Sequence[Mapping[str, Any]], seen: Images) -> Images:
+    """The images of these items."""
+    uids = {item["id"] for item in items}
+    return {key: data for key, data in seen.items() if key[0] in uids}
+
+
 def _hearing(order: Order, listener: Listener) -> Listener:
     return Summing(listener, order.project) if order.compacts else listener
 
@@ -91,6 +106,7 @@ async def ask(
     *,
     measure: bool = False,
     today: date | None = None,
+    memo: Memo | None = None,
 ) -> tuple[Request, Listener]:
     """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
@@ -105,6 +121,7 @@ async def ask(
         effort=(order.reasoning or {}).get("effort"),
         all_reasoning=context_of == "all_turns",
         format=order.format,
+        memo=memo,
     )
     turn, origins = functions.plain(turn)
     prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto")
@@ -113,7 +130,7 @@ async def ask(
             turn, request = await _request(order, served, served.dialect, turn, prompts)
     except BadTurn as error:
         raise Invalid(str(error), param=_blame(error.param, order, turn.items, own), code=error.code) from error
-    return request, functions.heard(served.dialect.listen(turn), origins)
+    return request, stopped(functions.heard(served.dialect.listen(turn), origins), order.stop)
 
 
 @contextmanager
@@ -189,7 +206,7 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
 def _told(order: Order, engine: Engine, dialect: Dialect, turn: Turn) -> tuple[list[int], Constraint | None]:
     """Its tokens, and what the answer must match. Raises BadTurn, Invalid."""
     tokens, constraint = dialect.render(turn), dialect.constrain(turn)
-    _check(engine, order, constraint)
+    obeyed.check(engine, order, constraint)
     return tokens, constraint
 
 
@@ -210,21 +227,6 @@ async def _fitted(prompts: Prompts, turn: Turn, prompt: Prompt, most: int) -> tu
             if count == len(droppable):
                 best = shorter, rendered
     return best
-
-
-def _check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
-    """Have what is to be obeyed compiled before anything runs; a strict schema must be obeyed in full. Raises Invalid."""
-    schema = order.format.get("schema")
-    try:
-        if schema is not None and order.format.get("strict"):
-            engine.check(Constraint("json", schema))
-        if constraint is not None:
-            engine.check(constraint)
-    except BadPrompt as error:
-        where, code = (
-            ("text.format.schema", "invalid_json_schema") if schema is not None else ("tools", "invalid_function_parameters")
-        )
-        raise Invalid(f"Invalid schema: {' '.join(str(error).split())}", param=where, code=code) from error
 
 
 def _blame(param: str | None, order: Order, items: Sequence[Mapping[str, Any]], own: Sequence[object]) -> str | None:

@@ -53,7 +53,8 @@ class Run(Telling):
     `log` is None for `store:false`: then nothing is written and an event is visible at once. With `patient` false
     (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database. One that is `parked` is opened and then
     left to whoever has room for it. `shorten` is asked at the end for a compaction, with the output and the length of the
-    context in tokens. A run with a `past` goes on where that ended; its writer and its listener are there already.
+    context in tokens. A run with a `past` goes on where that ended; its writer and its listener are there already. Without
+    `aloud` a failure is told by the terminal event alone. One that does not `speak` only has the engine read its prompt.
     """
 
     def __init__(
@@ -69,6 +70,8 @@ class Run(Telling):
         parked: bool = False,
         shorten: Shorten | None = None,
         past: Past | None = None,
+        aloud: bool = True,
+        speaks: bool = True,
     ) -> None:
         self._past = past or Past()
         super().__init__(recorder, log, patient=patient, frames=self._past.frames)
@@ -80,22 +83,40 @@ class Run(Telling):
         self._writer, self._generation, self._listener = writer, generation, listener
         self._task: asyncio.Task[None] | None = None
         self._shorten = shorten
-        self._left = self._stopped = self._released = False
+        self._aloud, self._speaks = aloud, speaks
+        self._left = self._stopped = self._released = self._steered = False
 
     def own(self, task: asyncio.Task[None]) -> None:
         """Called once by the hub with the task that drives `go`."""
         self._task = task
 
     def then(self, call: Callable[[], object]) -> None:
-        """Call this when it is over, however that comes; from the loop."""
-        assert self._task is not None  # noqa: S101 - owned
-        self._task.add_done_callback(lambda _: call())
+        """Call this when it is over, however that comes; from the loop. At once if it is."""
+        if self._task is None:
+            call()
+        else:
+            self._task.add_done_callback(lambda _: call())
+
+    def let_go(self) -> None:
+        """Called by the hub when that task has ended: with what it was bound to, all its frames would wait for the garbage collector."""
+        self._task, self.shown = None, None
 
     def leave(self) -> None:
         """The client is gone, or does not want it any more: stop the engine, close the open item, keep what was generated (F4)."""
         if not self._left and self._task is not None:
             self._left = True
             self._task.cancel()
+
+    def steer(self) -> bool:
+        """Somebody has more to say before this goes on: end at once, with what was said so far. False if it goes on to its own end.
+
+        So it does once a call is complete: whoever is to answer it has been told, and only the end says that no more will come.
+        """
+        if self._left or self._task is None or self._writer.ended or not self._speaks or self._calls:
+            return False
+        self._steered = True
+        self.leave()
+        return True
 
     def stop(self) -> None:
         """The server stops, and nobody can go on with this run."""
@@ -108,6 +129,16 @@ class Run(Telling):
         if not self._left:
             self._released = True
         self.leave()
+
+    @property
+    def response(self) -> Mapping[str, Any]:
+        """Its snapshot. Shared with the events: not to be changed."""
+        return self._writer.response
+
+    @property
+    def keys(self) -> Sequence[int]:
+        """The primary keys of its items, the input's first, once it has ended here; empty if they are not kept."""
+        return [*self._log.asked_keys, *self._log.said_keys] if self._log is not None else []
 
     async def opened(self) -> None:
         """The first events are durable. Raises ApiError if they cannot be, and then the run is nothing.
@@ -176,6 +207,9 @@ class Run(Telling):
         return False
 
     async def _generate(self) -> None:
+        if not self._speaks:
+            await self._read()
+            return
         finish, events = ("stop", []) if self._past.closed else await self._hear()
         if not self._past.closed:
             events += self._write(self._listener.close())
@@ -185,6 +219,12 @@ class Run(Telling):
         if self._shorten is not None and finish == "stop":
             events = await self._compacted(self._shorten)
         await self.tell(events + self._finish(finish), ending=self._ending)
+
+    async def _read(self) -> None:
+        """The engine reads the prompt, so that a request which goes on from it finds it cached; nothing is said."""
+        await self._generation.warm()
+        done = self._writer.complete(now=int(time.time()), usage=self._usage(), fill=False, service_tier="default")
+        await self.tell(done, ending=self._ending)
 
     async def _hear(self) -> tuple[Finish | None, list[Event]]:
         """How it ended, and the last events, which go out with the ending."""
@@ -212,7 +252,7 @@ class Run(Telling):
     def _finish(self, finish: Finish | None) -> list[Event]:
         now, figures = int(time.time()), self._usage()
         if finish == "stop":
-            return self._writer.complete(now=now, usage=figures, service_tier="default")
+            return self._writer.complete(now=now, usage=figures, aloud=self._aloud, service_tier="default")
         if finish == "length":
             return self._writer.cut("max_output_tokens", now=now, usage=figures, service_tier="default")
         return self._failure("server_error", "The engine stopped this response before it was complete.")
@@ -224,7 +264,14 @@ class Run(Telling):
             return not self._writer.ended or self._ends_open
         if self._stopped:
             return await self._end_with(self._failure("server_error", STOPPED))
+        if self._steered:
+            return await self._end_with(self._turned())
         return await self._end_with(self._writer.cancel(usage=self._spent()))
+
+    def _turned(self) -> list[Event]:
+        """What was held back is said, whatever is open closes incomplete, and `response.incomplete` says why."""
+        held = self._write(self._listener.close())
+        return held + self._writer.cut("steered", now=int(time.time()), usage=self._usage(), service_tier="default")
 
     async def _fail(self, code: str, message: str) -> bool:
         if self._writer.ended:
@@ -255,13 +302,18 @@ class Run(Telling):
 
     def _failure(self, code: str, message: str) -> list[Event]:
         self.problem = self.problem or Failed(message, code=code)
-        return self._writer.fail(code, message, usage=self._spent())
+        return self._writer.fail(code, message, usage=self._spent(), aloud=self._aloud)
 
     def _judge(self) -> None:
         """A failure that only the end brought to light, such as arguments that do not parse, is a problem too."""
         response = self._writer.response
         if self.problem is None and response["status"] == "failed":
             self.problem = Failed(response["error"]["message"], code=response["error"]["code"])
+
+    @property
+    def _calls(self) -> bool:
+        """Whether it has made calls that are complete."""
+        return any("call_id" in item and item.get("status") != "incomplete" for item in self._writer.items)
 
     def _write(self, pieces: Iterable[Piece]) -> list[Event]:
         return [event for piece in pieces for event in self._writer.write(piece)]

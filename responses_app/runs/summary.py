@@ -28,7 +28,8 @@ LONGEST = 4096
 
 def asking(order: Order) -> Order:
     """The order as it is when a summary is its answer."""
-    return replace(order, tools=(), tool_choice="auto", format={"type": "text"}, max_output_tokens=LONGEST, logprobs=None)
+    plain = {"type": "text"}
+    return replace(order, tools=(), tool_choice="auto", format=plain, max_output_tokens=LONGEST, logprobs=None, stop=())
 
 
 def told(pieces: Iterable[Piece]) -> str:

@@ -75,6 +75,8 @@ async def take_over(pk: int, worker: UUID, models: Mapping[str, Served], recorde
     plan, broken = await _planned(found, known)
     served = known or next(iter(models.values()))
     stuck = 0 if found.lease.waiting else await sync_to_async(leases.note)(pk, found.last)
+    if stuck is None:
+        return None
     if stuck >= HOPELESS:
         broken = f"{LOST}it was tried {stuck} times."
     state, broken = _state(found, plan, broken)
@@ -138,8 +140,10 @@ def _run(found: Found, plan: Plan, served: Served, state: Again, broken: str | N
         recorder=recorder,
         log=Log(found.row, (), asked=asked, worker=worker, epoch=lease.epoch),
         prompt=plan.request.length or len(plan.request.prompt),
-        patient=settings.RESPONSES_DURABILITY == "visible",
+        patient=settings.RESPONSES_DURABILITY != "terminal",
         shorten=shortening(found.order, served, plan),
+        aloud=found.order.aloud,
+        speaks=found.order.generate,
         past=Past([frame for frame, _ in found.log], closed=state.closed, cancelled=lease.cancelled, broken=broken),
     )
 

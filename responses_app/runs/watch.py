@@ -134,6 +134,8 @@ class Watch:
         runs = {run.pk: run for run in self._runs() if run.pk is not None and not run.ended}
         doubts: set[tuple[str, int]] = set()
         for pk, run in runs.items():
+            if not run.frames:
+                continue  # Not begun: its rows may have to be written once more, if they met others that are refused.
             if pk not in held or held[pk].epoch != run.epoch:
                 doubts.add(("lost", pk))
                 if ("lost", pk) in self._doubts:

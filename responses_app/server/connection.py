@@ -21,6 +21,10 @@ LEAST = 16 * 1024
 # The kernel would buffer up to 4 MiB for each client that does not read, where nobody counts it.
 SEND_BUFFER = 256 * 1024
 
+# How often the peer of a WebSocket is asked whether it is there, and how long it may take to answer.
+PING_EVERY = 20
+PING_LIMIT = 60
+
 IDLE, HEAD, BODY, ANSWER = "idle", "head", "body", "answer"
 
 
@@ -77,12 +81,22 @@ class Connection(tcp.Server):  # type: ignore[misc]
     def _sends_too_slowly(self, now: float) -> bool:
         channel = getattr(self.protocol, "_channel", None)
         if channel is None:
-            return False  # A WebSocket, which may be silent; its own pings find out whether it is there.
+            return self._dribbles(now)
         request = channel.requests[-1] if channel.requests else None
         stage = IDLE if request is None else getattr(request, "stage", ANSWER)
         if self._asked is None or self._asked[0] != (self.begun, stage):
             self._asked = (self.begun, stage), now
         seconds = now - self._asked[1]
         if stage == BODY and request is not None:
-            return seconds > BODY_GRACE and request.received < (seconds - BODY_GRACE) * BODY_RATE
+            return _behind(request.received, seconds)
         return seconds > {IDLE: IDLE_LIMIT if self.begun else HEAD_LIMIT, HEAD: HEAD_LIMIT}.get(stage, seconds)
+
+    def _dribbles(self, now: float) -> bool:
+        """Whether a WebSocket has begun a message that does not get on. It may be silent; pings find out whether it is there."""
+        since = getattr(self.protocol, "since", None)
+        return since is not None and _behind(self.protocol.received, now - since)
+
+
+def _behind(received: int, seconds: float) -> bool:
+    """Whether so much in so many seconds is less than what a body must come with."""
+    return seconds > BODY_GRACE and received < (seconds - BODY_GRACE) * BODY_RATE

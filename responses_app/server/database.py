@@ -37,10 +37,15 @@ def prepare(folder: Path, progress: Progress) -> str:
 
 
 def way_in() -> str:
-    """The path that signs the operator in, once; Django is set up."""
+    """The path that signs the operator in, once; Django is set up. Raises CannotStart."""
+    from django.db import OperationalError
+
     from responses_app.web import sign_in
 
-    return sign_in.link(sign_in.operator())
+    try:
+        return sign_in.link(sign_in.operator())
+    except OperationalError as error:
+        raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
 
 
 def let_go() -> None:

@@ -7,28 +7,22 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import orjson
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
+from twisted.web.http import _GenericHTTPChannelProtocol
 
-from responses_app.runs.ids import mint
+from responses_app.server import connection
+from responses_app.server.channel import Channel, error
 from responses_app.server.connection import ANSWER, BODY, HEAD, Connection, prepare
+from responses_app.server.socket import EXTENSIONS, Socket
 
 BODY_LIMIT = 64 * 1024 * 1024
 # Read from the spool file at once; a body of 64 MiB takes a few hundred messages instead of Daphne's eight thousand.
 BUFFER = 256 * 1024
 PATIENCE = 4 * BODY_LIMIT
-# The shape of every error of the API (responses-api.md §1.10), in the words that it uses for a body just over the limit.
-TOO_LARGE = orjson.dumps(
-    {
-        "error": {
-            "message": f"The body of your request is larger than {BODY_LIMIT // 1024 // 1024} MiB.",
-            "type": "invalid_request_error",
-            "param": None,
-            "code": None,
-        }
-    }
-)
+# In the words that the API uses for a body just over the limit.
+TOO_LARGE = f"The body of your request is larger than {BODY_LIMIT // 1024 // 1024} MiB."
+GOING_AWAY = 1001
 # How often to look whether a slow client has read on: hundreds that do not must not keep the loop busy.
 LOOK, LOOK_MOST, LOOK_LESS = 0.02, 0.5, 1.25
 
@@ -55,7 +49,8 @@ class Request(WebRequest):  # type: ignore[misc]
     stage = HEAD
 
     def __init__(self, channel: Any, *rest: Any) -> None:
-        super().__init__(channel, *rest)
+        # Twisted would read forms, and answer 400 by itself to one that is none; the application reads bodies.
+        super().__init__(channel, *rest, parsePOSTFormSubmission=False)
         if isinstance(channel.transport, Connection):
             channel.transport.begun += 1
 
@@ -74,18 +69,22 @@ class Request(WebRequest):  # type: ignore[misc]
         self.stage = ANSWER
         if self.received <= BODY_LIMIT:
             return super().process()
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(TOO_LARGE)),
-            (b"x-request-id", mint("req_").encode()),
-        ]
-        self.handle_reply({"type": "http.response.start", "status": 413, "headers": headers})
-        self.handle_reply({"type": "http.response.body", "body": TOO_LARGE})
-        return None
+        return self.basic_error(413, b"", TOO_LARGE)
+
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """Daphne's, in the API's words in place of a page."""
+        del status_text
+        headers, said = error(status, body)
+        self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
+        self.handle_reply({"type": "http.response.body", "body": said})
 
 
 class Factory(HTTPFactory):  # type: ignore[misc]
     """Channels that make our requests. Twisted sets TCP_NODELAY on each of them (case J6); a test sees to it that it stays so."""
+
+    def protocol(self) -> Any:
+        """Twisted's, around a channel of ours."""
+        return _GenericHTTPChannelProtocol(Channel())
 
     def buildProtocol(self, addr: Any) -> Any:
         protocol = super().buildProtocol(addr)
@@ -105,6 +104,8 @@ class Door(Server):  # type: ignore[misc]
             # Streams and sockets may be silent for as long as a model thinks; their ends are decided in the application.
             http_timeout=None,
             websocket_timeout=-1,
+            ping_interval=connection.PING_EVERY,
+            ping_timeout=connection.PING_LIMIT,
             websocket_max_message_size=BODY_LIMIT,
             websocket_max_frame_size=BODY_LIMIT,
             request_buffer_size=BUFFER,
@@ -116,6 +117,7 @@ class Door(Server):  # type: ignore[misc]
     def listen_success(self, port: Any) -> None:
         port.factory = Factory(self)
         port.factory.doStart()
+        self.ws_factory.protocol = Socket
         port.transport, port.open = Connection, set()
         prepare(port.socket)
         self.ports.append(port)
@@ -128,8 +130,8 @@ class Door(Server):  # type: ignore[misc]
         """Daphne's round, every two seconds, with a look at every connection."""
         now = time.monotonic()
         for port in self.ports:
-            for connection in list(port.open):
-                connection.look(now)
+            for one in list(port.open):
+                one.look(now)
         super().timeout_checker()
 
     def shut(self) -> None:
@@ -144,8 +146,19 @@ class Door(Server):  # type: ignore[misc]
                 return
             await asyncio.sleep(LOOK)
 
+    def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        if scope["type"] == "websocket":
+            scope["extensions"] = EXTENSIONS
+        return super().create_application(protocol, scope)
+
+    def farewell(self) -> None:
+        """Tell every WebSocket that is still open that the server goes away, so that its client comes back."""
+        for protocol in list(self.connections):
+            if isinstance(protocol, Socket) and protocol.state == protocol.STATE_OPEN:
+                protocol.leave({"code": GOING_AWAY})
+
     def _answering(self, protocol: Any) -> bool:
-        return isinstance(protocol, WebRequest) and not self.connections[protocol].get("disconnected")
+        return not self.connections[protocol].get("disconnected")
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Hand the application's message to the connection, and keep it waiting while the client does not read.

@@ -19,6 +19,8 @@ logger = logging.getLogger("responses.serve")
 CLOSE_LIMIT = 15.0
 # When the last run has ended, its last events are still on their way to the client.
 SETTLE_LIMIT = 2.0
+# How long the clients of WebSockets may take to answer a close when there is no time.
+CLOSING_LIMIT = 0.2
 
 
 class Hub(Protocol):
@@ -95,6 +97,8 @@ class Life:
         await asyncio.wait({drain, hurry}, return_when=asyncio.FIRST_COMPLETED)
         if not self._hurry.is_set():
             await door.settle(SETTLE_LIMIT)
+        door.farewell()
+        await door.settle(CLOSING_LIMIT if self._hurry.is_set() else SETTLE_LIMIT)
         logger.info("drained in %.1f s", time.monotonic() - began)
         door.stop()
 

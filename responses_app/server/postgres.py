@@ -9,7 +9,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import IO
@@ -37,6 +38,8 @@ SETTINGS = {
     "max_connections": "100",
     "wal_compression": "on",
     "max_wal_size": "2GB",
+    # A commit that does not wait for the disk is there within three times so long: what a crash can take back.
+    "wal_writer_delay": "10ms",
     "checkpoint_timeout": "15min",
     "autovacuum_max_workers": "1",
     "max_parallel_workers_per_gather": "0",
@@ -95,6 +98,7 @@ class Postgres:
         """Make the cluster at the first start, then run it until it accepts connections. Raises PostgresError."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self._make()
+        self._forget_dead()
         _private(self.sockets)
         if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
             self.log.replace(self.log.with_suffix(".log.1"))
@@ -119,6 +123,15 @@ class Postgres:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+
+    def _forget_dead(self) -> None:
+        """Remove the mark that a killed one has left, if nobody works in the cluster: its number may be another's by now.
+
+        In a container that was started again it often is, and Postgres would take that process for itself. The data folder is
+        ours alone (server.data), so nobody begins to work there meanwhile.
+        """
+        if not any(inhabitants(self.cluster)):
+            (self.cluster / "postmaster.pid").unlink(missing_ok=True)
 
     def _make(self) -> None:
         if (self.cluster / "PG_VERSION").exists():
@@ -167,6 +180,15 @@ class Postgres:
 
     def _tail(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+
+
+def inhabitants(cluster: Path) -> Iterator[int]:
+    """The live processes of a Postgres on that cluster: all of them work in its folder, and a dead one nowhere."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with suppress(OSError):
+                if os.readlink(f"/proc/{entry}/cwd") == str(cluster):
+                    yield int(entry)
 
 
 def _binaries() -> Path:

@@ -10,13 +10,18 @@ import orjson
 from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response, Status
+from responses_app.store.records import Images
 
 READY = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All items up to and including one response, oldest first, with their primary keys and the thread they belong to."""
+    """All items up to and including one response, oldest first, with their primary keys and the thread they belong to.
+
+    Items behind those that have keys are not in the store: a stored response that continues from here keeps them as its own.
+    `images` are those of the items, where they are known; None has them looked up.
+    """
 
     keys: Sequence[int]
     items: Sequence[dict[str, Any]]
@@ -24,6 +29,12 @@ class Context:
     status: str
     # The primary key of the conversation that the response is to go into.
     conversation: int | None = None
+    images: Images | None = None
+
+    @property
+    def carried(self) -> Sequence[dict[str, Any]]:
+        """The items that are not in the store."""
+        return self.items[len(self.keys) :]
 
     @property
     def ready(self) -> bool:

@@ -104,10 +104,15 @@ def retake(me: UUID, pk: int) -> bool:
     return Lease.objects.filter(pk=pk, worker=me).update(epoch=F("epoch") + 1) > 0
 
 
-def note(pk: int, reached: int) -> int:
-    """How often in a row the response has changed hands without getting on, now that its log ends with number `reached`."""
+def note(pk: int, reached: int) -> int | None:
+    """How often in a row the response has changed hands without getting on, now that its log ends with number `reached`.
+
+    None if it has ended meanwhile.
+    """
     with transaction.atomic():
-        lease = Lease.objects.select_for_update().get(pk=pk)
+        lease = Lease.objects.select_for_update().filter(pk=pk).first()
+        if lease is None:
+            return None
         lease.stuck = lease.stuck + 1 if lease.reached == reached else 0
         lease.reached = reached
         lease.save(update_fields=["stuck", "reached"])

@@ -13,10 +13,10 @@ import asyncio
 import contextvars
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from asgiref.sync import sync_to_async
-from django.db import DatabaseError, IntegrityError
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError
 
 from responses_app.store.connection import usable
 from responses_app.store.records import Append, Fenced, Locked
@@ -24,6 +24,8 @@ from responses_app.store.write import landed, lost, write
 
 log = logging.getLogger("responses.recorder")
 
+# What passes: the database is away, ends connections, has too many of them or no room.
+AWAY = (OperationalError, InterfaceError)
 RETRY_DELAY = 0.2
 # How long a commit waits for a database that is away; runs wait with it.
 RETRY_LIMIT = 60.0
@@ -69,9 +71,11 @@ class Recorder:
             batch, self._waiting = self._waiting, []
             if batch:
                 await self._flush(batch)
+                # The next one may be far away, and whoever is in this one would be kept until then.
+                batch.clear()
 
     async def _flush(self, batch: list[tuple[Append, Done]]) -> None:
-        error = await self._write([append for append, _ in batch])
+        error = _refused(batch) or await self._write([append for append, _ in batch])
         if error is not None and len(batch) > 1:
             # One bad append must not take the others of its batch with it.
             for one in batch:
@@ -82,6 +86,8 @@ class Recorder:
         for append, done in batch:
             if error is None:
                 _remember(append)
+            else:
+                append.log.refused = error if isinstance(error, DatabaseError) else Fenced(str(error))
             done(error)
 
     async def _mended(self, append: Append, error: Exception) -> Exception | None:
@@ -103,9 +109,11 @@ class Recorder:
                 await sync_to_async(write)(appends)
             except DatabaseError as error:
                 # A second try collides with the first one's rows if only the answer to its commit was lost.
-                if again and isinstance(error, (IntegrityError, Fenced)) and await sync_to_async(landed)(appends):
+                if again and isinstance(error, (IntegrityError, Fenced, Locked)) and await sync_to_async(landed)(appends):
                     return None
-                final = isinstance(error, (Locked, Fenced)) or await sync_to_async(usable)()
+                # Others on this thread may have opened another connection by now: that there is one says nothing of the one that broke.
+                works = await sync_to_async(usable)()
+                final = isinstance(error, (Locked, Fenced)) or (works and not isinstance(error, AWAY))
                 if final or time.monotonic() > until:
                     (log.info if isinstance(error, Fenced) else log.error)("append refused: %s", error)
                     return error
@@ -117,6 +125,15 @@ class Recorder:
                 return error
             else:
                 return None
+
+
+def _refused(batch: Iterable[tuple[Append, Done]]) -> Exception | None:
+    """Why one of them cannot be written any more: an earlier append to its log was refused.
+
+    A run that does not wait, or is cancelled while it does, hands over the next events all the same. Their numbers would fit
+    behind those of whoever has won the refused ones (adr 7), and the log would tell two stories.
+    """
+    return next((append.log.refused for append, _ in batch if append.log.refused is not None), None)
 
 
 def _remember(append: Append) -> None:

@@ -61,8 +61,13 @@ class Log:
     asked: Asked | None = None
     worker: UUID | None = None
     epoch: int = 1
+    # The primary keys of its items, once they are kept.
+    asked_keys: Sequence[int] = ()
+    said_keys: Sequence[int] = ()
     # What was committed lately, and when: a crash of Postgres can take it back.
     late: list[tuple[float, Append]] = field(default_factory=list, repr=False, compare=False)
+    # What an append was refused with: whatever was written behind it would follow on another's words.
+    refused: DatabaseError | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 import orjson
 import psycopg
+from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Max, Q
@@ -23,7 +24,8 @@ from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
 # What a row says that comes too late, or where there is nothing to follow on: the log has gone on without its writer.
 CONSTRAINTS = ("event_number", "event_contiguous")
-# What a connection does from its first flush on, and what the commits do instead with which a response begins and ends.
+# What a connection does from its first flush on, unless every commit is to wait for the disk, and what the commits do instead
+# with which a response begins and ends.
 LAZY = "SET synchronous_commit TO off"
 _lazy: WeakSet[object] = WeakSet()
 
@@ -92,7 +94,7 @@ def _fence() -> Iterator[None]:
 
 def _relax(cursor: CursorWrapper) -> None:
     raw = connection.connection
-    if raw not in _lazy:
+    if raw not in _lazy and settings.RESPONSES_DURABILITY != "disk":
         cursor.execute(LAZY)
         _lazy.add(raw)
 
@@ -113,6 +115,7 @@ def _open(appends: Sequence[Append]) -> None:
     rows = [(append, _items(append.log.row, append.log.input, Direction.INPUT)) for append in appends]
     Item.objects.bulk_create([item for _, items in rows for item in items])
     for append, items in rows:
+        append.log.asked_keys = [item.pk for item in items]
         if append.log.images:
             images.keep(items, append.log.images)
 
@@ -167,15 +170,17 @@ def _end(appends: Sequence[Append]) -> None:
     if not appends:
         return
     _give_back([append.log for append in appends if append.log.asked is not None])
-    items: list[Item] = []
+    said: list[tuple[Log, list[Item]]] = []
     for append in appends:
         row, ending = append.log.row, append.ending
         assert ending is not None  # noqa: S101 - chosen by the caller
         row.status, row.ended_at, row.error_code = ending.status, ending.ended_at, ending.error_code
         _count(row, ending.usage)
         row.tools = called(ending.items)
-        items.extend(_items(row, ending.items, Direction.OUTPUT))
-    Item.objects.bulk_create(items)
+        said.append((append.log, _items(row, ending.items, Direction.OUTPUT)))
+    Item.objects.bulk_create([item for _, items in said for item in items])
+    for log, items in said:
+        log.said_keys = [item.pk for item in items]
     Response.objects.bulk_update([append.log.row for append in appends], ENDING_FIELDS)
     _enter([append.log.row for append in appends])
 

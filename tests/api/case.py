@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import orjson
+from asgiref.sync import sync_to_async
+from django.db import connection
 from django.http import StreamingHttpResponse
 from django.test import AsyncClient, TestCase
+from django.test.utils import CaptureQueriesContext
 
 from responses_app.api import keys
 from responses_app.dialects.base import Dialect
@@ -76,6 +80,10 @@ def bare(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{key: value for key, value in event.items() if key != "obfuscation"} for event in events]
 
 
+# What a request asks for; heartbeats, and the log, which is written in as many pieces as the engine's pace makes, are something else.
+ASKED = re.compile(r'(?!COPY|SELECT "responses_app_lease)\w+ .*responses_app_(?!worker)')
+
+
 class KeyedClient(AsyncClient):
     """A client that sends its key with every request, unless told otherwise."""
 
@@ -114,6 +122,18 @@ class ApiCase(TestCase):
         finally:
             await self.hub.close()
             hub.use(None)
+
+    @asynccontextmanager
+    async def queries(self) -> AsyncIterator[list[str]]:
+        """The SQL of what happens within, once it has happened: of the thread that has the connection, so that it is not just empty."""
+        found: list[str] = []
+        captured = CaptureQueriesContext(connection)
+        await sync_to_async(captured.__enter__)()
+        try:
+            yield found
+        finally:
+            await sync_to_async(captured.__exit__)(None, None, None)
+            found += [query["sql"] for query in await sync_to_async(list)(captured) if ASKED.match(query["sql"])]
 
     async def post(self, client: AsyncClient, **body: Any) -> Any:
         """POST /v1/responses."""

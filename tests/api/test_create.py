@@ -44,6 +44,20 @@ class CreateTest(ApiCase):
                     self.assertEqual(len(lengths) == 1, not options)
                     self.assertFalse(any(b"obfuscation" in part for part in parts if part not in deltas))
 
+    async def test_a_stop_sequence_ends_the_answer_and_the_engine(self) -> None:
+        async with self.serving(*[said(THOUGHT)] * 3) as client:
+            whole = await self.made(client, stop=None)
+            for stop in (" there", ["zzz", " th"]):
+                events = await self.stream(client, stop=stop, top_logprobs=1)
+                made = events[-1]["response"]
+                self.assertEqual((made["status"], made["output"][-1]["content"][0]["text"]), ("completed", "Hello"))
+                self.assertEqual(made["output"][0]["content"][0]["text"], "They greet me.")
+                self.assertLess(made["usage"]["output_tokens"], whole["usage"]["output_tokens"])
+            for stop, where in ((["x", ""], "stop[1]"), ([5], "stop[0]"), ({"x": 1}, "stop"), (["x"] * 17, "stop")):
+                with self.subTest(stop=stop):
+                    response = await self.post(client, stop=stop)
+                    self.assertEqual((response.status_code, orjson.loads(response.content)["error"]["param"]), (400, where))
+
     async def test_the_body_is_a_response_of_the_openai_package(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
             body = (await self.post(client, metadata={"a": "b"}, reasoning={"effort": "low"})).content

@@ -76,6 +76,20 @@ SHELL_OUTPUT = {
     "call_id": "c2",
     "output": [{"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}],
 }
+HOSTED: list[dict[str, Any]] = [
+    {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": "q", "sources": [{"url": "u"}]}},
+    {"type": "file_search_call", "queries": ["q"], "results": [{"file_id": "f", "text": "t", "score": 0.5}]},
+    {"type": "code_interpreter_call", "code": "1", "container_id": "c", "outputs": [{"type": "logs", "logs": "1"}]},
+    {"type": "image_generation_call", "result": "AAAA", "revised_prompt": "p"},
+    {"type": "mcp_list_tools", "server_label": "s", "tools": [{"name": "f", "input_schema": {}}]},
+    {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "s", "name": "f", "arguments": "{}"},
+    {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False, "reason": "r"},
+    {"type": "mcp_call", "server_label": "s", "name": "f", "arguments": "{}", "output": "o", "error": {"type": "http_error"}},
+    {"type": "program", "call_id": "p1", "code": "c", "fingerprint": "f"},
+    {"type": "program_output", "call_id": "p1", "result": "r", "status": "completed"},
+    {"type": "tool_search_call", "execution": "server", "arguments": {"a": 1}},
+    {"type": "tool_search_output", "execution": "server", "tools": [TOOL]},
+]
 SEARCH = {"type": "tool_search", "execution": "client", "parameters": {"type": "object"}}
 GRAMMAR = {"type": "grammar", "syntax": "lark", "definition": 'start: "a"+'}
 FORM = {"type": "json_schema", "name": "n", "strict": True, "schema": TOOL["parameters"]}
@@ -103,6 +117,7 @@ GOOD: tuple[dict[str, Any], ...] = (
         "instructions": "Be brief.",
         "metadata": {"a": "b"},
     },
+    {"model": "m", "input": [*HOSTED, {"role": "user", "content": "Go on."}]},
     {
         "model": "m",
         "input": "Hi",
@@ -127,6 +142,7 @@ GOOD: tuple[dict[str, Any], ...] = (
         "top_logprobs": 2,
         "include": ["message.output_text.logprobs", "reasoning.encrypted_content"],
         "truncation": "auto",
+        "stop": ["END"],
         "service_tier": "flex",
         "prompt_cache_key": "k",
         "safety_identifier": "s",

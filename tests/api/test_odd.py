@@ -81,6 +81,13 @@ def bodies(wrongs: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
 class OddTest(ApiCase):
     """With a scripted engine and the real database."""
 
+    async def test_a_body_with_an_encoding_is_named_as_such(self) -> None:
+        async with self.serving() as client:
+            body = orjson.dumps({"model": "m", "input": "Hi"})
+            headers = {"Content-Encoding": "gzip"}
+            response = await client.post("/v1/responses", body, content_type="application/json", headers=headers)
+            self.refused(response, 400, None, None, "content encoding 'gzip'")
+
     def taken(self, wrongs: tuple[Any, ...]) -> list[dict[str, Any]]:
         """The requests that are valid after all. The others have an error of the API that names a field, and nothing else."""
         taken = []

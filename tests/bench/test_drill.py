@@ -20,7 +20,9 @@ from bench.drill.client import Client, Told
 from bench.drill.findings import Findings
 from bench.drill.http import Answer, Block, Stream, Wire, block
 from bench.drill.listener import Listener
+from bench.drill.moments import Moments
 from bench.drill.options import Options, parse
+from bench.drill.parts import Web
 from bench.drill.proof import Proof
 from bench.drill.system import System
 from responses_app.grammar.pieces import Text
@@ -43,11 +45,28 @@ def test_a_short_drill_loses_nothing() -> None:
 def test_the_seed_decides() -> None:
     options = parse(["--kills", "16", "--responses", "50"])
     assert (options.engine_kills, options.stops, options.pauses, options.cuts, options.restarts) == (1, 2, 2, 16, 1)
+    assert (options.blackouts, options.seconds) == (0, 1800 + 16 * 30)
+    assert parse(["--kills", "200"]).blackouts == 10
     assert schedule(options) == schedule(options) != schedule(parse(["--kills", "16", "--responses", "50", "--seed", "2"]))
     assert cases.load(50, 1) == cases.load(50, 1) != cases.load(50, 2)
     assert parse(["--engine", "script", "--engine-kills", "3"]).engine_kills == 0
     with pytest.raises(SystemExit):
         parse(["--web", "1"])
+
+
+def test_a_moment_is_told_to_whoever_waits_for_it() -> None:
+    async def main() -> None:
+        moments, web = Moments(), cast("Web", TWO[0])
+        moments.tell("end", web)  # Nobody waits.
+        waiting = asyncio.create_task(moments.wait("end", 5))
+        await asyncio.sleep(0)
+        moments.tell("accept", web)
+        assert not waiting.done()
+        moments.tell("end", web)
+        assert await waiting is web
+        assert await moments.wait("end", 0.01) is None
+
+    asyncio.run(main())
 
 
 def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[Block]:
@@ -97,7 +116,8 @@ class Replay:
             yield one
 
 
-SYSTEM = cast("System", SimpleNamespace(up=[SimpleNamespace(name="a"), SimpleNamespace(name="b")], options=Options()))
+TWO = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
+SYSTEM = cast("System", SimpleNamespace(up=TWO, options=Options(), moments=Moments()))
 
 
 def proven(server: Server, seen: list[Block], case: Case | None = None) -> str:

@@ -45,6 +45,10 @@ USUAL: list[Line] = [
     thought("First.", "One."),
     text("Two.", told="One."),
 ]
+# The turns of a client that keeps one connection open for all of them.
+TALK: list[Line] = [*USUAL[:6], *USUAL[7:]]
+# Where a line is silent for a while.
+PAUSE = "\f"
 SHELL: list[Line] = [calls("shell", {"commands": ["pwd"]}), text("Home.")]
 CONVERSATION: list[Line] = [thought("Hm.", "Three."), text("Four.", told="Three.")]
 TAPES: dict[str, list[Line]] = {
@@ -60,6 +64,25 @@ TAPES: dict[str, list[Line]] = {
         text("Made."),
         text("Resumed.", told="Made."),
         text(json.dumps(PERSON)),
+    ],
+    "sockets": [
+        text("Hello there!"),
+        *[text("Hello there!")] * 3,
+        thought("Hm.", "Forty-two."),
+        *USUAL[2:4],
+        text("Root."),
+        *[text("Fork.", told="Root.")] * 2,
+        text("Looked.", told="Look"),
+        text(f"Once upon a time {PAUSE}"),
+        text("Short.", told="Short"),
+        text("Hello there!"),
+    ],
+    "agents-node-sockets": TALK,
+    "agents-python-sockets": TALK,
+    "codex-sockets": [
+        calls("exec_command", {"cmd": "echo made > made.txt"}),
+        text("Made."),
+        text("Resumed.", told="Made."),
     ],
     # A name that Codex knows: it is given the patch tool, whose input has a grammar.
     "gpt-5.5": [calls("apply_patch", {"input": DIFF}), text("Patched.")],
@@ -80,7 +103,10 @@ def record(folder: Path, encoding: HarmonyEncoding) -> list[str]:
 
 def _line(line: Line, encoding: HarmonyEncoding) -> dict[str, Any]:
     said, told = line
-    chunks = [{"tokens": [token]} for token in _ids(said, encoding)]
+    chunks: list[dict[str, Any]] = []
+    for place, part in enumerate(said.split(PAUSE)):
+        chunks += [{"delay": 30}] if place else []
+        chunks += [{"tokens": [token]} for token in _ids(part, encoding)]
     return {"chunks": chunks, "match": _ids(f"<|message|>{told}<|end|>", encoding) if told else None}
 
 

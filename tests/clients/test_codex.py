@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ wire_api = "responses"
 env_key = "OPENAI_API_KEY"
 request_max_retries = 0
 stream_max_retries = 0
-supports_websockets = false
+supports_websockets = {sockets}
 """
 SCHEMA = {
     "type": "object",
@@ -53,10 +54,10 @@ def codex(installed: Callable[[str], Path], server: Server, environ: dict[str, s
     """Runs `codex exec`; the items that it tells of."""
     home = tmp_path / "home"
     home.mkdir()
-    (home / "config.toml").write_text(SETTINGS.format(url=server.url))
     program = installed("codex") / "node_modules" / ".bin" / "codex"
 
-    def run(*arguments: str) -> list[dict[str, Any]]:
+    def run(*arguments: str, sockets: bool = False) -> list[dict[str, Any]]:
+        (home / "config.toml").write_text(SETTINGS.format(url=server.url, sockets=str(sockets).lower()))
         result = subprocess.run(
             [program, "exec", *arguments],
             cwd=work,
@@ -83,6 +84,17 @@ def test_it_runs_a_command_and_goes_on_later_and_answers_by_a_schema(codex: Code
     schema.write_text(json.dumps(SCHEMA))
     (answer,) = codex("-m", "codex", *FREE, "--output-schema", str(schema), "Who?")
     assert json.loads(answer["text"]) == PERSON
+
+
+def test_it_does_so_over_a_socket(codex: Codex, work: Path, server: Server) -> None:
+    command, message = codex("-m", "codex-sockets", *FREE, "Make a file.", sockets=True)
+    assert (command["type"], command["exit_code"], message["text"]) == ("command_execution", 0, "Made.")
+    assert (work / "made.txt").read_text() == "made\n"
+    (message,) = codex("resume", "--last", "-m", "codex-sockets", *FREE, "Go on.", sockets=True)
+    assert message["text"] == "Resumed."
+    # It falls back to HTTP by itself, and says so nowhere that a test could see.
+    ends = re.findall(r"WebSocket closed .*, (\d+) responses", server.said)
+    assert sum(map(int, ends[-2:])) >= 3, server.said[-2000:]
 
 
 def test_it_patches_a_file_with_a_tool_that_has_a_grammar(codex: Codex, work: Path) -> None:

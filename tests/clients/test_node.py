@@ -5,6 +5,13 @@ from __future__ import annotations
 from tests.clients.conftest import Drive
 from tests.clients.tapes import PERSON
 
+TALK = {
+    "text": "Hello there!",
+    "stream": ["Forty-two.", ["reasoning_item", "message_output_item"]],
+    "tools": [["Paris"], "It is sunny."],
+    "parallel": [["Paris", "Oslo"], "Both are sunny."],
+    "turns": ["One.", "Two."],
+}
 REFUSED = [400, "model_not_found"]
 
 
@@ -27,6 +34,23 @@ def test_openai(node: Drive) -> None:
         "count": "response.input_tokens",
         "error": REFUSED,
     }
+
+
+def test_openai_over_a_socket(node: Drive) -> None:
+    assert node("sockets.mjs", "sockets") == {
+        "text": "Hello there!",
+        "lanes": ["Hello there!"] * 3,
+        "accumulator": [True, ["reasoning", "message"]],
+        "tools": "It is sunny.",
+        "fork": [["Fork.", True]] * 2,
+        "warm": ["completed", 0, "Looked."],
+        "steer": [["response.steer.accepted"], "steered", "Short.", True],
+        "error": [400, "previous_response_not_found", "Hello there!"],
+    }
+
+
+def test_openai_agents_over_a_socket(node: Drive) -> None:
+    assert node("agents_sockets.mjs", "agents-node-sockets") == TALK
 
 
 def test_openai_agents(node: Drive) -> None:

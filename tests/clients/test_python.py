@@ -21,6 +21,16 @@ def test_openai_agents(python: Drive) -> None:
     }
 
 
+def test_openai_agents_over_a_socket(python: Drive) -> None:
+    assert python("agents_sockets.py", "agents-python-sockets") == {
+        "text": "Hello there!",
+        "stream": ["Forty-two.", ["reasoning_item", "message_output_item"]],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "turns": ["One.", "Two."],
+    }
+
+
 def test_langchain(python: Drive) -> None:
     assert python("langchain_chat.py", "langchain") == {
         "text": "Hello there!",

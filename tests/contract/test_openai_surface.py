@@ -175,7 +175,9 @@ def test_a_shell_and_a_patch_are_called_and_answered(client: OpenAI, model: str)
             continue
         assert len(calls) == 1
         answer: Any = {"type": f"{kind}_call_output", "call_id": calls[0].call_id, **output}
-        after = client.responses.create(model=model, input=[answer], previous_response_id=made.id, tools=tools)
+        after = client.responses.create(
+            model=model, input=[answer], previous_response_id=made.id, tools=tools, max_output_tokens=50
+        )
         assert after.status in ("completed", "incomplete")
 
 

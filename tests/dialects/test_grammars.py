@@ -147,3 +147,13 @@ def test_whatever_is_sent_it_is_a_grammar_or_a_clear_no(text: str) -> None:
 def test_the_grammar_stands_in_the_arguments_of_a_call() -> None:
     found = tags.arguments({"name": "t", "grammar": regex("a+")})
     assert [one["type"] for one in found["elements"]] == ["const_string", "grammar", "const_string"]
+
+
+@pytest.mark.parametrize("rules", ["start: start", 'start: a\na: "x" b\nb: a | b "y"'])
+def test_a_grammar_that_no_text_matches_is_refused(rules: str) -> None:
+    with pytest.raises(BadGrammar, match="never comes to an end"):
+        grammars.ebnf({"type": "grammar", "syntax": "lark", "definition": rules})
+
+
+def test_a_rule_that_never_ends_does_no_harm_beside_one_that_does() -> None:
+    assert matches(grammars.ebnf({"type": "grammar", "syntax": "lark", "definition": 'start: "x" | a\na: a'}) or "", "x")

@@ -288,6 +288,15 @@ def test_a_special_token_inside_a_string_of_a_bound_answer_is_its_text() -> None
     assert hear(harmony(), turn(), harmony_tokens(FINAL + 'a "b<|end|>')) == [final('a "b'), END]
 
 
+@given(sizes)
+def test_what_follows_a_complete_object_is_no_argument(cut: list[int]) -> None:
+    """Free text may follow a bound object under its grammar; the call is complete all the same, and nothing is lost."""
+    tokens = harmony_tokens(CALLING + '{"city": "a}"}elseif": "b"}' + NEXT + CALLING + "{} <|call|>")
+    heard = hear(harmony(), turn(), tokens, cut)
+    assert heard == [*call('{"city": "a}"}'), preamble('elseif": "b"}'), END, *call("{} ")]
+    assert hear(harmony(), turn(parallel_tool_calls=False), tokens, cut) == call('{"city": "a}"}')
+
+
 @pytest.mark.parametrize("name", ["dance", "get_weather"])
 def test_a_token_that_stops_the_engine_ends_the_message_wherever_it_stands(name: str) -> None:
     tokens = harmony_tokens(CALLING.replace("get_weather", name) + '{"city": "a<|call|>')

@@ -205,3 +205,25 @@ def test_the_schema_of_the_answer_is_told_behind_the_instructions() -> None:
         "<|start|>developer<|message|># Instructions\n\nBe brief.\n\n"
         '# Response Formats\n\n## list\n\n// What to buy\n{"type":"array"}<|end|><|start|>user'
     )
+
+
+class Counted(dict[str, Any]):
+    """An item that counts how often it is looked at."""
+
+    looks = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        Counted.looks += 1
+        return super().get(key, default)
+
+
+def test_an_item_is_looked_at_as_often_however_many_there_are() -> None:
+    """A few thousand answers in a row once took minutes."""
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+    for item in (answer, {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "t"}]}):
+        looks = []
+        for count in (10, 400):
+            Counted.looks = 0
+            harmony().render(turn(*(Counted(item) for _ in range(count))))
+            looks.append(Counted.looks / count)
+        assert looks[1] <= looks[0] * 1.5

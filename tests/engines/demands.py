@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -66,6 +67,13 @@ class Demands:
     def test_it_repeats_itself(self, runner: asyncio.Runner, engine: Engine, sampling: dict[str, Any]) -> None:
         first, second = (tokens(runner.run(hear(engine, ask(max_tokens=8, sampling=sampling)))) for _ in range(2))
         assert first == second
+
+    def test_a_bias_goes_on_counting_for_tokens_that_are_told(self, runner: asyncio.Runner, engine: Engine) -> None:
+        sampling = {"temperature": 0.0, "frequency_penalty": 0.5, "ignore_eos": True}
+        whole = tokens(runner.run(hear(engine, ask([1, 2, 3], 16, sampling=sampling))))
+        bias = {token: -0.5 * count for token, count in Counter(whole[:8]).items()}
+        rest = runner.run(hear(engine, ask([1, 2, 3, *whole[:8]], 8, sampling={**sampling, "bias": bias})))
+        assert tokens(rest) == whole[8:]
 
     def test_it_includes_the_stop_token_that_ended_it(self, runner: asyncio.Runner, engine: Engine) -> None:
         greedy = tokens(runner.run(hear(engine, ask(sampling={"temperature": 0.0}))))

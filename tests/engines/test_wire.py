@@ -107,6 +107,9 @@ def test_it_writes_the_request_in_vllms_words() -> None:
     assert (body["sampling_params"]["max_tokens"], body["sampling_params"]["stop_token_ids"]) == (7, [3])
     assert body["sampling_params"]["logprobs"] == 6, "the server counts the chosen token as one"
     assert body["content_parts"][0]["url"].startswith("data:image/png;base64,iVBORw")
+    assert body["sampling_params"]["logit_bias"] is None
+    biased = orjson.loads(wire.body(ask(sampling={"bias": {7: -0.5}}), "m", priorities=True))
+    assert biased["sampling_params"]["logit_bias"] == {"7": -0.5}
     assert "priority" not in orjson.loads(wire.body(request, "m", priorities=False))
 
 

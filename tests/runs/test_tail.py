@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from unittest.mock import patch
 
-from django.db import OperationalError, connection, connections
+from django.db import OperationalError, connections
 from django.test import TransactionTestCase
 
 from responses_app.runs.tail import Tail
 from responses_app.store.recorder import Recorder
 from responses_app.store.records import Append, Ending
-from tests.store.test_lost import cut
+from tests.store.test_lost import cut, place
 from tests.store.test_recorder import NOW, durable, frame, log
 
 LIMIT = 10.0
@@ -19,11 +19,6 @@ LIMIT = 10.0
 
 class TailTest(TransactionTestCase):
     """Against the real database, whose connections can be cut."""
-
-    def setUp(self) -> None:
-        given = connection.settings_dict
-        self.place = {"dbname": given["NAME"], "host": given["HOST"], "port": given["PORT"], "user": given["USER"]}
-        self.place["password"] = given["PASSWORD"]
 
     def tearDown(self) -> None:
         connections.close_all()
@@ -36,7 +31,7 @@ class TailTest(TransactionTestCase):
             async with asyncio.timeout(LIMIT):
                 frames = tail.follow(one.row.pk)
                 seen = [await anext(frames)]
-                await asyncio.to_thread(cut, self.place)
+                await asyncio.to_thread(cut, place())
                 more = asyncio.ensure_future(anext(frames))
                 await asyncio.sleep(0.5)
                 await durable(recorder, Append(one, [frame(1, "response.completed")], ending=Ending("completed", NOW)))

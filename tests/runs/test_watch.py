@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from unittest.mock import patch
 from uuid import uuid4
 
 import psycopg
-from django.db import connection, connections
+from django.db import connections
 from django.test import TransactionTestCase
 
+from responses_app.engines.border import Request, Sampling
+from responses_app.engines.scripted import Scripted
+from responses_app.grammar.writer import Writer
 from responses_app.models import Lease
+from responses_app.runs.generation import Generation
+from responses_app.runs.run import Run
+from responses_app.runs.takeover import Deaf
 from responses_app.runs.watch import DEAD_S, Watch
-from tests.store.test_lost import cut
-from tests.store.test_recorder import log
+from responses_app.store.recorder import Recorder
+from tests.grammar.speech import counted, response
+from tests.store.test_lost import cut, place
+from tests.store.test_recorder import frame, log
 
 LIMIT = 10.0
 
@@ -22,20 +31,36 @@ async def nobody(pk: int) -> None:
     """There is nothing to adopt."""
 
 
+class Noted(Run):
+    """A run that notes how often it is let go."""
+
+    given = 0
+
+    def release(self) -> None:
+        """It is another's."""
+        self.given += 1
+
+
+def run(uid: str, recorder: Recorder) -> Noted:
+    """One whose row has a key, and no lease."""
+    one = log(uid)
+    one.row.pk = next(_keys)
+    asked = Generation(Scripted(), Request(uid, (1,), Sampling(max_tokens=1)), str)
+    return Noted(Writer(response(id=uid), counted()), asked, Deaf(), recorder=recorder, log=one, prompt=1)
+
+
+_keys = itertools.count(1000)
+
+
 class WatchTest(TransactionTestCase):
     """Against the real database, whose connections can be cut."""
-
-    def setUp(self) -> None:
-        given = connection.settings_dict
-        self.place = {"dbname": given["NAME"], "host": given["HOST"], "port": given["PORT"], "user": given["USER"]}
-        self.place["password"] = given["PASSWORD"]
 
     def tearDown(self) -> None:
         connections.close_all()
 
     def beat(self) -> object:
         """When it has said last that it lives; asked on another connection, as the watch has to mend its own."""
-        with psycopg.connect(**self.place) as link:
+        with psycopg.connect(**place()) as link:
             return link.execute("SELECT max(beat_at) FROM responses_app_worker").fetchone()
 
     async def until_it_beats(self, after: object) -> None:
@@ -59,12 +84,30 @@ class WatchTest(TransactionTestCase):
         finally:
             await watch.stop()
 
+    async def test_what_has_not_begun_is_not_taken_for_lost(self) -> None:
+        """Its rows have a key, although they were rolled back with those of another run, and are about to be written again."""
+        recorder = Recorder()
+        begun, waits = (run(f"resp_{number}", recorder) for number in range(2))
+        begun.frames = [frame(0)]
+        watch = Watch(["m"], lambda: [begun, waits], lambda: 0, lambda: True, nobody)
+        try:
+            async with asyncio.timeout(LIMIT):
+                while await asyncio.to_thread(self.beat) == (None,):
+                    await asyncio.sleep(0.05)
+                while not begun.given:
+                    watch.wake()
+                    await asyncio.sleep(0.05)
+            self.assertEqual(waits.given, 0)
+        finally:
+            await watch.stop()
+            await recorder.close()
+
     async def test_a_heart_that_missed_a_beat_goes_on_beating(self) -> None:
         with patch("responses_app.runs.watch.BEAT", 0.2), self.assertLogs("responses.watch", "WARNING"):
             watch = Watch(["m"], list, lambda: 0, lambda: True, nobody)
             try:
                 await self.until_it_beats((None,))
-                await asyncio.to_thread(cut, self.place)
+                await asyncio.to_thread(cut, place())
                 await self.until_it_beats(await asyncio.to_thread(self.beat))
             finally:
                 await watch.stop()

@@ -90,7 +90,7 @@ async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None
 
 
 async def _socket(receive: Receive, send: Send) -> None:
-    """Accept, and answer each message with its length; `flood` with too much."""
+    """Accept, and answer each message with its length; `flood` with too much, `sleep` after a while."""
     await receive()
     await send({"type": "websocket.accept"})
     while (message := await receive())["type"] == "websocket.receive":
@@ -98,6 +98,8 @@ async def _socket(receive: Receive, send: Send) -> None:
             for made["/"] in range(2**17):
                 await send({"type": "websocket.send", "bytes": CHUNK})
                 await asyncio.sleep(0)
+        if message["text"] == "sleep":
+            await asyncio.sleep(2)
         await send({"type": "websocket.send", "text": str(len(message["text"]))})
 
 

@@ -88,6 +88,35 @@ def test_it_refuses_a_larger_body_with_an_error_object(echo: Echo, chunked: bool
     assert answer.headers["x-request-id"].startswith("req_")
 
 
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000 + b"\r\n\r\n", 431),
+        (b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\n\r\n", 431),
+        (b"".join([b"GET / HTTP/1.1\r\n", *(b"X-%d: %b\r\n" % (n, b"x" * 4000) for n in range(5)), b"\r\n"]), 431),
+        (b"POST /length HTTP/1.1\r\nContent-Length: 5x\r\n\r\n", 400),
+        (b"nonsense\r\n\r\n", 400),
+        ("GET /é HTTP/1.1\r\nHost: x\r\n\r\n".encode(), 400),
+    ],
+)
+def test_what_is_no_http_is_answered_with_an_error_object(echo: Echo, request_: bytes, status: int) -> None:
+    with socket.create_connection(("127.0.0.1", echo.port), timeout=10) as client:
+        client.sendall(request_)
+        said = b""
+        while not said.endswith(b"}"):
+            said += client.recv(65536)
+    head, body = said.split(b"\r\n\r\n", 1)
+    assert head.startswith(b"HTTP/1.1 %d " % status)
+    assert b"x-request-id: req_" in head.lower()
+    assert set(json.loads(body)["error"]) == {"message", "type", "param", "code"}
+
+
+def test_a_body_that_says_it_is_a_form_reaches_the_application(echo: Echo) -> None:
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = httpx2.post(f"http://127.0.0.1:{echo.port}/length", content=b"{}", headers=headers, timeout=10)
+    assert answer.json() == {"length": 2}
+
+
 def test_it_makes_the_application_wait_for_a_client_that_does_not_read(echo: Echo) -> None:
     with socket.create_connection(("127.0.0.1", echo.port)) as client:
         client.sendall(b"GET /flood HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -155,4 +184,4 @@ def test_it_says_why_it_could_not_listen() -> None:
 def test_its_refusal_names_the_limit() -> None:
     from responses_app.server.door import TOO_LARGE
 
-    assert "64 MiB" in json.loads(TOO_LARGE)["error"]["message"]
+    assert "64 MiB" in TOO_LARGE

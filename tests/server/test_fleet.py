@@ -172,7 +172,7 @@ def test_several_servers_share_a_database_and_a_key(shared: Server, tmp_path: Pa
 @pytest.mark.engine
 @pytest.mark.timeout(600)
 def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", "--worker")
+    server = Server(tmp_path / "data", "--worker", RESPONSES_ENGINE_WAIT="5")
     try:
         deadline = time.monotonic() + 4 * START_LIMIT
         while "Ctrl-C stops it." not in server.said:

@@ -84,6 +84,27 @@ def test_it_starts_again_after_it_was_killed(tmp_path: Path) -> None:
         assert one(postgres.url, "SELECT 1") == 1
 
 
+def test_it_starts_although_its_old_number_is_anothers_by_now(tmp_path: Path) -> None:
+    with Postgres(tmp_path) as postgres:
+        processes = family(postgres.pid)
+        os.kill(postgres.pid, signal.SIGKILL)
+        assert left(processes, within=5) == []
+    mark = tmp_path / "postgres" / "postmaster.pid"
+    with subprocess.Popen(["/usr/bin/sleep", "60"]) as other:
+        mark.write_text("\n".join([str(other.pid), *mark.read_text().split("\n")[1:]]))
+        try:
+            with Postgres(tmp_path) as postgres:
+                assert one(postgres.url, "SELECT 1") == 1
+        finally:
+            other.kill()
+
+
+def test_a_second_one_on_the_same_cluster_is_refused(tmp_path: Path) -> None:
+    with Postgres(tmp_path, FAST) as postgres, pytest.raises(PostgresError, match="lock file"):
+        Postgres(tmp_path, FAST).start()
+    assert not postgres.running
+
+
 def test_it_makes_a_half_made_cluster_again(tmp_path: Path) -> None:
     (tmp_path / "postgres.new" / "base").mkdir(parents=True)
     with Postgres(tmp_path, FAST) as postgres:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -79,3 +82,22 @@ def test_a_stream_goes_on_after_a_restart(tmp_path: Path, slow: str, how: str) -
         first.end()
         if second is not None:
             second.end()
+
+
+def test_an_ordered_stop_makes_no_noise(tmp_path: Path, slow: str) -> None:
+    """Streams, plain requests and followers are cut off by it, and nobody complains of that."""
+    server = Server(tmp_path / "data", "--engine", slow, "--drain", "0.3")
+    headers = {"Authorization": f"Bearer {server.ready().key}"}
+    body = {"model": "slow", "input": "Hi"}
+    with ThreadPoolExecutor(12) as threads, httpx2.Client(base_url=server.url, headers=headers, timeout=30) as client:
+        uid = client.post("/v1/responses", json={**body, "background": True}).json()["id"]
+        asks = [lambda: client.post("/v1/responses", json=body), lambda: client.get(f"/v1/responses/{uid}?stream=true")]
+        asks.append(lambda: client.post("/v1/responses", json={**body, "stream": True}))
+        asked = [threads.submit(ask) for ask in asks * 4]
+        time.sleep(1.0)
+        code = server.stop(signal.SIGTERM)
+        answers = [one.exception() or one.result().status_code for one in asked]
+    server.end()
+    assert code == 0
+    assert all(isinstance(one, httpx2.HTTPError) or one == 503 for one in answers)
+    assert not re.findall(r"(?s)Traceback.*|.*never retrieved", server.said)

@@ -6,6 +6,7 @@ import asyncio
 from uuid import uuid4
 
 import psycopg
+from asgiref.sync import sync_to_async
 from django.db import connection, connections
 from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
@@ -13,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.models import Event, Lease
 from responses_app.store import replay
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Asked, Fenced, Log
+from responses_app.store.records import Append, Asked, Ending, Fenced, Log
 from responses_app.store.write import STRICT, write
-from tests.store.test_recorder import durable, frame, log
+from tests.store.test_recorder import NOW, durable, frame, log
 
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
@@ -26,6 +27,13 @@ def cut(parameters: dict[str, str]) -> None:
         own.execute(CUT)
 
 
+def place() -> dict[str, str]:
+    """Where the tests' database is."""
+    given = connection.settings_dict
+    names = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
+    return {name: given[key] for name, key in names.items()}
+
+
 class LostTest(TransactionTestCase):
     """Against the real database, with real commits."""
 
@@ -33,14 +41,24 @@ class LostTest(TransactionTestCase):
         connections.close_all()
 
     async def test_a_log_goes_on_behind_a_lost_connection(self) -> None:
-        given = connection.settings_dict
-        parameters = {"dbname": given["NAME"], "host": given["HOST"], "port": given["PORT"], "user": given["USER"]}
         recorder, one = Recorder(), log("resp_lost")
         self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
-        await asyncio.to_thread(cut, {**parameters, "password": given["PASSWORD"]})
+        await asyncio.to_thread(cut, place())
         for number in (1, 2):
             self.assertIsNone(await durable(recorder, Append(one, [frame(number)])))
         self.assertEqual([kept.number for kept in await replay.frames(one.row.pk)], [0, 1, 2])
+        await recorder.close()
+
+    async def test_it_meets_one_dead_connection_and_not_all_that_lie_in_the_pool(self) -> None:
+        pool = connection.pool  # type: ignore[attr-defined]
+        recorder, one = Recorder(), log("resp_pool")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        for idle in [await asyncio.to_thread(pool.getconn) for _ in range(6)]:
+            pool.putconn(idle)
+        await asyncio.to_thread(cut, place())
+        with self.assertLogs("responses.recorder", "WARNING") as logs:
+            self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
+        self.assertEqual(len(logs.output), 1, logs.output)
         await recorder.close()
 
     async def test_what_a_crash_of_the_database_takes_back_is_written_again(self) -> None:
@@ -72,8 +90,22 @@ class LostTest(TransactionTestCase):
         await durable(recorder, Append(one, [frame(1)]))
         self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
         one.late.clear()
+        one.refused = None
         await Event.objects.filter(number=1).adelete()
         self.assertIsInstance(await durable(recorder, Append(one, [frame(2)])), Fenced)
+        await recorder.close()
+
+    async def test_nothing_follows_on_what_was_refused(self) -> None:
+        recorder, one, answers = Recorder(), held("resp_two"), list[Exception | None]()
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        other = Append(one, [frame(1, delta="Somebody else was sooner.")])
+        await sync_to_async(write)([other])
+        # A run that does not wait for its deltas, or was cancelled while it did: both are in one flush.
+        for number in (1, 2):
+            recorder.append(Append(one, [frame(number)]), answers.append)
+        answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
+        self.assertEqual([type(answer) for answer in answers], [Fenced] * 3)
+        self.assertEqual([kept.data for kept in await replay.frames(one.row.pk)][1:], [other.frames[0].data])
         await recorder.close()
 
     def test_what_is_accepted_waits_for_the_disk(self) -> None:

@@ -116,6 +116,20 @@ class RecorderTest(TestCase):
         self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0, 1])
         await recorder.close()
 
+    async def test_a_connection_that_somebody_has_opened_since_does_not_make_a_loss_final(self) -> None:
+        recorder, one, tries = Recorder(), log(), []
+
+        def end(appends: list[Append]) -> None:
+            tries.append(appends)
+            if len(tries) == 1:
+                raise OperationalError("terminating connection due to administrator command")
+            write(appends)
+
+        with mock.patch("responses_app.store.recorder.write", end):
+            self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
+        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0])
+        await recorder.close()
+
     async def test_it_refuses_after_it_was_closed_and_writes_all_that_came_before(self) -> None:
         recorder, one = Recorder(), log()
         first = asyncio.create_task(durable(recorder, Append(one, [frame(0)], opens=True)))

@@ -1,0 +1,108 @@
+"""What a web process holds after thousands of responses: memory, open files, threads and connections, read now and then."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from bench.drill.cases import Case, story
+from bench.drill.client import Client
+from bench.drill.findings import Findings
+from bench.drill.http import Wire
+from bench.drill.options import Options
+from bench.drill.system import System
+from responses_app.engines import guard
+from responses_app.server import process
+
+AT_ONCE = 24
+LOOKS = 10
+# The logs of the last ones are sealed meanwhile.
+SETTLE_S = 5.0
+
+
+def cases(count: int, seed: int) -> list[Case]:
+    """Short ones of every kind, some of whose clients go away."""
+    chance, found = Random(seed), list[Case]()
+    for number in range(count):
+        body = story(chance, 5, 25)
+        found.append(
+            (
+                Case(number, "streamed", body),
+                Case(number, "not streamed", body, "post"),
+                Case(number, "polled", body, "poll"),
+                Case(number, "resumed", body, "resume", leaves=5, tails=1),
+                Case(number, "store: false", {**body, "store": False}),
+                Case(number, "left", body, quits=6),
+            )[number % 6]
+        )
+    return found
+
+
+async def measure(system: System, findings: Findings, count: int, seed: int) -> None:
+    """The load in equal parts, and a look behind each of them."""
+    wire, room, step = Wire(system.key), asyncio.Semaphore(AT_ONCE), -(-count // LOOKS)
+    todo = cases(count, seed)
+
+    async def live(case: Case) -> None:
+        async with room:
+            await Client(case, system, wire, findings, seed).live()
+
+    print(f"{'responses':>9} {'memory':>9} {'files':>6} {'threads':>8} {'connections':>12}")
+    await _look(system, 0)
+    for at in range(0, count, step):
+        await asyncio.gather(*map(live, todo[at : at + step]))
+        await asyncio.sleep(SETTLE_S)
+        await _look(system, min(at + step, count))
+    await wire.close()
+
+
+async def _look(system: System, done: int) -> None:
+    one = psutil.Process(system.webs[0].pid)
+    connections = await system.database.connections()
+    print(
+        f"{done:>9} {one.memory_info().rss / 1e6:>6.1f} MB {one.num_fds():>6} {one.num_threads():>8} {connections:>12}",
+        flush=True,
+    )
+
+
+async def run(options: argparse.Namespace, folder: Path, findings: Findings) -> None:
+    """One web process with a tape, and nothing that disturbs it."""
+    system = System(Options(engine="script", web=1, background=AT_ONCE), folder, findings)
+    try:
+        await system.start()
+        await measure(system, findings, options.responses, options.seed)
+    finally:
+        await system.stop()
+        await system.shut()
+
+
+def main(argv: Sequence[str]) -> int:
+    """`python -m bench.memory`; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--responses", type=int, default=2000, help="how many are asked for (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    options, findings = parser.parse_args(argv), Findings()
+    with tempfile.TemporaryDirectory(prefix="memory-") as name:
+        Path(name).chmod(0o755)  # Postgres may run under another account.
+        guard.adopt(name)
+        process.adopt_orphans()
+        guards = frozenset(process.descendants(os.getpid()))
+        try:
+            asyncio.run(run(options, Path(name), findings))
+        finally:
+            process.end_descendants(os.getpid(), spare=guards)
+    for one in findings.wrong:
+        print(one)
+    return 1 if findings.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

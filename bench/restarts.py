@@ -1,0 +1,164 @@
+"""`bin/serve` as its user starts it, killed under load, in part or as a whole, and started again on the same folder."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from bench.drill import cases, leftovers, tape
+from bench.drill.client import Client
+from bench.drill.database import Database
+from bench.drill.findings import Findings
+from bench.drill.http import Wire
+from bench.drill.options import DURABILITY, Options
+from bench.drill.parts import Web
+from bench.drill.proof import Proof
+from bench.drill.system import System, harmony
+from bench.drill.table import report
+from responses_app.engines import guard
+from responses_app.server import process
+from responses_app.server.data import ROOT
+from responses_app.server.postgres import default_url
+
+GONE_LIMIT = 30.0
+LOOK = 0.1
+AT_ONCE = 8
+# Whom a blow meets: who installs and passes signals on, the supervisor, a web process, the database, or the plug of the machine.
+OUTER, INNER, WEB, POSTGRES, ALL = "bin/serve", "the supervisor", "a web process", "Postgres", "all of it at once"
+PARTS = {INNER: "responses_app.server.inner", WEB: "responses_app.server.web", POSTGRES: "/postgres -D"}
+
+
+class Serve(Web):
+    """One `bin/serve`, with as many web processes as were asked for."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], webs: int) -> None:
+        super().__init__("serve", folder, environ)
+        self.command = [str(ROOT / "bin" / "serve"), "--port", str(self.port), "--web", str(webs), "--drain", "1"]
+
+    def part(self, name: str) -> list[int]:
+        """The processes of that part, the first ones first."""
+        below = process.descendants(self.pid)
+        return [pid for pid in below if PARTS[name] in process.command_line(pid)]
+
+
+class House(System):
+    """The system of the drill, but that it is one `bin/serve`."""
+
+    async def start(self) -> None:
+        """Everything up and idle. Raises RuntimeError."""
+        line = f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={harmony()}"
+        environ = {"RESPONSES_API_KEY": self.key, "RESPONSES_MODELS": f"{self.model}={line}", **self.settings}
+        self.webs = [Serve(self.folder, environ, self.options.web)]
+        self.engine_up.set()
+        await self.raise_(self.webs[0])
+        self.database = Database(default_url(self.webs[0].folder))
+
+
+async def strike(house: House, findings: Findings, guards: frozenset[int], count: int, everything: bool) -> None:
+    """Blows, one after the other, each while some responses are under way."""
+    chance = Random(f"restarts {house.options.seed}")
+    (serve,) = house.webs
+    assert isinstance(serve, Serve)
+    kinds = [OUTER, INNER, WEB, POSTGRES, *([ALL] if everything else [])]
+    for number in range(count):
+        await asyncio.sleep(0.5 + chance.random() * 3)
+        kind = kinds[number % len(kinds)]
+        findings.count(f"killed: {kind}")
+        if kind in (WEB, POSTGRES):
+            # The supervisor starts it again, and a listener may see nothing but a pause.
+            for pid in serve.part(kind)[:1]:
+                os.kill(pid, signal.SIGKILL)
+            await asyncio.sleep(4)
+            continue
+        serve.state = "down"
+        victims = {OUTER: [serve.pid], INNER: serve.part(INNER)[:1]}.get(kind) or [serve.pid, *process.descendants(serve.pid)]
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        await _gone(findings, guards, serve)
+        await house.raise_(serve)
+
+
+async def _gone(findings: Findings, guards: frozenset[int], serve: Serve) -> None:
+    """Nothing of it lives on."""
+    deadline = asyncio.get_running_loop().time() + GONE_LIMIT
+    while (left := [pid for pid in process.descendants(os.getpid()) if pid not in guards]) or serve.code is None:
+        if asyncio.get_running_loop().time() > deadline:
+            findings.contradict("serve", "is dead, and not all of it", seen=[process.command_line(pid) for pid in left])
+            return
+        await asyncio.sleep(LOOK)
+        _reap(serve.pid)
+
+
+def _reap(spare: int) -> None:
+    """Wait for the orphans that came to us, as init would: Postgres takes a dead one that nobody has waited for to be alive."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error, ChildProcessError):
+            if child.pid != spare and child.status() == psutil.STATUS_ZOMBIE:
+                os.waitpid(child.pid, os.WNOHANG)
+
+
+async def drill(options: argparse.Namespace, folder: Path, findings: Findings, guards: frozenset[int]) -> None:
+    """Load and blows until both are over, then the proof."""
+    chosen = Options(
+        engine="script", web=options.web, seed=options.seed, responses=options.responses, durability=options.durability
+    )
+    house = House(chosen, folder, findings)
+    try:
+        await house.start()
+        wire, room = Wire(house.key), asyncio.Semaphore(AT_ONCE)
+        clients = [Client(case, house, wire, findings, options.seed) for case in cases.load(options.responses, options.seed)]
+
+        async def live(client: Client) -> None:
+            async with room:
+                await client.live()
+
+        await asyncio.gather(strike(house, findings, guards, options.kills, options.all), *map(live, clients))
+        await leftovers.ended(house, findings)
+        await Proof(house, wire, findings, clients).run()
+        await leftovers.held(house, findings)
+        await wire.close()
+    finally:
+        await house.stop()
+        await house.shut()
+        await leftovers.gone(findings, guards)
+
+
+def main(argv: Sequence[str]) -> int:
+    """`python -m bench.restarts`; the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--responses", type=int, default=150, help="how many are asked for (default: %(default)s)")
+    parser.add_argument("--kills", type=int, default=20, help="how often something is killed (default: %(default)s)")
+    parser.add_argument("--web", type=int, default=2, help="web processes (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--durability", choices=DURABILITY, default="visible", help="what commits wait for")
+    parser.add_argument("--all", action="store_true", help="kill all of it at once, too: only with disk is nothing lost then")
+    options, findings = parser.parse_args(argv), Findings()
+    with tempfile.TemporaryDirectory(prefix="restarts-", ignore_cleanup_errors=True) as name:
+        Path(name).chmod(0o755)  # Postgres may run under another account.
+        guard.adopt(name)
+        process.adopt_orphans()
+        guards = frozenset(process.descendants(os.getpid()))
+        try:
+            asyncio.run(drill(options, Path(name), findings, guards))
+        finally:
+            process.end_descendants(os.getpid(), spare=guards)
+        print(report(Options(engine="script", web=options.web, responses=options.responses, seed=options.seed), findings))
+        if findings.wrong:
+            log = Path(name) / "logs" / "serve.log"
+            print(subprocess.run(["/usr/bin/tail", "-n", "60", str(log)], capture_output=True, text=True).stdout)
+    return 1 if findings.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,78 @@
+"""Stop sequences: the answer ends where its text says one of them; reasoning and calls are not looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from responses_app.dialects.base import Listener
+from responses_app.engines.border import Chunk
+from responses_app.grammar.pieces import Piece, Text
+
+
+def stopped(listener: Listener, stops: Sequence[str]) -> Listener:
+    """A listener that ends before any of `stops`; `listener` itself if there are none."""
+    return Stopping(listener, stops) if stops else listener
+
+
+class Stopping:
+    """Hears what another listener hears. Text that may be the beginning of a stop sequence is held back, in whole pieces."""
+
+    def __init__(self, inner: Listener, stops: Sequence[str]) -> None:
+        self._inner, self._stops = inner, stops
+        self._held: list[Text] = []
+        self._stopped = False
+
+    @property
+    def reasoning_tokens(self) -> int:
+        return self._inner.reasoning_tokens
+
+    @property
+    def done(self) -> bool:
+        return self._stopped or self._inner.done
+
+    def hear(self, chunk: Chunk) -> list[Piece]:
+        return [said for piece in self._inner.hear(chunk) for said in self._say(piece)]
+
+    def close(self) -> list[Piece]:
+        if self._stopped:
+            return []
+        return [*(said for piece in self._inner.close() for said in self._say(piece)), *self._rest()]
+
+    def _say(self, piece: Piece) -> list[Piece]:
+        if self._stopped:
+            return []
+        if not isinstance(piece, Text):
+            return [*self._rest(), piece]
+        # Another phase is another message.
+        before = self._rest() if self._held and self._held[-1].phase != piece.phase else []
+        self._held.append(piece)
+        return before + self._certain()
+
+    def _certain(self) -> list[Piece]:
+        """What is said by now: everything before a stop sequence, or before what may become one."""
+        text = "".join(piece.text for piece in self._held)
+        ends = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
+        if ends:
+            self._stopped = True
+            return self._until(min(ends), cut=True)
+        return self._until(len(text) - max(_begun(text, stop) for stop in self._stops))
+
+    def _until(self, end: int, *, cut: bool = False) -> list[Piece]:
+        said: list[Piece] = []
+        while self._held and len(self._held[0].text) <= end:
+            end -= len(self._held[0].text)
+            said.append(self._held.pop(0))
+        if cut and end:
+            said.append(replace(self._held[0], text=self._held[0].text[:end]))
+        return said
+
+    def _rest(self) -> list[Piece]:
+        rest, self._held = list[Piece](self._held), []
+        return rest
+
+
+def _begun(text: str, stop: str) -> int:
+    """How many characters at the end of the text are the beginning of a stop sequence."""
+    most = min(len(text), len(stop) - 1)
+    return next((size for size in range(most, 0, -1) if text.endswith(stop[:size])), 0)

@@ -1,0 +1,144 @@
+"""Daphne's WebSocket with what it lacks: answers in place of an upgrade, headers, every close code, and limits for who floods."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from http import HTTPStatus
+from typing import Any, Final
+
+from daphne.ws_protocol import WebSocketProtocol
+from twisted.internet import reactor
+
+# Messages, and their bytes, that may wait for the application. Beyond that nothing more is read from this client.
+MOST_WAITING: Final = 64
+MOST_BYTES: Final = 8 * 1024 * 1024
+LOOK: Final = 0.02
+FIN, TEXT, BINARY = 0x80, 0x1, 0x2
+# An application may answer with HTTP in place of accepting (the extension `websocket.http.response` of ASGI).
+EXTENSIONS: Final[dict[str, Any]] = {"websocket.http.response": {}}
+
+
+class Socket(WebSocketProtocol):  # type: ignore[misc]
+    """One WebSocket. `since` says when the message began that is still coming in, `received` how much of it has come."""
+
+    since: float | None = None
+    received = 0
+    _denial: dict[str, Any] | None = None
+
+    def onConnect(self, request: Any) -> Any:
+        self._sizes: deque[int] = deque()
+        self._held = False
+        return super().onConnect(request)
+
+    # From the client
+
+    def onMessageBegin(self, isBinary: bool) -> None:
+        self.since, self.received = time.monotonic(), 0
+        super().onMessageBegin(isBinary)
+
+    def onMessageFrameData(self, payload: bytes) -> None:
+        self.received += len(payload)
+        super().onMessageFrameData(payload)
+
+    def onMessageEnd(self) -> None:
+        self.since = None
+        super().onMessageEnd()
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
+        """Daphne's, which queues whatever comes: here a client that sends faster than it is served has to wait."""
+        super().onMessage(payload, isBinary)
+        self._sizes.append(len(payload))
+        if not self._held and self._full:
+            self._held = True
+            self.transport.pauseProducing()
+            self._soon()
+
+    @property
+    def _full(self) -> bool:
+        waiting = self.application_queue.qsize()
+        while len(self._sizes) > waiting:
+            self._sizes.popleft()
+        return waiting > MOST_WAITING or (waiting > 0 and sum(self._sizes) > MOST_BYTES)
+
+    def _look(self) -> None:
+        if self.state != self.STATE_OPEN:
+            return
+        if self._full:
+            self._soon()
+        else:
+            self._held = False
+            self.transport.resumeProducing()
+
+    def _soon(self) -> None:
+        reactor.callLater(LOOK, self._look)
+
+    # From the application
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """What Daphne's does not know, and the rest by Daphne's."""
+        known = _REPLIES.get(message["type"])
+        if known is None:
+            super().handle_reply(message)
+        else:
+            known(self, message)
+
+    def accept(self, message: dict[str, Any]) -> None:
+        """With the headers that the application wants in the answer."""
+        headers: dict[str, list[str]] = {}
+        for name, value in message.get("headers") or ():
+            headers.setdefault(name.decode("latin1"), []).append(value.decode("latin1"))
+        if self.state == self.STATE_CONNECTING:
+            self.handshake_deferred.callback((message.get("subprotocol"), headers))
+            del self.handshake_deferred
+
+    def deny(self, message: dict[str, Any]) -> None:
+        """The head of an answer in place of the upgrade."""
+        self._denial = message
+
+    def denied(self, message: dict[str, Any]) -> None:
+        """Its body, which is all of it."""
+        if self._denial is None or self.state != self.STATE_CONNECTING:
+            return
+        status, body = self._denial["status"], message.get("body", b"")
+        headers = [*self._denial.get("headers", ()), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+        head = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())
+        self.sendData(head + b"".join(b"%b: %b\r\n" % pair for pair in headers) + b"\r\n" + body)
+        self.wasClean = True
+        self.dropConnection(abort=False)
+        self.server.protocol_disconnected(self)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """A text or bytes, as one frame. One that comes too late, behind a close, is dropped.
+
+        autobahn would do the same, and colour words for its log at every frame: a third of what sending one takes.
+        """
+        if self.state == self.STATE_OPEN:
+            text = message.get("text")
+            self.transport.write(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
+
+    def leave(self, message: dict[str, Any]) -> None:
+        """Close with any code; autobahn lets an application use few of those that the protocol has."""
+        if self.state == self.STATE_CONNECTING:
+            self.serverReject()
+        else:
+            self.sendCloseFrame(code=message.get("code", 1000), reasonUtf8=message.get("reason", "").encode()[:120])
+
+
+def _frame(opcode: int, payload: bytes) -> bytes:
+    """A whole message in a frame without a mask, as a server sends it (RFC 6455 §5.2)."""
+    size = len(payload)
+    if size < 126:
+        return bytes((FIN | opcode, size)) + payload
+    if size < 2**16:
+        return bytes((FIN | opcode, 126)) + size.to_bytes(2, "big") + payload
+    return bytes((FIN | opcode, 127)) + size.to_bytes(8, "big") + payload
+
+
+_REPLIES: Final = {
+    "websocket.accept": Socket.accept,
+    "websocket.http.response.start": Socket.deny,
+    "websocket.http.response.body": Socket.denied,
+    "websocket.send": Socket.send,
+    "websocket.close": Socket.leave,
+}

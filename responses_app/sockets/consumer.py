@@ -1,0 +1,209 @@
+"""One WebSocket: who may open it, what is said on it, how long it lives, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, Final
+
+import orjson
+from channels.exceptions import StopConsumer
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+
+from responses_app.api import profile
+from responses_app.api.door import translated
+from responses_app.api.keys import bearer
+from responses_app.errors import ApiError, Busy, Invalid, NotFound, Unauthorized, Unavailable
+from responses_app.models import ApiKey
+from responses_app.runs import hub
+from responses_app.runs.ids import mint
+from responses_app.sockets import frames, steering
+from responses_app.sockets.frames import Create
+from responses_app.sockets.lanes import MOST_WAITING, Lanes
+from responses_app.sockets.told import envelope
+
+logger = logging.getLogger("responses.sockets")
+
+NORMAL, GOING_AWAY, REVOKED, BROKEN = 1000, 1001, 1008, 1011
+# How long the responses of a connection that has come of age may take to end.
+GRACE: Final = 900.0
+DENIAL: Final = "websocket.http.response"
+
+
+class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """A connection of a client that has shown its key, and what it asks for, in lanes.
+
+    Only the `Authorization` header counts, which no page of another site can send: cookies open nothing here.
+    """
+
+    # Those of this process.
+    open: ClassVar[set[ResponsesSocket]] = set()
+
+    request_id: str
+    _authorization: str
+    _lanes: Lanes
+    _life: asyncio.Task[None]
+    _began: float
+    # Whether it is too old to begin anything, and whether its key was taken back.
+    _aged = False
+    _revoked = False
+
+    async def dispatch(self, message: Mapping[str, Any]) -> None:
+        """As Channels does, which would ask a thread to look for old database connections at each frame."""
+        await getattr(self, message["type"].replace(".", "_"))(message)
+
+    # The line, as lanes see it
+
+    @property
+    def named_open(self) -> bool:
+        """Whether the client speaks Open Responses."""
+        return str(self.scope["path"]).startswith(profile.OPEN)
+
+    async def key(self) -> ApiKey:
+        """Who is asking. It is looked up again now and then: a key may be revoked while its connection is open. Raises ApiError."""
+        if self._aged:
+            raise _of_age()
+        try:
+            return await bearer(self._authorization)
+        except Unauthorized:
+            self._revoked = True
+            raise
+
+    async def say(self, text: str) -> None:
+        """A frame to the client, who may let us wait."""
+        await self.send(text)
+        if self._revoked:
+            await self.close(REVOKED)
+
+    async def cut(self) -> None:
+        """A response goes on, but not here."""
+        await self.close(GOING_AWAY if hub.current().leaving else BROKEN)
+
+    def translated(self, error: Exception) -> ApiError:
+        """What the client is told; the log has it too."""
+        told = translated(error, self.request_id, str(self.scope["path"]))
+        logger.info("%s %d %s param=%s code=%s", self.request_id, told.status, told.message[:200], told.param, told.code)
+        return told
+
+    # The beginning
+
+    async def connect(self) -> None:
+        """Before anything is accepted, the key is asked for. What is refused is answered as any HTTP request is."""
+        self.request_id = mint("req_")
+        self._lanes = Lanes(self)
+        self._authorization = self._header(b"authorization")
+        try:
+            self._admit()
+            await bearer(self._authorization)
+        except Exception as error:
+            await deny(self, self.translated(error), self.request_id)
+        self.open.add(self)
+        self._began = time.monotonic()
+        self._life = asyncio.get_running_loop().create_task(self._live(), name=f"life {self.request_id}")
+        await self.accept(headers=[(b"x-request-id", self.request_id.encode()), (b"openai-version", b"2020-10-01")])
+
+    def _admit(self) -> None:
+        if hub.current().draining:
+            raise Unavailable("The server is stopping. Try again in a moment.")
+        if len(self.open) >= settings.RESPONSES_MAX_SOCKETS:
+            raise Busy(f"{settings.RESPONSES_MAX_SOCKETS} WebSockets are open, which is the limit. Try again in a moment.")
+
+    def _header(self, wanted: bytes) -> str:
+        return next((value.decode("latin1") for name, value in self.scope["headers"] if name == wanted), "")
+
+    # The middle
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """One frame. What is wrong with it is told when the turn of its lane comes, as if it were an answer."""
+        del bytes_data
+        name: str | None = None
+        try:
+            raw = frames.parse(text_data)
+            name = frames.lane(raw)
+            if frames.kind(raw) == frames.STEER:
+                await self._steer(raw)
+                return
+            lane = self._lanes.lane(name)
+            if self._lanes.full:
+                raise Busy(f"{MOST_WAITING} requests wait on this connection, which is the limit.")
+        except (Busy, Invalid) as error:
+            await self._complain(name, error)
+            return
+        body = profile.understood(raw) if self.named_open else raw
+        self._lanes.add(lane, Create(body, len(text_data or "")))
+
+    async def _complain(self, name: str | None, error: ApiError) -> None:
+        """Where the lane is known it tells it; one that does not exist, or that is full, has no turn for it."""
+        known = self._lanes.known_lane(name)
+        if known is None or isinstance(error, Busy):
+            await self.say(envelope(self.translated(error), name))
+        else:
+            self._lanes.add(known, error)
+
+    async def _steer(self, raw: Mapping[str, Any]) -> None:
+        steer = steering.read(raw)
+        lane = self._lanes.of(steer.parent)
+        if lane is not None:
+            await lane.steer(steer, raw)
+            return
+        message = f"Response with id '{steer.parent[:200]}' is not under way on this connection."
+        await self.say(orjson.dumps(steer.failed(0, "response_not_found", message)).decode())
+
+    # The end
+
+    async def _live(self) -> None:
+        """Until the connection has come of age, or the server stops: then what runs may end, and nothing new begins."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(hub.current().stopping.wait(), settings.RESPONSES_SOCKET_AGE)
+        stopping = hub.current().stopping.is_set()
+        self._aged = not stopping
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._lanes.resting(), GRACE)
+        if self._aged:
+            await self.say(envelope(_of_age(), None))
+        await self.close(GOING_AWAY if stopping else NORMAL)
+
+    async def disconnect(self, code: int) -> None:
+        """The client has gone, or we have closed: what runs ends, or goes on without it, and nothing is left."""
+        if self in self.open:
+            self.open.discard(self)
+            self._life.cancel()
+            await self._lanes.close()
+            seconds, made = time.monotonic() - self._began, self._lanes.made
+            logger.info("%s WebSocket closed (%s) after %.1f s, %d responses", self.request_id, code, seconds, made)
+
+    async def websocket_disconnect(self, message: Mapping[str, Any]) -> None:
+        """As Channels does, and without groups."""
+        await self.disconnect(message.get("code", BROKEN))
+        raise StopConsumer
+
+
+class Nowhere(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Any other address: 404, in the API's shape."""
+
+    async def connect(self) -> None:
+        """Refuse."""
+        error = NotFound(f"Invalid URL (GET {self.scope['path']}): there is no WebSocket.")
+        await deny(self, error, mint("req_"))
+
+
+async def deny(consumer: AsyncWebsocketConsumer, error: ApiError, request_id: str) -> None:
+    """Answer with HTTP in place of accepting, and stop. A server that cannot do that answers 403 by itself."""
+    if DENIAL not in (consumer.scope.get("extensions") or {}):
+        await consumer.close()
+        raise StopConsumer
+    headers = {"content-type": "application/json", "x-request-id": request_id, **error.headers}
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await consumer.base_send({"type": f"{DENIAL}.start", "status": error.status, "headers": pairs})
+    await consumer.base_send({"type": f"{DENIAL}.body", "body": orjson.dumps(error.body())})
+    raise StopConsumer
+
+
+def _of_age() -> Invalid:
+    minutes = settings.RESPONSES_SOCKET_AGE / 60
+    message = f"Responses websocket connection limit reached ({minutes:g} minutes). Create a new websocket connection to continue."
+    return Invalid(message, code="websocket_connection_limit_reached")

@@ -1,0 +1,98 @@
+"""All lanes of one WebSocket, made as they are named: what may run at a time, and what may be remembered, they share."""
+
+from __future__ import annotations
+
+import asyncio
+
+from responses_app.errors import ApiError, Invalid
+from responses_app.runs.kept import Kept
+from responses_app.sockets.lane import Lane, Line, Turn
+
+# Responses that run at a time, more wait; and names that a connection may use in its life (responses-api.md §1.7.3).
+MOST_RUNNING = 16
+MOST_NAMED = 32
+# Requests that wait for their turn, their bytes, and the bytes of what is remembered.
+MOST_WAITING = 256
+MOST_ASKED = 128 * 1024 * 1024
+MOST_KEPT = 128 * 1024 * 1024
+
+
+class Lanes:
+    """The lanes of one connection."""
+
+    def __init__(self, line: Line) -> None:
+        self.begins = asyncio.Semaphore(MOST_RUNNING)
+        self._line = line
+        self._lanes: dict[str | None, Lane] = {}
+        self._resting = asyncio.Event()
+        self._resting.set()
+
+    @property
+    def made(self) -> int:
+        """How many responses were made on them."""
+        return sum(lane.made for lane in self._lanes.values())
+
+    def lane(self, name: str | None) -> Lane:
+        """The lane of that name. Raises Invalid `websocket_stream_limit_reached`."""
+        known = self._lanes.get(name)
+        if known is not None:
+            return known
+        if name is not None and len(self._lanes.keys() - {None}) >= MOST_NAMED:
+            message = (
+                f"This connection has used {MOST_NAMED} distinct values of 'stream_id', which is the limit. "
+                "Use one of them again, or open a new connection."
+            )
+            raise Invalid(message, param="stream_id", code="websocket_stream_limit_reached")
+        lane = self._lanes[name] = Lane(name, self._line, self)
+        return lane
+
+    def known_lane(self, name: str | None) -> Lane | None:
+        """The lane of that name, if it has been used. The default one always has."""
+        return self.lane(None) if name is None else self._lanes.get(name)
+
+    def add(self, lane: Lane, turn: Turn) -> None:
+        """Give a lane something to do."""
+        self._resting.clear()
+        lane.add(turn)
+
+    @property
+    def full(self) -> bool:
+        """Whether so many requests wait that another one has to be refused."""
+        waiting = [turn for lane in self._lanes.values() for turn in lane.turns]
+        return len(waiting) >= MOST_WAITING or sum(turn.size for turn in waiting if not isinstance(turn, ApiError)) > MOST_ASKED
+
+    def of(self, uid: str) -> Lane | None:
+        """The lane on which that response is under way, or was the last."""
+        for lane in self._lanes.values():
+            if (lane.course is not None and lane.course.run.uid == uid) or (lane.last is not None and lane.last[0] == uid):
+                return lane
+        return None
+
+    def known(self, uid: str | None) -> Kept | None:
+        """What is remembered of that response."""
+        if uid is None:
+            return None
+        return next((lane.kept for lane in self._lanes.values() if lane.kept is not None and lane.kept.uid == uid), None)
+
+    def trim(self, newest: Lane) -> None:
+        """Forget what is too much, the newest last. What is stored can still be looked up."""
+        lanes = [lane for lane in self._lanes.values() if lane.kept is not None and lane is not newest] + [newest]
+        total = sum(lane.kept.size for lane in lanes if lane.kept is not None)
+        while lanes and total > MOST_KEPT:
+            lane = lanes.pop(0)
+            total -= lane.kept.size if lane.kept is not None else 0
+            lane.kept = None
+
+    def rest(self) -> None:
+        """A lane has nothing more to do."""
+        if all(lane.idle for lane in self._lanes.values()):
+            self._resting.set()
+
+    async def resting(self) -> None:
+        """Wait until no lane has anything to do."""
+        await self._resting.wait()
+
+    async def close(self) -> None:
+        """The client has gone."""
+        for lane in self._lanes.values():
+            await lane.close()

@@ -1,0 +1,15 @@
+"""Where a WebSocket can be opened: where responses are made over HTTP."""
+
+from __future__ import annotations
+
+from channels.routing import URLRouter
+from django.urls import re_path
+
+from responses_app.sockets.consumer import Nowhere, ResponsesSocket
+
+application = URLRouter(
+    [
+        re_path(r"^(?:openresponses/)?v1/responses/?$", ResponsesSocket.as_asgi()),
+        re_path(r"", Nowhere.as_asgi()),
+    ]
+)

@@ -1,0 +1,57 @@
+"""Of several schemas the one that a compiler refuses is named, and what the compiler says of it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from responses_app.engines.border import BadPrompt, Constraint
+from responses_app.engines.scripted import Scripted
+from responses_app.errors import Invalid
+from responses_app.runs import obeyed
+from responses_app.runs.order import Order
+
+
+class Picky(Scripted):
+    """An engine that cannot compile a `pattern`, and says as much of it as xgrammar does."""
+
+    def check(self, constraint: Constraint) -> None:
+        if '"pattern"' in json.dumps(constraint.value).replace("\\", ""):
+            alone = constraint.kind == "json"
+            raise BadPrompt("Failed: [02:18:42] /a/regex_converter.cc:83: Unclosed '['" if alone else "Invalid structural tag.")
+
+
+GOOD = {"type": "object", "properties": {"a": {"type": "string"}}}
+BAD = {"type": "object", "properties": {"a": {"type": "string", "pattern": "["}}}
+TAG = Constraint("structural_tag", json.dumps(BAD))
+
+
+def tool(parameters: Any) -> dict[str, Any]:
+    return {"type": "function", "name": "f", "parameters": parameters}
+
+
+@pytest.mark.parametrize(
+    ("more", "where", "code"),
+    [
+        ({"tools": [tool(GOOD), tool(BAD)]}, "tools[1].parameters", "invalid_function_parameters"),
+        (
+            {"tools": [tool(None), {"type": "namespace", "name": "n", "tools": [tool(GOOD), tool(BAD)]}]},
+            "tools[1].tools[1].parameters",
+            "invalid_function_parameters",
+        ),
+        ({"format": {"type": "json_schema", "schema": BAD, "strict": False}}, "text.format.schema", "invalid_json_schema"),
+        ({"format": {"type": "json_schema", "schema": BAD, "strict": True}}, "text.format.schema", "invalid_json_schema"),
+    ],
+)
+def test_it_is_named(more: dict[str, Any], where: str, code: str) -> None:
+    with pytest.raises(Invalid) as raised:
+        obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], **more), TAG)
+    assert (raised.value.param, raised.value.code, raised.value.message) == (where, code, "Invalid schema: Unclosed '['")
+
+
+def test_what_no_schema_is_to_blame_for_has_the_words_of_the_engine() -> None:
+    with pytest.raises(Invalid) as raised:
+        obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG)
+    assert (raised.value.param, raised.value.message) == ("tools", "Invalid schema: Invalid structural tag.")

@@ -1,0 +1,214 @@
+"""What a connection remembers: each lane its latest response, stored or not, until a continuation of it fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from responses_app.models import Item, Response
+from responses_app.sockets import lanes
+from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
+from tests.sockets.case import SocketCase
+
+MISSING = {"type": "function_call_output", "call_id": "call_missing", "output": "?"}
+
+
+class ContinuingTest(SocketCase):
+    def told(self) -> list[list[int]]:
+        """The prompts that the engine was given."""
+        return [list(request.prompt) for request in self.engine.requests]
+
+    async def chain(self, client: Any, turns: int, **fields: Any) -> None:
+        """The same over HTTP, for the prompts."""
+        previous = None
+        for number in range(turns):
+            made = await self.made(client, input=f"turn {number}", previous_response_id=previous, **fields)
+            previous = made["id"]
+
+    async def test_the_model_is_told_the_same_as_over_http(self) -> None:
+        async with self.serving(*[said(THOUGHT) for _ in range(6)]) as client, self.socket() as socket:
+            await self.chain(client, 3)
+            previous = None
+            for number in range(3):
+                made = await socket.made(f"turn {number}", previous_response_id=previous, store=False)
+                previous = made["id"]
+            prompts = self.told()
+            self.assertEqual(prompts[3:], prompts[:3])
+        self.assertEqual(await Response.objects.acount(), 3)
+
+    async def test_it_is_not_known_on_another_connection_and_that_one_stays_usable(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as one, self.socket() as other:
+            made = await one.made(store=False)
+            refused = await other.refused(previous_response_id=made["id"], store=False)
+            self.assertEqual(refused["code"], "previous_response_not_found")
+            self.assertEqual(refused["param"], "previous_response_id")
+            self.assertEqual((await other.made(store=False))["status"], "completed")
+
+    async def test_nor_over_http(self) -> None:
+        async with self.serving(said(HELLO)) as client, self.socket() as socket:
+            made = await socket.made(store=False)
+            self.refused_over_http(await self.post(client, previous_response_id=made["id"]))
+            self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 404)
+
+    def refused_over_http(self, response: Any) -> None:
+        self.refused(response, 400, "previous_response_not_found", "previous_response_id")
+
+    async def test_a_continuation_that_fails_makes_it_forgotten(self) -> None:
+        async with self.serving(said(HELLO)), self.socket() as socket:
+            made = await socket.made(store=False)
+            first = await socket.refused([MISSING], previous_response_id=made["id"], store=False)
+            self.assertEqual(first["status"], 400)
+            second = await socket.refused(previous_response_id=made["id"], store=False)
+            self.assertEqual(second["code"], "previous_response_not_found")
+
+    async def test_also_one_that_fails_after_it_has_begun(self) -> None:
+        broken = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{\"city\": <|call|>"
+        async with self.serving(said(HELLO), said(broken)), self.socket() as socket:
+            made = await socket.made(store=False)
+            failed = await socket.made(previous_response_id=made["id"], store=False, tools=[TOOL])
+            self.assertEqual(failed["status"], "failed")
+            refused = await socket.refused(previous_response_id=made["id"], store=False)
+            self.assertEqual(refused["code"], "previous_response_not_found")
+
+    async def test_one_that_is_stored_is_found_in_the_store_then(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+            made = await socket.made()
+            await socket.refused([MISSING], previous_response_id=made["id"])
+            self.assertEqual((await socket.made(previous_response_id=made["id"]))["status"], "completed")
+
+    async def test_a_request_that_is_wrong_and_continues_nothing_makes_nothing_forgotten(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+            made = await socket.made(store=False)
+            await socket.refused(temperature=9)
+            self.assertEqual((await socket.made(previous_response_id=made["id"], store=False))["status"], "completed")
+
+    async def test_a_fork_that_fails_on_another_lane_makes_nothing_forgotten(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+            made = await socket.made(store=False, lane="a")
+            refused = await socket.refused([MISSING], previous_response_id=made["id"], store=False, stream_id="b")
+            self.assertEqual(refused["status"], 400)
+            again = await socket.made(previous_response_id=made["id"], store=False, lane="a")
+            self.assertEqual(again["status"], "completed")
+
+    async def test_two_lanes_go_on_from_one_response(self) -> None:
+        async with self.serving(*[said(HELLO) for _ in range(5)]), self.socket() as socket:
+            root = await socket.made("root", store=False)
+            fork = await socket.made("left", previous_response_id=root["id"], store=False, lane="a")
+            main = await socket.made("right", previous_response_id=root["id"], store=False)
+            for made, lane in ((fork, "a"), (main, None)):
+                await socket.made("more", previous_response_id=made["id"], store=False, lane=lane)
+            left, right = (self.dialect.spell(prompt) for prompt in self.told()[3:])
+            self.assertIn("left", left)
+            self.assertNotIn("right", left)
+            self.assertIn("right", right)
+            self.assertNotIn("left", right)
+
+    async def test_only_the_latest_of_a_lane_is_remembered(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+            first = await socket.made(store=False)
+            await socket.made(store=False)
+            refused = await socket.refused(previous_response_id=first["id"], store=False)
+            self.assertEqual(refused["code"], "previous_response_not_found")
+
+    async def test_a_lane_begins_afresh_without_a_previous_response(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+            await socket.made("One.", store=False)
+            await socket.made("Two.", store=False)
+            self.assertNotIn("One.", self.dialect.spell(self.told()[1]))
+
+    async def test_a_stored_one_is_kept_as_over_http(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client, self.socket() as socket:
+            first = await socket.made("One.")
+            second = await socket.made("Two.", previous_response_id=first["id"])
+            # What was kept is what the same over HTTP would have kept.
+            row = await Response.objects.aget(uid=second["id"])
+            keys = Item.objects.filter(response__uid=first["id"]).order_by("pk").values_list("pk", flat=True)
+            self.assertEqual(row.history, [key async for key in keys])
+            self.assertEqual(row.thread, first["id"])
+            third = await self.made(client, input="Three.", previous_response_id=second["id"])
+            told = self.dialect.spell(self.told()[2])
+            self.assertTrue(all(word in told for word in ("One.", "Two.", "Three.")))
+            listed = orjson.loads((await client.get(f"/v1/responses/{third['id']}/input_items?order=asc")).content)["data"]
+            self.assertEqual([item["content"][0]["text"] for item in listed], ["One.", "Hello there!", "Two.", "Hello there!", "Three."])
+
+    async def test_a_stored_one_is_continued_without_a_look_at_the_store(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+            first = await socket.made("One.")
+            # Whoever looks does not find it.
+            await Item.objects.all().aupdate(body="nothing")
+            await Response.objects.all().aupdate(uid="resp_gone")
+            await socket.made("Two.", previous_response_id=first["id"])
+            self.assertIn("One.", self.dialect.spell(self.told()[1]))
+
+    async def test_a_stored_one_keeps_what_it_continues_if_that_was_not_stored(self) -> None:
+        async with self.serving(*[said(HELLO) for _ in range(4)]) as client, self.socket() as socket:
+            first = await socket.made("One.")
+            second = await socket.made("Two.", previous_response_id=first["id"], store=False)
+            third = await socket.made("Three.", previous_response_id=second["id"])
+            listed = orjson.loads((await client.get(f"/v1/responses/{third['id']}/input_items?order=asc")).content)["data"]
+            texts = ["One.", "Hello there!", "Two.", "Hello there!", "Three."]
+            self.assertEqual([item["content"][0]["text"] for item in listed], texts)
+            await self.made(client, input="Four.", previous_response_id=third["id"])
+            told = self.dialect.spell(self.told()[3])
+            self.assertTrue(all(told.count(word) == 1 for word in ("One.", "Two.", "Three.", "Four.")), told)
+
+    async def test_one_of_http_is_continued_and_one_of_a_socket_is_over_http(self) -> None:
+        async with self.serving(*[said(HELLO) for _ in range(3)]) as client, self.socket() as socket:
+            first = await self.made(client, input="One.")
+            second = await socket.made("Two.", previous_response_id=first["id"])
+            await self.made(client, input="Three.", previous_response_id=second["id"])
+            told = self.dialect.spell(self.told()[2])
+            self.assertTrue(all(word in told for word in ("One.", "Two.", "Three.")))
+
+    async def test_a_chain_of_tools_that_is_not_stored(self) -> None:
+        async with self.serving(said(WEATHER), said(WEATHER), said(HELLO)), self.socket() as socket:
+            made = await socket.made(store=False, tools=[TOOL])
+            for _ in range(2):
+                output = {"type": "function_call_output", "call_id": made["output"][-1]["call_id"], "output": "sunny"}
+                made = await socket.made([output], previous_response_id=made["id"], store=False, tools=[TOOL])
+            self.assertEqual(made["output"][-1]["type"], "message")
+
+    async def test_what_is_too_much_to_remember_is_forgotten_oldest_first(self) -> None:
+        before, lanes.MOST_KEPT = lanes.MOST_KEPT, 20_000
+        try:
+            async with self.serving(said(HELLO), said(HELLO), said(HELLO)), self.socket() as socket:
+                old = await socket.made("x" * 8_000, store=False, lane="a")
+                new = await socket.made("y" * 4_000, store=False, lane="b")
+                refused = await socket.refused(previous_response_id=old["id"], store=False, stream_id="a")
+                self.assertEqual(refused["code"], "previous_response_not_found")
+                again = await socket.made(previous_response_id=new["id"], store=False, lane="b")
+                self.assertEqual(again["status"], "completed")
+        finally:
+            lanes.MOST_KEPT = before
+
+
+class WarmingTest(SocketCase):
+    async def test_it_is_read_and_nothing_is_said(self) -> None:
+        async with self.serving(said(HELLO)), self.socket() as socket:
+            warm = await socket.made("Look.", generate=False, store=False, instructions="Be brief.")
+            self.assertEqual((warm["status"], warm["output"], warm["usage"]["output_tokens"]), ("completed", [], 0))
+            (read,) = self.engine.warmed
+            self.assertEqual(warm["usage"]["input_tokens"], len(read.prompt))
+            self.assertEqual(self.engine.requests, [])
+            made = await socket.made("Go.", previous_response_id=warm["id"], store=False, instructions="Be brief.")
+            told = self.dialect.spell(self.engine.requests[0].prompt)
+            self.assertTrue("Look." in told and "Go." in told)
+            self.assertEqual(made["status"], "completed")
+
+    async def test_with_no_input_at_all(self) -> None:
+        async with self.serving(said(HELLO)), self.socket() as socket:
+            warm = await socket.made([], generate=False, store=False, tools=[TOOL])
+            self.assertEqual((await socket.made("Go.", previous_response_id=warm["id"], store=False))["status"], "completed")
+
+    async def test_a_stored_one_can_be_read_and_continued_over_http(self) -> None:
+        async with self.serving(said(HELLO)) as client, self.socket() as socket:
+            warm = await socket.made("Look.", generate=False)
+            self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{warm['id']}")).content), warm)
+            await self.made(client, previous_response_id=warm["id"])
+            self.assertIn("Look.", self.dialect.spell(self.engine.requests[0].prompt))
+
+    async def test_a_prompt_that_does_not_fit_is_refused(self) -> None:
+        async with self.serving(), self.socket() as socket:
+            refused = await socket.refused("word " * 140_000, generate=False)
+            self.assertEqual(refused["code"], "context_length_exceeded")

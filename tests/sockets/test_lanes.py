@@ -1,0 +1,199 @@
+"""Named lanes: each in order, all at once, and no more of them than there may be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from typing import Any
+
+from channels.testing import WebsocketCommunicator
+from django.test import override_settings
+
+from responses_app.api import keys
+from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.models import ApiKey
+from responses_app.runs import hub
+from responses_app.sockets import lanes
+from responses_app.sockets.routing import application
+from tests.api.case import HELLO, said, tokens
+from tests.sockets.case import TERMINAL, SocketCase, Talk, error, judge
+
+
+def slow(text: str, pause: float = 0.01) -> Line:
+    """A line that takes its time."""
+    return Line([step for token in tokens(text) for step in (Tokens([token]), Delay(pause))])
+
+
+async def sorted_out(socket: Talk, count: int) -> dict[str | None, list[list[dict[str, Any]]]]:
+    """The events of so many responses, by lane and response."""
+    found: dict[str | None, list[list[dict[str, Any]]]] = defaultdict(list)
+    while count:
+        event = await socket.hear()
+        lane = found[event.get("stream_id")]
+        if event["type"] == "response.created":
+            lane.append([])
+        lane[-1].append(event)
+        count -= event["type"] in TERMINAL
+    return found
+
+
+class LanesTest(SocketCase):
+    async def test_they_run_at_the_same_time_and_each_is_in_order(self) -> None:
+        async with self.serving(*[slow(HELLO) for _ in range(6)]), self.socket() as socket:
+            for lane in ("a", "b", None, "a", "b", None):
+                await socket.create(**({"stream_id": lane} if lane else {}))
+            found = await sorted_out(socket, 6)
+            self.assertEqual({lane: len(made) for lane, made in found.items()}, {"a": 2, "b": 2, None: 2})
+            for lane, made in found.items():
+                for events in made:
+                    judge(events, lane)
+
+    async def test_they_interleave(self) -> None:
+        async with self.serving(slow(HELLO), slow(HELLO)), self.socket() as socket:
+            await socket.create(stream_id="a")
+            await socket.create(stream_id="b")
+            ends, lanes = 0, []
+            while ends < 2:
+                event = await socket.hear()
+                lanes.append(event["stream_id"])
+                ends += event["type"] in TERMINAL
+            self.assertNotEqual(lanes, sorted(lanes))
+
+    async def test_a_wrong_request_is_answered_in_its_turn(self) -> None:
+        async with self.serving(slow(HELLO)), self.socket() as socket:
+            await socket.create(stream_id="a")
+            await socket.create(stream_id="a", temperature=9)
+            judge(await socket.turn("a"), "a")
+            self.assertEqual(error(await socket.hear())["param"], "temperature")
+
+    async def test_the_seventeenth_waits(self) -> None:
+        async with self.serving(*[slow(HELLO) for _ in range(20)]), self.socket() as socket:
+            most = 0
+            for number in range(20):
+                await socket.create(stream_id=f"lane-{number}")
+            found: set[str] = set()
+            while len(found) < 20:
+                event = await socket.hear()
+                most = max(most, len(self.hub.runs))
+                if event["type"] in TERMINAL:
+                    found.add(event["stream_id"])
+            self.assertEqual(most, lanes.MOST_RUNNING)
+
+    async def test_the_thirty_third_name_is_refused_and_the_others_go_on(self) -> None:
+        async with self.serving(*[said(HELLO) for _ in range(34)]), self.socket() as socket:
+            for number in range(32):
+                await socket.made(lane=f"{number}")
+            refused = await socket.refused(stream_id="one-more")
+            self.assertEqual((refused["status"], refused["code"]), (400, "websocket_stream_limit_reached"))
+            await socket.made(lane="7")
+            await socket.made()
+
+    async def test_too_many_that_wait_are_refused_at_once(self) -> None:
+        before, lanes.MOST_WAITING = lanes.MOST_WAITING, 2
+        try:
+            async with self.serving(*[slow(HELLO) for _ in range(3)]), self.socket() as socket:
+                await socket.create()
+                self.assertEqual((await socket.hear())["type"], "response.created")
+                for _ in range(3):
+                    await socket.create()
+                ends, refused = 0, []
+                while ends < 3:
+                    event = await socket.hear()
+                    ends += event["type"] in TERMINAL
+                    refused += [event["status"]] if event["type"] == "error" else []
+                self.assertEqual(refused, [429])
+        finally:
+            lanes.MOST_WAITING = before
+
+
+class EndsTest(SocketCase):
+    async def test_a_client_that_goes_takes_all_its_responses_with_it(self) -> None:
+        async with self.serving(*[slow(HELLO, 1.0) for _ in range(3)]) as client:
+            async with self.socket() as socket:
+                for lane in ("a", "b"):
+                    await socket.create(stream_id=lane)
+                await socket.create(store=False)
+                uids = {}
+                while len(uids) < 3:
+                    event = await socket.hear()
+                    if event["type"] == "response.created":
+                        uids[event.get("stream_id")] = event["response"]["id"]
+            async with asyncio.timeout(10):
+                while self.hub.runs:
+                    await asyncio.sleep(0.01)
+            self.assertEqual(set(self.engine.aborted), {request.id for request in self.engine.requests})
+            for lane in ("a", "b"):
+                got = await client.get(f"/v1/responses/{uids[lane]}")
+                self.assertEqual(got.json()["status"], "cancelled")
+
+    async def test_or_not_if_the_settings_say_so(self) -> None:
+        with override_settings(RESPONSES_FINISH_ON_DISCONNECT=True):
+            async with self.serving(slow(HELLO, 0.05)) as client:
+                async with self.socket() as socket:
+                    await socket.create()
+                    uid = (await socket.hear())["response"]["id"]
+                async with asyncio.timeout(10):
+                    while self.hub.runs:
+                        await asyncio.sleep(0.01)
+                self.assertEqual((await client.get(f"/v1/responses/{uid}")).json()["status"], "completed")
+
+    async def test_at_its_age_what_runs_ends_and_then_it_says_so_and_closes(self) -> None:
+        with override_settings(RESPONSES_SOCKET_AGE=1):
+            async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
+                await socket.create(stream_id="a")
+                events = [await socket.hear()]
+                async with asyncio.timeout(10):
+                    while events[-1]["type"] not in TERMINAL:
+                        events.append(await socket.hear())
+                judge(events, "a")
+                told = error(await socket.hear())
+                self.assertEqual((told["status"], told["code"]), (400, "websocket_connection_limit_reached"))
+                self.assertEqual(await socket.closed(), 1000)
+
+    async def test_at_its_age_what_waits_is_refused(self) -> None:
+        with override_settings(RESPONSES_SOCKET_AGE=1):
+            async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
+                await socket.create()
+                await socket.create()
+                judge(await socket.turn())
+                codes = [error(await socket.hear())["code"] for _ in range(2)]
+                self.assertEqual(codes, ["websocket_connection_limit_reached"] * 2)
+                self.assertEqual(await socket.closed(), 1000)
+
+    async def test_when_the_server_stops_what_runs_ends_and_then_it_closes(self) -> None:
+        async with self.serving(slow(HELLO, 0.02)), self.socket() as busy, self.socket() as idle:
+            await busy.create()
+            await busy.create()
+            self.assertEqual((await busy.hear())["type"], "response.created")
+            draining = asyncio.create_task(hub.current().drain(10))
+            self.assertEqual(await idle.closed(), 1001)
+            self.assertEqual((await busy.turn())[-1]["type"], "response.completed")
+            self.assertEqual(error((await busy.turn())[-1])["status"], 503)
+            self.assertEqual(await busy.closed(), 1001)
+            await draining
+
+    async def test_a_response_that_has_to_be_handed_over_ends_the_connection(self) -> None:
+        async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
+            await socket.create()
+            self.assertEqual((await socket.hear())["type"], "response.created")
+            await hub.current().drain(0)
+            while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
+                self.assertNotIn("response.completed", message["text"])
+            self.assertEqual(message["code"], 1001)
+
+    async def test_a_key_that_is_taken_back_ends_it(self) -> None:
+        async with self.serving(said(HELLO)), self.socket() as socket:
+            await socket.made()
+            await ApiKey.objects.filter(pk=self.key.pk).adelete()
+            keys.forget()
+            self.assertEqual((await socket.refused())["status"], 401)
+            self.assertEqual(await socket.closed(), 1008)
+
+    async def test_no_more_are_opened_than_may_be(self) -> None:
+        with override_settings(RESPONSES_MAX_SOCKETS=1):
+            async with self.serving(), self.socket():
+                headers = [(b"authorization", f"Bearer {self.secret}".encode())]
+                another = WebsocketCommunicator(application, "/v1/responses", headers)
+                self.assertEqual((await another.connect())[0], False)
+            async with self.socket():
+                pass

@@ -1,0 +1,41 @@
+"""The limits of a key count on a WebSocket as they do over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from responses_app.api import keys
+from responses_app.models import ApiKey, Slot
+from tests.api.case import HELLO, said
+from tests.sockets.case import SocketCase
+
+
+class LimitsTest(SocketCase):
+    async def limit(self, **told: Any) -> None:
+        """Give the key these."""
+        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**told)
+        keys.forget()
+
+    async def test_a_turn_behind_another_is_not_one_too_many_at_a_time(self) -> None:
+        await self.limit(at_a_time=1)
+        async with self.serving(*[said(HELLO)] * 6), self.socket() as socket:
+            for store in (False, True, False, False, True, True):
+                self.assertEqual((await socket.made(store=store))["status"], "completed")
+        self.assertEqual(await Slot.objects.acount(), 0)
+
+    async def test_one_too_many_is_an_error_and_the_socket_stays_usable(self) -> None:
+        await self.limit(requests_per_minute=2)
+        async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
+            await socket.made()
+            await socket.made()
+            refused = await socket.refused()
+            self.assertEqual((refused["status"], refused["code"]), (429, "rate_limit_exceeded"))
+            await self.limit(requests_per_minute=None)
+            self.assertEqual((await socket.made())["status"], "completed")
+
+    async def test_another_model_than_the_key_may_ask_is_refused(self) -> None:
+        await self.limit(allowed_models=["other"])
+        async with self.serving(), self.socket() as socket:
+            refused = await socket.refused()
+            self.assertEqual((refused["status"], refused["param"]), (403, "model"))
+            self.assertEqual(await Slot.objects.acount(), 0)

@@ -1,0 +1,217 @@
+"""More to say to a response that is under way: it ends at once and is followed by another, or it has to wait, or it comes back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from responses_app.engines.scripted import Delay, Fault, Line, Step, Tokens
+from responses_app.sockets import steering
+from tests.api.case import HELLO, TOOL, said, tokens
+from tests.sockets.case import SocketCase, Talk, judge
+
+THINKING = "<|channel|>analysis<|message|>Let me think about"
+WRITING = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Once upon a"
+CALLING = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"ci'
+CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Oslo"}'
+
+
+def stuck(text: str, *more: Step) -> Line:
+    """A line that says this, and then nothing for longer than any test waits, unless there is more."""
+    return Line([*(Tokens([token]) for token in tokens(text)), *(more or (Delay(60),)), Tokens(tokens("<|return|>"))])
+
+
+def two_calls(pause: float) -> Line:
+    """A line with two calls, and time to say something in between."""
+    second = "<|start|>assistant" + CALL.replace("Oslo", "Rome") + "<|call|>"
+    return Line([Tokens(tokens(CALL + "<|end|>")), Delay(pause), Tokens(tokens(second))])
+
+
+async def until(socket: Talk, kind: str, count: int = 1) -> list[dict[str, Any]]:
+    """Events up to so many of that type."""
+    events = []
+    while count:
+        events.append(await socket.hear())
+        count -= events[-1]["type"] == kind
+    return events
+
+
+async def steer(socket: Talk, uid: str, input: Any = "Stop.", **more: Any) -> None:
+    await socket.say(type="response.steer", previous_response_id=uid, input=input, **more)
+
+
+class SteeringTest(SocketCase):
+    def prompt(self, number: int) -> str:
+        return self.dialect.spell(self.engine.requests[number].prompt)
+
+    async def steered(
+        self, socket: Talk, begin: str, delta: str, lane: str | None = None, **fields: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A response that was stopped in the middle of something, and its successor."""
+        named = {"stream_id": lane} if lane else {}
+        await socket.create("Tell me a story.", **fields, **named)
+        before = await until(socket, delta)
+        uid = before[0]["response"]["id"]
+        await steer(socket, uid)
+        accepted = await until(socket, "response.steer.accepted")
+        self.assertEqual(accepted[-1]["steer"]["previous_response_id"], uid)
+        self.assertTrue(accepted[-1]["steer"]["id"].startswith("steer_"))
+        self.assertEqual(set(accepted[-1]) - {"stream_id"}, {"type", "sequence_number", "steer"})
+        self.assertEqual(accepted[-1].get("stream_id"), lane)
+        events = [*before, *accepted, *await socket.turn(lane)]
+        judge(events, lane)
+        after = await socket.turn(lane)
+        judge(after, lane)
+        return events[-1]["response"], after[-1]["response"]
+
+    async def test_it_ends_in_the_middle_of_a_text_and_another_goes_on(self) -> None:
+        async with self.serving(stuck(WRITING), said(HELLO)) as client, self.socket() as socket:
+            first, second = await self.steered(socket, WRITING, "response.output_text.delta", instructions="Be kind.")
+            self.assertEqual((first["status"], first["incomplete_details"]), ("incomplete", {"reason": "steered"}))
+            self.assertEqual([item["status"] for item in first["output"] if item["type"] == "message"], ["incomplete"])
+            self.assertGreater(first["usage"]["output_tokens"], 0)
+            self.assertEqual((second["status"], second["previous_response_id"]), ("completed", first["id"]))
+            self.assertEqual(second["instructions"], "Be kind.")
+            self.assertEqual(len(self.engine.aborted), 1)
+            told = self.prompt(1)
+            self.assertTrue(all(word in told for word in ("Be kind.", "Tell me a story.", "Once", "Stop.")), told)
+            for made in (first, second):
+                self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content), made)
+            listed = orjson.loads((await client.get(f"/v1/responses/{second['id']}/input_items?order=asc")).content)["data"]
+            self.assertEqual([item["content"][0]["text"] for item in listed if item.get("role") == "user"], ["Tell me a story.", "Stop."])
+
+    async def test_in_the_middle_of_a_thought_on_a_named_lane_and_unstored(self) -> None:
+        async with self.serving(stuck(THINKING), said(HELLO)), self.socket() as socket:
+            first, second = await self.steered(socket, THINKING, "response.reasoning_text.delta", lane="a", store=False)
+            self.assertEqual([item["type"] for item in first["output"]], ["reasoning"])
+            self.assertEqual(second["status"], "completed")
+
+    async def test_in_the_middle_of_a_call_which_is_left_out_then(self) -> None:
+        async with self.serving(stuck(CALLING), said(HELLO)), self.socket() as socket:
+            first, second = await self.steered(socket, CALLING, "response.function_call_arguments.delta", tools=[TOOL])
+            self.assertEqual([item["status"] for item in first["output"]], ["incomplete"])
+            self.assertNotIn('{"ci', self.prompt(1))
+            self.assertEqual(second["status"], "completed")
+
+    async def test_before_anything_is_said(self) -> None:
+        async with self.serving(Line([Delay(60), Tokens(tokens(HELLO))]), said(HELLO)), self.socket() as socket:
+            first, second = await self.steered(socket, "", "response.in_progress")
+            self.assertEqual((first["status"], first["output"]), ("incomplete", []))
+            self.assertEqual(second["status"], "completed")
+
+    async def test_the_successor_comes_before_what_was_asked_next(self) -> None:
+        async with self.serving(stuck(WRITING), said(HELLO), said(HELLO)), self.socket() as socket:
+            await socket.create()
+            uid = (await until(socket, "response.output_text.delta"))[0]["response"]["id"]
+            await socket.create("Another story.")
+            await steer(socket, uid)
+            await until(socket, "response.incomplete")
+            second, third = (await socket.turn())[-1]["response"], (await socket.turn())[-1]["response"]
+            self.assertEqual((second["previous_response_id"], third["previous_response_id"]), (uid, None))
+
+    async def test_with_a_complete_call_it_waits_for_the_output(self) -> None:
+        async with self.serving(two_calls(0.5), said(HELLO)), self.socket() as socket:
+            await socket.create(tools=[TOOL])
+            before = await until(socket, "response.output_item.done")
+            uid = before[0]["response"]["id"]
+            for text in ("One more.", "And another."):
+                await steer(socket, uid, text)
+            first = (await until(socket, "response.completed"))[-1]["response"]
+            calls = [item["call_id"] for item in first["output"]]
+            pending = [await socket.hear() for _ in range(2)]
+            stubs = [{"type": "function_call_output", "call_id": call, "name": "get_weather"} for call in calls]
+            for event in pending:
+                self.assertEqual(event["type"], "response.steer.pending")
+                self.assertEqual((event["reason"], event["required_input"]), ("waiting_for_required_input", stubs))
+            answers = [{**stub, "output": "sunny"} for stub in stubs]
+            for answer in answers:
+                del answer["name"]
+            second = await socket.made(answers, previous_response_id=uid, tools=[TOOL])
+            self.assertEqual(second["status"], "completed")
+            told = self.prompt(1)
+            self.assertLess(told.index("One more."), told.index("And another."))
+
+    async def test_what_waits_comes_back_if_the_lane_goes_elsewhere(self) -> None:
+        async with self.serving(two_calls(0.5), said(HELLO)), self.socket() as socket:
+            await socket.create(tools=[TOOL])
+            before = await until(socket, "response.output_item.done")
+            await steer(socket, before[0]["response"]["id"], "One more.")
+            await until(socket, "response.steer.pending")
+            await socket.create()
+            events = await until(socket, "response.completed")
+            self.assertEqual(events[0]["type"], "response.steer.failed")
+            self.assertEqual((events[0]["error"]["code"], events[0]["steer"]["input"]), ("response_not_active", "One more."))
+
+    async def test_what_waits_comes_back_if_the_answer_is_wrong(self) -> None:
+        async with self.serving(two_calls(0.5)), self.socket() as socket:
+            await socket.create(tools=[TOOL])
+            uid = (await until(socket, "response.output_item.done"))[0]["response"]["id"]
+            await steer(socket, uid, "One more.")
+            await until(socket, "response.steer.pending")
+            await socket.create([], previous_response_id=uid)
+            failed, error = await socket.hear(), await socket.hear()
+            self.assertEqual((failed["type"], failed["error"]["code"]), ("response.steer.failed", "successor_creation_failed"))
+            self.assertEqual(error["type"], "error")
+
+    async def test_a_successor_that_cannot_begin_gives_it_back(self) -> None:
+        async with self.serving(stuck(WRITING)), self.socket() as socket:
+            await socket.create()
+            uid = (await until(socket, "response.output_text.delta"))[0]["response"]["id"]
+            await steer(socket, uid, "word " * 140_000)
+            events = await until(socket, "response.steer.failed")
+            self.assertEqual(events[-1]["error"]["code"], "successor_creation_failed")
+            self.assertEqual(events[-2]["response"]["incomplete_details"], {"reason": "steered"})
+            self.assertTrue(events[-1]["steer"]["id"].startswith("steer_"))
+
+    async def test_one_that_fails_gives_it_back(self) -> None:
+        slow = Line([Tokens(tokens(CALL + "<|end|>")), Delay(0.3), Fault("bad", "no")])
+        async with self.serving(slow), self.socket() as socket:
+            await socket.create(tools=[TOOL])
+            uid = (await until(socket, "response.output_item.done"))[0]["response"]["id"]
+            await steer(socket, uid)
+            events = await until(socket, "response.steer.failed")
+            self.assertEqual(events[-1]["error"]["code"], "response_not_active")
+            self.assertEqual(events[-2]["type"], "response.failed")
+
+    async def failed(self, socket: Talk, uid: str, input: Any = "Stop.", **more: Any) -> str:
+        await steer(socket, uid, input, **more)
+        event = (await until(socket, "response.steer.failed"))[-1]
+        self.assertEqual(event["steer"], {"input": input, "previous_response_id": uid})
+        self.assertEqual(set(event["error"]), {"type", "code", "message"})
+        code: str = event["error"]["code"]
+        return code
+
+    async def test_what_cannot_be_steered(self) -> None:
+        async with self.serving(said(HELLO), stuck(WRITING), stuck(WRITING)), self.socket() as socket:
+            self.assertEqual(await self.failed(socket, "resp_unknown"), "response_not_found")
+            made = await socket.made()
+            self.assertEqual(await self.failed(socket, made["id"]), "response_already_completed")
+            await socket.create()
+            uid = (await until(socket, "response.output_text.delta"))[0]["response"]["id"]
+            wrong: list[Any] = [
+                "",
+                [],
+                7,
+                [{"role": "assistant", "content": "No."}],
+                [{"role": "developer", "content": "No."}],
+                [{"type": "function_call_output", "call_id": "call_1", "output": "No."}],
+                [{"role": "user", "content": [{"type": "input_text"}]}],
+            ]
+            for input in wrong:
+                self.assertEqual(await self.failed(socket, uid, input), "invalid_input")
+            self.assertEqual(await self.failed(socket, uid, stream_id="a"), "invalid_input")
+            await socket.create(
+                stream_id="b", context_management=[{"type": "compaction", "compact_threshold": 100_000}], store=False
+            )
+            event = (await until(socket, "response.in_progress"))[-1]
+            self.assertEqual(await self.failed(socket, event["response"]["id"]), "steering_not_supported")
+
+    async def test_too_many(self) -> None:
+        async with self.serving(two_calls(2)), self.socket() as socket:
+            await socket.create(tools=[TOOL])
+            uid = (await until(socket, "response.output_item.done"))[0]["response"]["id"]
+            for _ in range(steering.MOST):
+                await steer(socket, uid)
+            await until(socket, "response.steer.accepted", steering.MOST)
+            self.assertEqual(await self.failed(socket, uid), "too_many_pending_steers")
