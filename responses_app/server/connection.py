@@ -56,6 +56,16 @@ class Connection(tcp.Server):  # type: ignore[misc]
             self._taken += sent
         return sent
 
+    def put(self, data: bytes) -> None:
+        """Write, at once if nothing waits: Twisted would have the loop watch the socket and stop again, two system calls for each frame."""
+        sent: Any = 0
+        if self.connected and not self.disconnecting and not self.pending:
+            sent = self.writeSomeData(data)
+        if sent is main.CONNECTION_LOST:
+            sent = 0  # Which Twisted will find out by itself.
+        if sent < len(data):
+            self.write(data[sent:])
+
     def connectionLost(self, reason: Any) -> None:
         """Twisted's, and the port forgets us."""
         self.server.open.discard(self)

@@ -115,7 +115,7 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]
         """
         if self.state == self.STATE_OPEN:
             text = message.get("text")
-            self.transport.write(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
+            self.transport.put(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
 
     def leave(self, message: dict[str, Any]) -> None:
         """Close with any code; autobahn lets an application use few of those that the protocol has."""

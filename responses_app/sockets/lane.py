@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
 from asgiref.sync import sync_to_async
+from django.db import DatabaseError
 
 from responses_app.api import body, limits
 from responses_app.api.limits import Ticket
@@ -178,8 +179,12 @@ class Lane:
             await self._refuse(turn, error)
             return
         self.course = course
+        last: Frame | None = None
         try:
             last = await self._follow(course)
+        except DatabaseError as error:
+            # The log of a response that has gone elsewhere cannot be read any more.
+            self._line.translated(error)
         finally:
             self.course = None
             hub.current().abandon(course.run)

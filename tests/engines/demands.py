@@ -114,6 +114,13 @@ class Demands:
             assert values == sorted(values, reverse=True)
             assert entry.logprob <= values[0] <= 0.0
 
+    def test_a_prompt_that_it_was_to_read_is_cached(self, runner: asyncio.Runner, engine: Engine) -> None:
+        async def go() -> int | None:
+            await engine.warm(ask([7] * 300, 20, cache_salt="warm"))
+            return cached(await hear(engine, ask([7] * 300, 1, cache_salt="warm")))
+
+        assert (runner.run(go()) or 0) > 200
+
     def test_it_tells_how_much_of_the_prompt_was_cached(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def main() -> list[int | None]:
             salts = (None, None, "mine", "mine")

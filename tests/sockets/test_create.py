@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 from django.test import override_settings
 
-from responses_app.models import Response
+from responses_app.models import Prompt, Response
+from responses_app.runs.order import Order
 from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
 from tests.sockets.case import SocketCase, error, judge
 
@@ -120,6 +121,14 @@ class CreateTest(SocketCase):
             uid = events[-1]["response"]["id"]
             replayed = await self.read(await client.get(f"/v1/responses/{uid}?stream=true"))
             self.assertNotIn("error", {event["type"] for event in [*events, *replayed]})
+
+    async def test_whoever_takes_it_over_knows_how_it_was_asked(self) -> None:
+        async with self.serving(said(HELLO)), self.socket() as socket:
+            for generate in (True, False):
+                made = await socket.made(generate=generate)
+                prompt = await Prompt.objects.aget(response__uid=made["id"])
+                order = Order.load(prompt.order, [])
+                self.assertEqual((order.aloud, order.generate, order.stream), (False, generate, True))
 
     async def test_a_tool_is_called_and_answered(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO)), self.socket() as socket:
