@@ -44,6 +44,8 @@ class Serve(Web):
 
     def __init__(self, folder: Path, environ: Mapping[str, str], webs: int) -> None:
         super().__init__("serve", folder, environ)
+        # It has a Postgres of its own.
+        self._environ.pop("DATABASE_URL", None)
         self.command = [str(ROOT / "bin" / "serve"), "--port", str(self.port), "--web", str(webs), "--drain", "1"]
 
     def part(self, name: str) -> list[int]:
