@@ -90,7 +90,10 @@ class Generation:
             async for chunk in chunks:
                 fresh = _behind(known, chunk)
                 self.heard += fresh.tokens
-                yield replace(fresh, prompt=chunk.prompt and chunk.prompt - base, cached=self._cached(chunk))
+                if chunk.prompt is not None or chunk.cached is not None:
+                    # Once, with the first chunk or the last; the others go as they are.
+                    fresh = replace(fresh, prompt=chunk.prompt and chunk.prompt - base, cached=self._cached(chunk))
+                yield fresh
         if known:
             raise Strayed("The answer was made again and ended sooner: it cannot be continued exactly.")
 

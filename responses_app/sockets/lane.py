@@ -107,6 +107,8 @@ class Course:
     order: Order
     ticket: Ticket
     size: int
+    # Steers that waited on the lane for something else.
+    passed: list[Steer]
     number: int = 0
     steers: list[Steer] = field(default_factory=list)
 
@@ -202,10 +204,15 @@ class Lane:
             order = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
             limits.permit(key, order.model)
             course = await self._launch(turn, order, ticket)
-            if course.run.stored:
-                # From now on its row tells that it runs.
-                await ticket.give()
-            ticket.follow(course.run)
+            try:
+                if course.run.stored:
+                    # From now on its row tells that it runs.
+                    await ticket.give()
+                ticket.follow(course.run)
+            except BaseException:
+                # It runs, and nobody would listen: the client may go at this very moment.
+                hub.current().abandon(course.run)
+                raise
         return course
 
     async def _launch(self, turn: Create | Successor, order: Order, ticket: Ticket) -> Course:
@@ -216,10 +223,10 @@ class Lane:
         before = self._lanes.known(order.previous_response_id)
         memo = Memo(before.known) if before is not None else Memo()
         run, plan = await hub.current().launch(order, before.context if before else None, memo)
+        # No await from here on: whoever lets a run go has to see to its end.
         pending, self._pending = self._pending, None
-        if pending is not None and not steers:
-            await self._fail(pending[1], GONE_ON, "Another response was begun on the lane before what this one waits for was said.")
-        return Course(run, plan, memo, order, ticket, turn.size + (before.asked if before else 0))
+        passed = pending[1] if pending is not None and not steers else []
+        return Course(run, plan, memo, order, ticket, turn.size + (before.asked if before else 0), passed)
 
     async def _refuse(self, turn: Turn, error: Exception) -> None:
         """Say why there is no response. What it would have continued is forgotten, if it was made on this lane (§1.7.4)."""
@@ -237,6 +244,7 @@ class Lane:
     async def _follow(self, course: Course) -> Frame | None:
         """Tell every event; the last one."""
         last, form = None, Form(course.order.obfuscate, self._line.named_open)
+        await self._fail(course.passed, GONE_ON, "Another response was begun on the lane before what this one waits for was said.")
         async with aclosing(hub.current().attend(course.run)) as frames:
             async for frame in frames:
                 if frame is None:

@@ -94,6 +94,27 @@ def test_the_client_of_openai_talks_and_goes_on(shared: Server) -> None:
 
 
 @THEIRS
+def test_the_client_of_openai_steers(shared: Server) -> None:
+    with client(shared).responses.connect() as connection:
+        connection.response.create(model="tape", input="Hi")
+        events, ends = [], 0
+        for event in connection:
+            events.append(event)
+            if event.type == "response.output_text.delta" and not ends and len(events) < 8:
+                connection.response.steer(previous_response_id=events[0].response.id, input="Stop.")
+                while events[-1].type != "response.steer.accepted":
+                    events.append(connection.recv())
+            ends += events[-1].type in ("response.incomplete", "response.completed")
+            if ends == 2:
+                break
+    steered = next(event for event in events if event.type == "response.incomplete").response
+    assert steered.incomplete_details.reason == "steered"
+    assert events[-1].type == "response.completed"
+    assert events[-1].response.previous_response_id == steered.id
+    assert events[-1].response.output_text == "Hello there!"
+
+
+@THEIRS
 def test_the_asynchronous_client_of_openai_has_lanes(shared: Server) -> None:
     from openai.lib.responses_websocket import AsyncResponsesWebSocketSession, ResponsesWebSocketLimits
 

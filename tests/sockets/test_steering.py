@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+from openai.types.responses import ResponsesServerEvent
+from pydantic import TypeAdapter
 
 from responses_app.engines.scripted import Delay, Fault, Line, Step, Tokens
 from responses_app.sockets import steering
@@ -80,6 +82,30 @@ class SteeringTest(SocketCase):
                 self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content), made)
             listed = orjson.loads((await client.get(f"/v1/responses/{second['id']}/input_items?order=asc")).content)["data"]
             self.assertEqual([item["content"][0]["text"] for item in listed if item.get("role") == "user"], ["Tell me a story.", "Stop."])
+
+    async def test_every_frame_is_what_the_types_of_openai_say(self) -> None:
+        adapter: TypeAdapter[Any] = TypeAdapter(ResponsesServerEvent)
+        lines = (stuck(WRITING), said(HELLO), two_calls(0.5))
+        async with self.serving(*lines), self.socket() as socket:
+            heard: list[dict[str, Any]] = []
+            await socket.create(stream_id="a")
+            heard += await until(socket, "response.output_text.delta")
+            await steer(socket, heard[0]["response"]["id"])
+            heard += await until(socket, "response.completed")
+            await socket.create(tools=[TOOL])
+            heard += await until(socket, "response.output_item.done")
+            uid = next(event["response"]["id"] for event in reversed(heard) if event["type"] == "response.created")
+            await steer(socket, uid)
+            heard += await until(socket, "response.steer.pending")
+            await steer(socket, "resp_unknown", [{"type": "message", "role": "user", "content": "Stop."}])
+            heard += await until(socket, "response.steer.failed")
+            await socket.create(temperature=9)
+            heard += await until(socket, "error")
+            for event in heard:
+                parsed = adapter.validate_python(event)
+                self.assertEqual(parsed.type, event["type"])
+                self.assertEqual(parsed.stream_id, event.get("stream_id"))
+                self.assertEqual(set(parsed.model_extra or {}) - {"obfuscation"}, set(), event["type"])
 
     async def test_in_the_middle_of_a_thought_on_a_named_lane_and_unstored(self) -> None:
         async with self.serving(stuck(THINKING), said(HELLO)), self.socket() as socket:
