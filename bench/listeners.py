@@ -23,8 +23,8 @@ from responses_app.dialects.harmony import Harmony
 KEY = "sk-bench"
 PORT = 8769
 PAUSE = 0.03
-# What those who do not read have asked for: so many events of 1200 bytes, twice what the buffers of a connection hold.
-MANY, TOKENS = 500, 200
+# What those who do not read have asked for: so many events of 400 bytes, twice what the buffers of a connection hold.
+MANY, TOKENS = 1500, 20
 # Seconds, within those after which they would be cut off; and the share of a processor that an idle server takes.
 QUIET_LIMIT, IDLE = 40, 10.0
 ENCODING = Harmony().encoding

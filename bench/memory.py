@@ -32,7 +32,7 @@ def cases(count: int, seed: int) -> list[Case]:
     """Short ones of every kind, some of whose clients go away."""
     chance, found = Random(seed), list[Case]()
     for number in range(count):
-        body = story(chance, 5, 25)
+        body = story(chance, 16, 32)
         found.append(
             (
                 Case(number, "streamed", body),

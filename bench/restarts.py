@@ -44,6 +44,8 @@ class Serve(Web):
 
     def __init__(self, folder: Path, environ: Mapping[str, str], webs: int) -> None:
         super().__init__("serve", folder, environ)
+        # It has a Postgres of its own.
+        self._environ.pop("DATABASE_URL", None)
         self.command = [str(ROOT / "bin" / "serve"), "--port", str(self.port), "--web", str(webs), "--drain", "1"]
 
     def part(self, name: str) -> list[int]:
@@ -90,9 +92,11 @@ async def strike(house: House, findings: Findings, guards: frozenset[int], count
 
 
 async def _gone(findings: Findings, guards: frozenset[int], serve: Serve) -> None:
-    """Nothing of it lives on."""
-    deadline = asyncio.get_running_loop().time() + GONE_LIMIT
-    while (left := [pid for pid in process.descendants(os.getpid()) if pid not in guards]) or serve.code is None:
+    """Nothing of it lives on. Looked at twice: an orphan has another parent from one moment to the next, and is easily overlooked."""
+    deadline, empty = asyncio.get_running_loop().time() + GONE_LIMIT, 0
+    while empty < 2:
+        left = [pid for pid in process.descendants(os.getpid()) if pid not in guards]
+        empty = 0 if left or serve.code is None else empty + 1
         if asyncio.get_running_loop().time() > deadline:
             findings.contradict("serve", "is dead, and not all of it", seen=[process.command_line(pid) for pid in left])
             return

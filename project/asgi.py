@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import logging
 import os
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any
 
 import django
@@ -36,7 +38,19 @@ for receiver in (close_old_connections, reset_queries):
 # Django starts and joins a thread of its own for the database of every request, on the loop that streams. These stay.
 DATABASE_THREADS = 4
 
+# How long the end of a cancelled request may take.
+CANCEL_LIMIT = 2.0
+
 logger = logging.getLogger("responses.asgi")
+
+# The tasks of a request, which inherit this from whoever starts them.
+_tasks: ContextVar[list[asyncio.Task[Any]]] = ContextVar("tasks")
+
+
+def _mine() -> None:
+    task = asyncio.current_task()
+    if task is not None:
+        _tasks.get().append(task)
 
 
 class Handler(ASGIHandler):
@@ -44,10 +58,31 @@ class Handler(ASGIHandler):
 
     chunk_size = 2**30
 
+    async def handle(
+        self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
+    ) -> None:
+        """One request. Django runs it as two tasks, and leaves both to themselves when it is cancelled, as at an ordered stop."""
+        tasks: list[asyncio.Task[Any]] = []
+        _tasks.set(tasks)
+        try:
+            await super().handle(scope, receive, send)
+        except asyncio.CancelledError:
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks, timeout=CANCEL_LIMIT)
+            raise
+
     async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:
-        """Return when the client has gone. Django raises what it then drops; but at an ordered stop nobody is left to drop it."""
+        """Return when the client has gone. Django raises what it then drops: a traceback to keep, and all frames below it."""
+        _mine()
         with suppress(RequestAborted):
             await super().listen_for_disconnect(receive)
+
+    async def run_get_response(self, request: Any) -> Any:
+        """The answer, in the other one of the two."""
+        _mine()
+        return await super().run_get_response(request)
 
 
 class ApiHandler(Handler):

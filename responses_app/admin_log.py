@@ -21,6 +21,7 @@ from django.utils.safestring import SafeString, mark_safe
 from responses_app.models import Response
 from responses_app.store import replay
 from responses_app.store.records import Frame
+from responses_app.web.plain import plain
 
 TEMPLATES = "admin/responses_app/response"
 SHOWN = 100
@@ -41,13 +42,12 @@ class Line:
         """What is its own: of a delta its text, of another event all but its type and number."""
         event = json.loads(self.frame.data)
         said = event.get("delta", {key: value for key, value in event.items() if key not in {"type", "sequence_number"}})
-        return json.dumps(said, ensure_ascii=False)[:BRIEF]
+        return plain(json.dumps(said, ensure_ascii=False)[:BRIEF])
 
 
 def pretty(text: str | bytes) -> SafeString:
     """JSON to be read by people."""
-    shown = json.dumps(json.loads(text), indent=2, ensure_ascii=False)
-    return format_html("<pre style='white-space:pre-wrap;margin:0'>{}</pre>", shown)
+    return format_html('<pre class="json">{}</pre>', plain(json.dumps(json.loads(text), indent=2, ensure_ascii=False)))
 
 
 def urls(responses: ModelAdmin[Any]) -> list[URLPattern]:

@@ -20,8 +20,9 @@ SECRET_BYTES = 32
 PREFIX_LENGTH = 10
 # The name of the constraint that keeps a second response off a conversation.
 LOCK = "conversation_lock"
-# What a search by words finds an item by: so much of its beginning, with JSON's line feeds and tabs as the blanks that they are.
-INDEXED = 20_000
+# What a search by words finds an item by: so much of its beginning, as all of a long one would cost milliseconds when it is kept, with
+# JSON's line feeds and tabs as the blanks that they are.
+INDEXED = 8_000
 WORDS = SearchVector(
     Replace(Replace(Left("body", INDEXED), Value("\\n"), Value(" ")), Value("\\t"), Value(" ")), config="simple"
 )

@@ -12,10 +12,16 @@ from project.asgi import Handler
 
 
 class Slow(Handler):
-    """Answers nobody."""
+    """Answers nobody; notes who was cancelled."""
+
+    cancelled = 0
 
     async def get_response_async(self, request: Any) -> Any:
-        await asyncio.sleep(60)
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
 
 
 # Django leaves the file of a body to the garbage collector when it is cancelled.
@@ -39,13 +45,16 @@ def test_a_client_that_goes_after_its_request_was_cancelled_is_nobodys_error() -
             del message
 
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}
-        request = asyncio.create_task(Slow()(scope, receive, send))
+        handler = Slow()
+        request = asyncio.create_task(handler(scope, receive, send))
         await asked.wait()
         request.cancel()
         await asyncio.wait({request})
+        assert handler.cancelled == 1, "nothing goes on behind it"
         gone.set()
         await asyncio.sleep(0.05)
         gc.collect()
 
     asyncio.run(main())
+    gc.collect()
     assert complaints == []

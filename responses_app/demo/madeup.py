@@ -72,7 +72,7 @@ def _key(r: Random) -> str:
 
 def _string(r: Random) -> str:
     makers: list[Callable[[Random], str]] = [words.name, words.city, words.code, words.email, lambda q: q.choice(words.COLOURS), lambda q: q.choice(words.DAYS), lambda q: f"{q.randint(2024, 2028)}-{q.randint(1, 12):02d}-{q.randint(1, 28):02d}",
-              lambda q: f"{q.randint(0, 23)}:{q.randint(0, 59):02d}", words.syllables, words.syllables, lambda q: q.choice([*words.THINGS, *words.FOODS, *words.ANIMALS]), lambda q: q.choice([*words.THINGS, *words.FOODS, *words.ANIMALS])]
+              lambda q: f"{q.randint(0, 23)}:{q.randint(0, 59):02d}", words.syllables, words.syllables]
     return r.choice(makers)(r) if r.random() < 0.5 else words.phrase(r, 3)
 
 

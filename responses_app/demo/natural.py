@@ -41,7 +41,7 @@ _UNITS = "hours people steps minutes days nights copies guests persons pieces bo
 
 
 def _strange(r: Random) -> str:
-    return r.choice([words.syllables(r), words.english_word(r), r.choice(words.THINGS), r.choice([*words.FOODS, *words.ANIMALS, *words.OBJECTS])])
+    return words.syllables(r) if r.random() < 0.5 else words.english_word(r)
 
 
 def _name(r: Random) -> str:

@@ -14,8 +14,10 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.admin import EXACT_UP_TO, CappedPaginator
 from responses_app.models import ApiKey, Event, Item, Response
 from responses_app.store.recorder import Recorder
+from responses_app.web import policy
 from tests.store.test_erase import chain
 from tests.store.test_recorder import log
+from tests.web.case import INLINE
 
 OURS = re.compile(r"FROM \"responses_app_(response|item|event|page)\"")
 # What may be read without a limit: a row by its key, and what belongs to one response.
@@ -52,7 +54,7 @@ class AdminTest(TestCase):
     def pages(self) -> list[str]:
         """Every kind of page, with filters and searches."""
         pk = Response.objects.get(uid="resp_1").pk
-        lists = [f"/admin/responses_app/{name}/" for name in ("response", "item", "apikey")]
+        lists = [f"/admin/responses_app/{name}/" for name in ("response", "item", "apikey", "conversation", "entry", "membership")]
         some = [
             f"{lists[0]}?q=resp_1",
             f"{lists[0]}?status__exact=completed",
@@ -71,6 +73,23 @@ class AdminTest(TestCase):
             for query in queries.captured_queries:
                 if OURS.search(query["sql"]) and not counted(query["sql"], queries.captured_queries):
                     self.assertRegex(query["sql"], BOUNDED)
+
+    def test_every_page_has_the_policy_of_all_pages_and_nothing_inline(self) -> None:
+        for page in self.pages():
+            answer = self.client.get(page)
+            self.assertEqual(answer["Content-Security-Policy"], policy.POLICY)
+            self.assertIsNone(INLINE.search(re.sub(r"&lt;.*?&gt;", "", answer.content.decode())), page)
+
+    def test_what_turns_lines_around_is_shown_by_name(self) -> None:
+        row = Response.objects.get(uid="resp_many_0")
+        said = '{"type":"x","delta":"\\u001b[31m\u202egnp.exe<script>"}'
+        Event.objects.create(response=row, number=60, type="x", data=said)
+        item = Item.objects.create(uid="msg_odd", response=row, project="p", type="message", body=said)
+        base = "/admin/responses_app"
+        for page in (f"{base}/response/{row.pk}/log/60/", f"{base}/response/{row.pk}/log/?after=59", f"{base}/item/{item.pk}/change/"):
+            text = self.client.get(page).content.decode()
+            self.assertIn("⟨U+202E⟩gnp.exe&lt;script&gt;", text)
+            self.assertNotIn("\u202e", text)
 
     def test_a_response_leads_to_its_items_its_log_and_its_neighbours(self) -> None:
         row = Response.objects.get(uid="resp_1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -159,6 +160,8 @@ PATHS = (
     "/v1/responses/input_tokens",
     "/v1/responses/compact",
     "/v1/conversations",
+    "/v1/conversations/{0}",
+    "/v1/conversations/{0}/items",
 )
 QUERIES = (
     "limit",
@@ -181,6 +184,21 @@ READ = (
     "/v1/models",
     "/v1/models/{0}",
     "/v1/conversations/{0}",
+    "/v1/conversations/{0}/items",
+    "/v1/conversations/{1}/items/{0}",
+)
+METHODS = ("PUT", "PATCH", "DELETE", "OPTIONS")
+# What may become of the bytes of a body on their way, or before.
+SPOILED: tuple[Callable[[Random, bytes], bytes], ...] = (
+    lambda r, raw: raw[: r.randrange(len(raw))],
+    lambda _, raw: raw.decode().encode("utf-16"),
+    lambda _, raw: b"\xef\xbb\xbf" + raw,
+    lambda _, raw: raw[:-1] + b',"model":5,"input":"again"}',
+    lambda _, raw: raw.replace(b'"Hi"', b'"\\ud800"'),
+    lambda _, raw: raw.replace(b'"m"', b"1e400"),
+    lambda _, raw: raw.replace(b"0.5", b"1" + b"0" * 5000),
+    lambda r, _: b"[" * r.choice([5, 200, 100_000]),
+    lambda _, raw: gzip.compress(raw),
 )
 
 
@@ -247,6 +265,8 @@ class FuzzTest(ApiCase):
         hub.use(Hub({"m": Served("m", self.engine, "", {}, dialect=HARMONY)}))
         client = KeyedClient(self.secret)
         uid = (await self.made(client))["id"]
+        made = await client.post("/v1/conversations", orjson.dumps(THREAD), content_type="application/json")
+        self.thread = orjson.loads(made.content)["id"]
         try:
             for n in range(REQUESTS):
                 await (self._written if n % 5 else self._read)(r, client, uid)
@@ -256,22 +276,31 @@ class FuzzTest(ApiCase):
 
     async def _written(self, r: Random, client: AsyncClient, uid: str) -> None:
         path = r.choice(PATHS)
-        body = changed(
-            r, THREAD if path.endswith("conversations") else {**r.choice(GOOD), **r.choice([{}, {"previous_response_id": uid}])}
-        )
+        body = changed(r, self._good(r, path, uid))
         raw = orjson.dumps(body)
         before = await self._rows()
+        path = path.format(self.thread)
         response = await client.post(
-            path, raw if r.random() < 0.97 else raw[: r.randrange(len(raw))], content_type="application/json"
+            path, raw if r.random() < 0.9 else r.choice(SPOILED)(r, raw), content_type="application/json"
         )
         await self._proper(response, (path, body))
         if response.status_code != 200:
             self.assertEqual(await self._rows(), before, (path, body))
 
+    def _good(self, r: Random, path: str, uid: str) -> dict[str, Any]:
+        if path.endswith("items"):
+            return {"items": r.choice([one for one in GOOD if isinstance(one["input"], list)])["input"][:20]}
+        if "conversations" in path:
+            return THREAD
+        return {**r.choice(GOOD), **r.choice([{}, {}, {"previous_response_id": uid}, {"conversation": self.thread}, {"store": False}])}
+
     async def _read(self, r: Random, client: AsyncClient, uid: str) -> None:
         query = {r.choice(QUERIES): str(r.choice(ODD))[:300] for _ in range(r.randint(0, 3))}
-        path = r.choice(READ).format(r.choice([uid, uid, "resp_0", "conv_1", "m", "%00", "x" * 300]))
+        path = r.choice(READ).format(r.choice([uid, uid, self.thread, "resp_0", "conv_1", "m", "%00", "x" * 300]), self.thread)
         await self._proper(await client.get(path, query), (path, query))
+        # Nothing that is there is deleted.
+        other = r.choice(READ).format("resp_0", "conv_1")
+        await self._proper(await client.generic(r.choice(METHODS), other, b"{}", "application/json"), other)
 
     async def _proper(self, response: Any, asked: object) -> None:
         self.assertLess(response.status_code, 500, (asked, response.content if not response.streaming else ""))

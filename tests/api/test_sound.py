@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from responses_app.api.sound import MOST, unsound
+from responses_app.api.sound import MOST, MOST_OPTIONAL, unsound
 from tests.api.case import ApiCase
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -51,6 +51,9 @@ def test_recursion_that_goes_deeper_is_sound(schema: dict[str, Any]) -> None:
 
 def test_there_is_a_limit_to_what_is_compiled() -> None:
     assert unsound(holding({"enum": list(range(MOST))})) == f"more than {MOST} properties and enum values."
+    many = {f"p{n}": TEXT for n in range(MOST_OPTIONAL + 1)}
+    assert unsound({"properties": many, "required": ["p0"]}) is None
+    assert unsound({"properties": many}) == f"more than {MOST_OPTIONAL} properties of an object are not required."
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(MOST)}
     assert unsound(holding({"$ref": "#/$defs/d0"}, **chain)) is None
 

@@ -18,7 +18,13 @@ from tests.server.serving import Server
 
 HERE = Path(__file__).parent
 LIMIT_S = 90
-QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false", "NO_COLOR": "1", "AI_SDK_LOG_WARNINGS": "false"}
+QUIET = {
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "LANGSMITH_TRACING": "false",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "NO_COLOR": "1",
+    "AI_SDK_LOG_WARNINGS": "false",
+}
 
 Drive = Callable[[str, str], dict[str, Any]]
 
@@ -27,7 +33,7 @@ Drive = Callable[[str, str], dict[str, Any]]
 def installing() -> Iterator[dict[str, Future[Path]]]:
     """All installations, under way at once."""
     with ThreadPoolExecutor() as pool:
-        groups = {"node": installs.npm, "codex": installs.npm, "python": installs.pip}
+        groups = {"node": installs.npm, "codex": installs.npm, "python": installs.pip, "older": installs.pip}
         yield {group: pool.submit(install, group) for group, install in groups.items()}
 
 
@@ -83,9 +89,18 @@ def node(installed: Callable[[str], Path], server: Server, environ: dict[str, st
 @pytest.fixture
 def python(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
     """Runs a driver with the Python of the clients."""
+    return _driving(installed, "python", server, environ)
 
+
+@pytest.fixture
+def older(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
+    """The same, for clients that want an openai package of a major version before."""
+    return _driving(installed, "older", server, environ)
+
+
+def _driving(installed: Callable[[str], Path], group: str, server: Server, environ: dict[str, str]) -> Drive:
     def drive(driver: str, model: str) -> dict[str, Any]:
-        command = [str(installed("python")), str(HERE / "python" / driver)]
+        command = [str(installed(group)), str(HERE / "python" / driver)]
         return steps(command, server, {**environ, "MODEL": model})
 
     return drive

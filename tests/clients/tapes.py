@@ -59,6 +59,8 @@ TAPES: dict[str, list[Line]] = {
     "agents-python": [*USUAL, *CONVERSATION, *SHELL],
     "langchain": [*USUAL, *CONVERSATION, text("Higher.")],
     "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
+    "llamaindex": USUAL,
+    "litellm": USUAL,
     "codex": [
         calls("exec_command", {"cmd": "echo made > made.txt"}),
         text("Made."),

@@ -57,3 +57,28 @@ def test_pydantic_ai(python: Drive) -> None:
         "compaction": "Managed.",
         "error": ["ModelNotFoundError", 400],
     }
+
+
+def test_llamaindex(older: Drive) -> None:
+    assert older("llamaindex_chat.py", "llamaindex") == {
+        "text": "Hello there!",
+        "stream": "Forty-two.",
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Oslo", "Paris"], "Both are sunny."],
+        "object": PERSON,
+        "turns": ["One.", "Two."],
+        "error": ["BadRequestError", 400],
+    }
+
+
+def test_litellm(older: Drive) -> None:
+    assert older("litellm_calls.py", "litellm") == {
+        "text": "Hello there!",
+        "stream": ["Forty-two.", "response.completed"],
+        "tools": [["Paris"], "It is sunny."],
+        "parallel": [["Paris", "Oslo"], "Both are sunny."],
+        "object": PERSON,
+        # The names are its own: it goes by the status here, and by the code there.
+        "turns": ["One.", "Two.", 4, "Two.", ["BadRequestError", 404]],
+        "error": ["NotFoundError", 400],
+    }

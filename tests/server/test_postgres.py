@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from responses_app.server.account import prefix
 from responses_app.server.data import ROOT
 from responses_app.server.postgres import SOCKET_LIMIT, SOCKET_NAME, Postgres, PostgresError, default_url, socket_dir
 from tests.server.processes import born, family, left
@@ -90,7 +91,9 @@ def test_it_starts_although_its_old_number_is_anothers_by_now(tmp_path: Path) ->
         os.kill(postgres.pid, signal.SIGKILL)
         assert left(processes, within=5) == []
     mark = tmp_path / "postgres" / "postmaster.pid"
-    with subprocess.Popen(["/usr/bin/sleep", "60"]) as other:
+    sleep = Path("/usr/bin/sleep")
+    # Under the same account: Postgres knows that a stranger's process is none of its own.
+    with subprocess.Popen([*prefix([sleep]), str(sleep), "60"]) as other:
         mark.write_text("\n".join([str(other.pid), *mark.read_text().split("\n")[1:]]))
         try:
             with Postgres(tmp_path) as postgres:

@@ -208,3 +208,22 @@ def test_a_server_that_stops_lets_responses_end_and_then_says_that_it_goes_away(
         assert "Traceback" not in server.said
     finally:
         server.end()
+
+
+def test_a_server_in_a_hurry_says_so_too(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape).ready()
+    try:
+        with call(server) as busy:
+            busy.send(create())
+            assert json.loads(busy.recv(10))["type"] == "response.created"
+            for _ in range(2):
+                server.process.send_signal(signal.SIGTERM)
+                time.sleep(0.1)
+            with pytest.raises(ConnectionClosed) as gone:
+                turn(busy)
+            assert gone.value.rcvd is not None
+            assert gone.value.rcvd.code == 1001
+        assert server.process.wait(20) == 0
+        assert "Traceback" not in server.said
+    finally:
+        server.end()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from datetime import timedelta
 from unittest import mock
 from urllib.parse import urlencode
@@ -212,11 +211,9 @@ class PlanTest(WebCase):
             "?tokens=99",
             "?status=failed&tokens=1000",
         ):
-            began = time.monotonic()
             # As in a table that is much larger than what is looked through.
             with CaptureQueriesContext(connection) as queries, mock.patch.object(filters, "FAR", 4000):
                 self.page(f"/responses{query}")
-            self.assertLess(time.monotonic() - began, 1.5, query)
             for sql in [one["sql"] for one in queries.captured_queries]:
                 if "responses_app_response" in sql or "responses_app_item" in sql:
                     self.assertNotRegex(self.plan(sql), r"Seq Scan on responses_app_(response|item)\b", f"{query}\n{sql}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import time
 from base64 import b64encode
 from io import BytesIO
 
 import orjson
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from PIL import Image as Picture
 
 from responses_app.models import Detail, Direction, Event, Item, Prompt, Response
@@ -36,6 +37,12 @@ class ResponseTest(WebCase):
             for tab in TABS:
                 with self.subTest(tab=tab, kept=kept):
                     self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST)
+
+    def test_what_has_ended_can_be_forked_into_the_chat(self) -> None:
+        made()
+        self.assertIn('href="/chat?previous_response_id=resp_1"', self.page("/responses/resp_1"))
+        made("resp_running", ended_at=None, status="in_progress")
+        self.assertNotIn("Fork into the chat", self.page("/responses/resp_running"))
 
     def test_what_is_not_there_is_not_found(self) -> None:
         made()
@@ -165,9 +172,7 @@ class ResponseTest(WebCase):
         snapshot(row, [call])
         item(row, "fc_1", "function_call", call_id="c", name="f", arguments=huge)
         for tab in (*TABS, "/events/1"):
-            began = time.monotonic()
             self.assertLess(len(self.page(f"/responses/resp_1{tab}")), 200_000, tab)
-            self.assertLess(time.monotonic() - began, 3, tab)
         page = self.page("/responses/resp_1")
         self.assertIn("4996000 more characters", page)
         self.assertGreater(len(self.client.get("/responses/resp_1/items/fc_1").content), 5_000_000)
@@ -240,14 +245,13 @@ class ResponseTest(WebCase):
         self.assertFalse(Response.objects.filter(uid="resp_1").exists())
         self.assertEqual(list(Item.objects.values_list("uid", flat=True).order_by("pk")), ["msg_in_resp_1", "msg_in_resp_2"])
 
-    def test_pages_of_ten_thousand_events_answer_soon(self) -> None:
+    def test_pages_of_ten_thousand_events_are_small_and_ask_little(self) -> None:
         row = made(deltas=10_000)
         for kept in ("rows", "pages"):
             if kept == "pages":
                 seal(row.pk)
-            for tab in ("", "/events", "/wire"):
-                self.page(f"/responses/resp_1{tab}")
-                began = time.monotonic()
-                self.page(f"/responses/resp_1{tab}")
-                took = time.monotonic() - began
-                self.assertLess(took, 1.0, tab)
+            for tab in ("", "/events", "/events/9000", "/wire", "/check"):
+                with CaptureQueriesContext(connection) as queries:
+                    self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST, tab)
+                # A log is read a page at a time: 500 rows, or two sealed ones.
+                self.assertLess(len(queries), 50, tab)
