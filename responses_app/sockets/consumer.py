@@ -52,6 +52,13 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     _aged = False
     _revoked = False
 
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """As Channels does. However it ends, also by a server that has no time, its lanes end with it: they use its database thread."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            await self.disconnect(BROKEN)
+
     async def dispatch(self, message: Mapping[str, Any]) -> None:
         """As Channels does, which would ask a thread to look for old database connections at each frame."""
         await getattr(self, message["type"].replace(".", "_"))(message)
