@@ -181,6 +181,10 @@ class Hub:
         except TimeoutError:
             raise Unavailable("The process that runs this response does not answer. Try again in a moment.") from None
 
+    def hurry(self) -> None:
+        """There is no time to drain: whoever is cut off from now on has not left by itself."""
+        self.draining = self.leaving = True
+
     async def drain(self, seconds: float) -> None:
         """Accept nothing new, give what runs up to `seconds` to end, and hand over the rest."""
         self.draining = True

@@ -27,6 +27,7 @@ class Hub(Protocol):
     """What we ask of `runs.hub.Hub`."""
 
     async def start(self) -> None: ...
+    def hurry(self) -> None: ...
     async def drain(self, seconds: float) -> None: ...
     async def close(self) -> None: ...
 
@@ -95,7 +96,9 @@ class Life:
         logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
         drain, hurry = self._own(self.hub.drain(self.drain)), self._own(self._hurried())
         await asyncio.wait({drain, hurry}, return_when=asyncio.FIRST_COMPLETED)
-        if not self._hurry.is_set():
+        if self._hurry.is_set():
+            self.hub.hurry()
+        else:
             await door.settle(SETTLE_LIMIT)
         door.farewell()
         await door.settle(CLOSING_LIMIT if self._hurry.is_set() else SETTLE_LIMIT)

@@ -135,6 +135,9 @@ class Idle:
     async def start(self) -> None:
         await asyncio.sleep(0)
 
+    def hurry(self) -> None:
+        pass
+
     async def drain(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 

@@ -210,12 +210,12 @@ def test_a_server_that_stops_lets_responses_end_and_then_says_that_it_goes_away(
         server.end()
 
 
-def test_a_server_in_a_hurry_says_so_too(tmp_path: Path, tape: str) -> None:
+def test_a_server_in_a_hurry_says_so_too_and_goes_on_at_its_next_start(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape).ready()
     try:
         with call(server) as busy:
             busy.send(create())
-            assert json.loads(busy.recv(10))["type"] == "response.created"
+            uid = json.loads(busy.recv(10))["response"]["id"]
             for _ in range(2):
                 server.process.send_signal(signal.SIGTERM)
                 time.sleep(0.1)
@@ -225,5 +225,11 @@ def test_a_server_in_a_hurry_says_so_too(tmp_path: Path, tape: str) -> None:
             assert gone.value.rcvd.code == 1001
         assert server.process.wait(20) == 0
         assert "Traceback" not in server.said
+        server = Server(tmp_path / "data", "--engine", tape).ready()
+        asking, until = client(server), time.monotonic() + 20
+        while (found := asking.responses.retrieve(uid)).status == "in_progress":
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert (found.status, found.output_text) == ("completed", "Hello there!")
     finally:
         server.end()
