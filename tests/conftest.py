@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 # Rooms whose tests share something that is slow to start: one worker runs all of them. The slowest come first.
-TOGETHER = {"contract": "contract", "server": "shared", "web": "shared", "clients": "clients"}
+TOGETHER = ("contract", "server", "web", "clients")
 # Their first test waits until several engines are up, which takes minutes on a busy machine.
 PATIENT = frozenset({"contract", "engines", "web"})
 PATIENCE = 1200
@@ -36,8 +36,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Rooms:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    slowest = list(dict.fromkeys(TOGETHER.values()))
-    items.sort(key=lambda item: slowest.index(group) if (group := _group(item.nodeid)) in slowest else len(slowest))
+    items.sort(key=lambda item: TOGETHER.index(room) if (room := _room(item.nodeid)) in TOGETHER else len(TOGETHER))
     for item in items:
         if _room(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE))
@@ -48,7 +47,7 @@ def _room(nodeid: str) -> str:
 
 
 def _group(nodeid: str) -> str:
-    return TOGETHER.get(_room(nodeid), nodeid.split("::")[0])
+    return room if (room := _room(nodeid)) in TOGETHER else nodeid.split("::")[0]
 
 
 @pytest.fixture(scope="session")

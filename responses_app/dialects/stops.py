@@ -50,12 +50,15 @@ class Stopping:
         return before + self._certain()
 
     def _certain(self) -> list[Piece]:
-        """What is said by now: everything before a stop sequence, or before what may become one."""
+        """What is said by now: everything before a stop sequence, or before what may become one.
+
+        The first that is complete counts, and of several that one character completes the longest: no grouping changes that.
+        """
         text = "".join(piece.text for piece in self._held)
-        ends = [at for at in (text.find(stop) for stop in self._stops) if at >= 0]
-        if ends:
+        found = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
+        if found:
             self._stopped = True
-            return self._until(min(ends), cut=True)
+            return self._until(min(found)[1], cut=True)
         return self._until(len(text) - max(_begun(text, stop) for stop in self._stops))
 
     def _until(self, end: int, *, cut: bool = False) -> list[Piece]:

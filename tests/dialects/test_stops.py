@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from responses_app.dialects.stops import stopped
@@ -26,11 +26,13 @@ def heard(pieces: list[Piece], stops: list[str]) -> list[Piece]:
     return said + listener.close()
 
 
+@example("baa", ["a", "baa"], {1, 2})
 @given(LETTERS, st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3), st.sets(st.integers(1, 13)))
 def test_the_text_ends_before_the_first_sequence(text: str, stops: list[str], cuts: set[int]) -> None:
     ends = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
     said = heard([Text(text[a:b]) for a, b in pairwise(ends)], stops)
-    first = min((text.find(stop) for stop in stops if stop in text), default=len(text))
+    complete = [(text.find(stop) + len(stop), text.find(stop)) for stop in stops if stop in text]
+    first = min(complete)[1] if complete else len(text)
     assert "".join(piece.text for piece in said if isinstance(piece, Text)) == text[:first]
 
 
