@@ -122,17 +122,20 @@ class Scripted:
         self.running.add(request.id)
         # Like a real engine it says what the images have come to, once.
         told = length if request.images else None
-        ended = False
+        ended = rested = False
         try:
             for step in _trim(line, request, self._max_model_len - length):
                 if isinstance(step, Chunk):
-                    await asyncio.sleep(0)  # A real engine hands over between steps too.
+                    if not rested:
+                        await asyncio.sleep(0)  # A real engine hands over between steps too.
+                    rested = False
                     self._check_up()
                     ended = step.finish is not None
                     yield step if told is None else replace(step, prompt=told)
                     told = None
                 else:
                     await self._suffer(step)
+                    rested = True
         except (EngineDown, BadPrompt):
             ended = True
             raise

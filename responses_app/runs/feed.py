@@ -20,19 +20,24 @@ class Feed:
         self.frames: list[Frame] = list(frames)
         self.ended = self.moved = False
         self.shown: Callable[[], None] | None = None
-        self._listeners: set[asyncio.Future[bool]] = set()
+        self._ears: set[Ear] = set()
 
     async def listen(self, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
         """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence."""
-        place = after + 1
-        while True:
-            while place < len(self.frames):
-                place += 1
-                yield self.frames[place - 1]
-            if self.ended:
-                return
-            if not await self._news(pause):
-                yield None
+        place, ear = after + 1, Ear(pause)
+        self._ears.add(ear)
+        try:
+            while True:
+                while place < len(self.frames):
+                    place += 1
+                    yield self.frames[place - 1]
+                if self.ended:
+                    return
+                if not await ear.news():
+                    yield None
+        finally:
+            self._ears.discard(ear)
+            ear.close()
 
     def show(self, frames: Sequence[Frame]) -> None:
         """There is more."""
@@ -46,23 +51,44 @@ class Feed:
         self.ended, self.moved = True, moved
         self._wake()
 
-    async def _news(self, pause: float) -> bool:
-        """Wait for a frame or the end; False after `pause` seconds without either. Cheaper per event than asyncio.wait_for."""
-        loop = asyncio.get_running_loop()
-        news: asyncio.Future[bool] = loop.create_future()
-        timer = loop.call_later(pause, _tell, news, False)
-        self._listeners.add(news)
-        try:
-            return await news
-        finally:
-            timer.cancel()
-            self._listeners.discard(news)
-
     def _wake(self) -> None:
-        for news in self._listeners:
-            _tell(news, True)
+        for ear in self._ears:
+            ear.wake(True)
 
 
-def _tell(news: asyncio.Future[bool], value: bool) -> None:
-    if not news.done():
-        news.set_result(value)
+class Ear:
+    """One listener's wait, with one timer for its whole life: a timer for each event costs as much as encoding it."""
+
+    def __init__(self, pause: float) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._pause = pause
+        self._news: asyncio.Future[bool] | None = None
+        self._since = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def news(self) -> bool:
+        """Wait for a frame or the end; False after a pause without either."""
+        self._since = self._loop.time()
+        self._news = self._loop.create_future()
+        if self._timer is None:
+            self._timer = self._loop.call_at(self._since + self._pause, self._look)
+        return await self._news
+
+    def wake(self, value: bool) -> None:
+        """There is news, or there has been none for long enough."""
+        if self._news is not None and not self._news.done():
+            self._news.set_result(value)
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        """Whether it has been silent for the whole pause; if not, look again when it would have been."""
+        due = self._since + self._pause
+        if due <= self._loop.time() or self._news is None:
+            self._timer = None
+            self.wake(False)
+        else:
+            self._timer = self._loop.call_at(due, self._look)

@@ -7,6 +7,7 @@ import contextvars
 import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -274,14 +275,11 @@ class Hub:
         # An empty context: the run must not inherit the database thread of the request that started it.
         task = asyncio.get_running_loop().create_task(run.go(), name=run.uid, context=contextvars.Context())
         run.own(task)
-        run.shown = lambda: self._more(run)
+        if self._tail is not None:
+            run.shown = partial(self._tail.more, run)
         self.runs[run.uid] = run
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._forget(run, task))
-
-    def _more(self, run: Run) -> None:
-        if self._tail is not None:
-            self._tail.more(run.pk)
 
     def _forget(self, run: Run, task: asyncio.Task[None]) -> None:
         if self.runs.get(run.uid) is run:

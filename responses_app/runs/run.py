@@ -230,6 +230,10 @@ class Run(Telling):
         """How it ended, and the last events, which go out with the ending."""
         async with aclosing(self._generation.chunks()) as chunks:
             async for chunk in chunks:
+                # One append of a run at a time. It is waited for here and not behind `say`, when nearly always it is done: a task
+                # that wakes up for each commit costs as much as the event. And before anything is made of the chunk: if we are
+                # cancelled meanwhile, no number is left out.
+                await self.kept()
                 self.tally.count(chunk)
                 self.fresh.append(chunk)
                 events = self._write(self._listener.hear(chunk))
@@ -237,7 +241,7 @@ class Run(Telling):
                 finish = "stop" if self._listener.done else chunk.finish
                 if finish is not None:
                     return finish, events
-                await self.tell(events)
+                self.say(events)
         return None, []
 
     async def _compacted(self, shorten: Shorten) -> list[Event]:

@@ -11,6 +11,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from responses_app.models import Response
+from responses_app.runs.telling import Telling
 from responses_app.store import replay
 from responses_app.store.connection import usable
 from responses_app.store.records import Frame
@@ -33,9 +34,10 @@ class Tail:
         self._followed: dict[int, float] = {}
         self._signals = Signals(self._heard)
 
-    def more(self, pk: int | None) -> None:
+    def more(self, run: Telling) -> None:
         """There is more in a log that this process writes. Those who follow it elsewhere are told; usually there is nobody."""
-        if pk is None or not self._followed or pk not in self._followed:
+        pk = run.pk if self._followed else None
+        if pk is None or pk not in self._followed:
             return
         if self._followed[pk] < time.monotonic():
             del self._followed[pk]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 
 import orjson
 
@@ -27,7 +28,10 @@ class Telling(Feed):
         super().__init__(frames)
         self.fresh: list[Chunk] = []
         self._recorder, self._log, self._patient = recorder, log, patient
-        self._pending: asyncio.Future[Exception | None] | None = None
+        # Appends under way, why one was refused, and who waits until none is under way.
+        self._open = 0
+        self._refused: Exception | None = None
+        self._settled: asyncio.Future[None] | None = None
         self._note_first(frames)
 
     @property
@@ -58,8 +62,37 @@ class Telling(Feed):
 
         `closed` says that the model has said everything. Raises DatabaseError if they cannot be kept, and then nobody sees them.
         """
-        if not events:
-            return
+        if events:
+            self._put(events, opens=opens, starts=starts, closed=closed, ending=ending)
+            await self.kept()
+
+    def say(self, events: Sequence[Event]) -> None:
+        """As `tell`, and go on meanwhile. Whoever says more waits for `kept` before: what was refused has nothing behind it."""
+        if events:
+            self._put(events)
+
+    async def kept(self) -> None:
+        """What was told is durable, and visible. Raises DatabaseError if it cannot be."""
+        if self._open:
+            await self.settle()
+        if self._refused is not None:
+            raise self._refused
+
+    async def settle(self) -> None:
+        """Wait for the commits that are under way, if any are. For the run's own task alone."""
+        while self._open:
+            self._settled = asyncio.get_running_loop().create_future()
+            await self._settled
+
+    def _put(
+        self,
+        events: Sequence[Event],
+        *,
+        opens: bool = False,
+        starts: bool = False,
+        closed: bool = False,
+        ending: Callable[[], Ending] | None = None,
+    ) -> None:
         frames = self._frames(events)
         if self._log is None:
             self.show(frames)
@@ -72,37 +105,27 @@ class Telling(Feed):
             self._recorder.append(append, _ignore)
             self.show(frames)
             return
-        error = await self._durable(append)
-        if error is not None:
-            raise error
+        self._open += 1
+        self._recorder.append(append, partial(self._done, append))
 
     def _note_first(self, frames: Sequence[Frame]) -> None:
         """When the model said its first word, which the row of the response tells when it has ended."""
         if self._log is not None and self._log.row.first_ms is None:
             self._log.row.first_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
 
-    async def settle(self) -> None:
-        """Wait for the commit that is under way, if one is."""
-        if self._pending is not None and not self._pending.done():
-            await asyncio.wait({self._pending})
-
     def _frames(self, events: Iterable[Event]) -> list[Frame]:
         ms = 0 if self._log is None else int((time.time() - self._log.row.created_at.timestamp()) * 1000)
         return [Frame(event["sequence_number"], event["type"], _encoded(event), ms) for event in events]
 
-    async def _durable(self, append: Append) -> Exception | None:
-        """Append, show what was appended as soon as it is durable, and only then go on."""
-        pending: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
-
-        def done(error: Exception | None) -> None:
-            if error is None:
-                self.show(append.frames)
-            if not pending.done():
-                pending.set_result(error)
-
-        self._pending = pending
-        self._recorder.append(append, done)
-        return await pending
+    def _done(self, append: Append, error: Exception | None) -> None:
+        """What was appended is shown as soon as it is durable."""
+        self._open -= 1
+        if error is None:
+            self.show(append.frames)
+        elif self._refused is None:
+            self._refused = error
+        if not self._open and self._settled is not None and not self._settled.done():
+            self._settled.set_result(None)
 
 
 def _encoded(event: Event) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from typing import Any
 
@@ -20,6 +21,8 @@ STALL_LIMIT = 60.0
 LEAST = 16 * 1024
 # The kernel would buffer up to 4 MiB for each client that does not read, where nobody counts it.
 SEND_BUFFER = 256 * 1024
+# What is put in one turn of the loop is written together, but no more than this waits for its end.
+HELD = 16 * 1024
 
 # How often the peer of a WebSocket is asked whether it is there, and how long it may take to answer.
 PING_EVERY = 20
@@ -45,6 +48,8 @@ class Connection(tcp.Server):  # type: ignore[misc]
         super().__init__(sock, protocol, client, server, sessionno, reactor)
         self.begun = 0  # Requests, each by the first line that it sends.
         self._taken = 0
+        self._held: list[bytes] = []
+        self._held_size = 0
         self._asked: tuple[tuple[int, str], float] | None = None
         self._unread: tuple[int, float] | None = None
         server.open.add(self)
@@ -57,14 +62,40 @@ class Connection(tcp.Server):  # type: ignore[misc]
         return sent
 
     def put(self, data: bytes) -> None:
-        """Write, at once if nothing waits: Twisted would have the loop watch the socket and stop again, two system calls for each frame."""
+        """Write at the end of this turn of the loop, with all that is put until then: the frames of one flush are one system call.
+
+        Twisted would make one of each, and two more to have the loop watch the socket and stop again.
+        """
+        if not self._held:
+            asyncio.get_running_loop().call_soon(self._push)
+        self._held.append(data)
+        self._held_size += len(data)
+        if self._held_size > HELD:
+            self._push()
+
+    def write(self, data: bytes) -> None:
+        """Twisted's, behind what was put before."""
+        self._push()
+        super().write(data)
+
+    def loseConnection(self, *reason: Any) -> None:
+        """Twisted's, behind what was put before."""
+        self._push()
+        super().loseConnection(*reason)
+
+    def _push(self) -> None:
+        """Write what was put, at once if nothing waits."""
+        if not self._held:
+            return
+        data, waits = b"".join(self._held), self.pending > self._held_size
+        self._held, self._held_size = [], 0
         sent: Any = 0
-        if self.connected and not self.disconnecting and not self.pending:
+        if self.connected and not self.disconnecting and not waits:
             sent = self.writeSomeData(data)
         if sent is main.CONNECTION_LOST:
             sent = 0  # Which Twisted will find out by itself.
         if sent < len(data):
-            self.write(data[sent:])
+            super().write(data[sent:])
 
     def connectionLost(self, reason: Any) -> None:
         """Twisted's, and the port forgets us."""
@@ -74,7 +105,7 @@ class Connection(tcp.Server):  # type: ignore[misc]
     @property
     def pending(self) -> int:
         """Bytes that the client has not taken yet."""
-        return len(self.dataBuffer) - self.offset + self._tempDataLen  # type: ignore[no-any-return]
+        return len(self.dataBuffer) - self.offset + self._tempDataLen + self._held_size  # type: ignore[no-any-return]
 
     def look(self, now: float) -> None:
         """Hang up if the client is too slow."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
 from django.db import DatabaseError
@@ -24,8 +24,7 @@ class Fenced(DatabaseError):
     """The response is run by somebody else by now: its log has gone on, or its lease is another's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(NamedTuple):
     """One encoded event: its number, its type, the JSON bytes that go to the log and to every listener alike, and its time.
 
     `ms` are milliseconds since the response was created.
