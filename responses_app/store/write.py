@@ -13,7 +13,11 @@ import psycopg
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.utils import CursorWrapper
-from django.db.models import Max, Q
+from django.db.models import Max
+from psycopg.abc import PQGen
+from psycopg.generators import copy_end, copy_to, execute
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGconn
 
 from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Lease, Prompt, Response, Status
 from responses_app.store import images
@@ -21,7 +25,20 @@ from responses_app.store.called import called
 from responses_app.store.connection import STRICT
 from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 
-COPY = "COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
+COPY = b"COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
+# One statement for all that end in a flush, and one parameter: what Django makes of `bulk_update` for nine columns, a CASE for each
+# of every row, took a millisecond a response.
+ENDED = """
+UPDATE responses_app_response SET status = told.status, ended_at = told.ended_at, error_code = told.error_code,
+  input_tokens = told.input_tokens, cached_tokens = told.cached_tokens, output_tokens = told.output_tokens,
+  reasoning_tokens = told.reasoning_tokens, first_ms = told.first_ms, tools = told.tools
+FROM json_to_recordset(%s) AS told(id bigint, status text, ended_at timestamptz, error_code text, input_tokens integer,
+  cached_tokens integer, output_tokens integer, reasoning_tokens integer, first_ms integer, tools text[])
+WHERE responses_app_response.id = told.id
+"""
+GIVEN_BACK = "DELETE FROM responses_app_lease WHERE (response_id, epoch) IN (SELECT * FROM unnest(%s::bigint[], %s::integer[]))"
+# libpq is handed no more at a time: of a buffer that it has no room for it may never take any.
+PIECE = 64 * 1024
 # What a row says that comes too late, or where there is nothing to follow on: the log has gone on without its writer.
 CONSTRAINTS = ("event_number", "event_contiguous")
 # What a connection does from its first flush on, unless every commit is to wait for the disk, and what the commits do instead
@@ -35,20 +52,21 @@ def write(appends: Sequence[Append]) -> None:
 
     Raises DatabaseError: Locked for one whose conversation is taken, Fenced for one whose response is another's by now.
     """
-    with _fence(), connection.cursor() as cursor:
-        _relax(cursor)
+    with _fence():
+        connection.ensure_connection()
+        _relax()
         if not any(append.opens or append.starts or append.ending for append in appends):
             # One statement is a transaction of its own: the usual flush, of deltas only, is one exchange with the server.
-            _copy(cursor, appends)
+            _copy(appends)
             return
-        with transaction.atomic():
+        with transaction.atomic(), connection.cursor() as cursor:
             # What was accepted is never forgotten, nor is what has ended; deltas can be written once more (see `lost`).
             if any(append.opens or append.ending for append in appends):
                 cursor.execute(STRICT)
             _open([append for append in appends if append.opens])
             _start([append.log.row.pk for append in appends if append.starts])
-            _copy(cursor, appends)
-            _end([append for append in appends if append.ending])
+            _copy(appends)
+            _end(cursor, [append for append in appends if append.ending])
 
 
 def landed(appends: Sequence[Append]) -> bool:
@@ -92,10 +110,11 @@ def _fence() -> Iterator[None]:
         raise
 
 
-def _relax(cursor: CursorWrapper) -> None:
+def _relax() -> None:
     raw = connection.connection
     if raw not in _lazy and settings.RESPONSES_DURABILITY != "disk":
-        cursor.execute(LAZY)
+        with connection.cursor() as cursor:
+            cursor.execute(LAZY)
         _lazy.add(raw)
 
 
@@ -148,12 +167,23 @@ def _start(keys: Sequence[int]) -> None:
         Lease.objects.filter(pk__in=keys).update(waiting=False)
 
 
-def _copy(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
-    # COPY goes past Django's cursor, so its errors have to be turned into Django's here. The rows are written by hand: a
-    # driver that adapts every value takes longer than the database.
-    rows = b"".join([row for append in appends for row in _rows(append)])
-    with connection.wrap_database_errors, cursor.copy(COPY) as copy:
-        copy.write(rows)
+def _copy(appends: Sequence[Append]) -> None:
+    # The rows are written by hand: a driver that adapts every value takes longer than the database. So does a cursor, for which
+    # the same statement is new each time. What goes past Django's cursor has its errors turned into Django's here. It goes past
+    # psycopg's BEGIN too: in a transaction there was a statement before it, which has said that.
+    rows, raw = b"".join([row for append in appends for row in _rows(append)]), connection.connection
+    with connection.wrap_database_errors:
+        raw.wait(_copied(raw.pgconn, rows))
+
+
+def _copied(link: PGconn, rows: bytes) -> PQGen[None]:
+    link.send_query(COPY)
+    (begun,) = yield from execute(link)
+    if begun.status != ExecStatus.COPY_IN:
+        raise psycopg.errors.error_from_result(begun)
+    for at in range(0, len(rows), PIECE):
+        yield from copy_to(link, rows[at : at + PIECE], flush=False)
+    yield from copy_end(link, None)
 
 
 def _rows(append: Append) -> Iterator[bytes]:
@@ -166,10 +196,10 @@ def _rows(append: Append) -> Iterator[bytes]:
         yield b"%d\t%d\t%b\t%b\t%d\t%b\n" % (pk, frame.number, frame.type.encode(), data, frame.ms, tokens)
 
 
-def _end(appends: Sequence[Append]) -> None:
+def _end(cursor: CursorWrapper, appends: Sequence[Append]) -> None:
     if not appends:
         return
-    _give_back([append.log for append in appends if append.log.asked is not None])
+    _give_back(cursor, [append.log for append in appends if append.log.asked is not None])
     said: list[tuple[Log, list[Item]]] = []
     for append in appends:
         row, ending = append.log.row, append.ending
@@ -181,18 +211,17 @@ def _end(appends: Sequence[Append]) -> None:
     Item.objects.bulk_create([item for _, items in said for item in items])
     for log, items in said:
         log.said_keys = [item.pk for item in items]
-    Response.objects.bulk_update([append.log.row for append in appends], ENDING_FIELDS)
+    ends = [{field: getattr(append.log.row, field) for field in ENDING_FIELDS} for append in appends]
+    cursor.execute(ENDED, [orjson.dumps(ends).decode()])
     _enter([append.log.row for append in appends])
 
 
-def _give_back(logs: Sequence[Log]) -> None:
+def _give_back(cursor: CursorWrapper, logs: Sequence[Log]) -> None:
     """The leases go. Raises Fenced if one is another's by now: only the holder ends a response."""
     if not logs:
         return
-    held = Q()
-    for log in logs:
-        held |= Q(pk=log.row.pk, epoch=log.epoch)
-    gone, _ = Lease.objects.filter(held).delete()
+    cursor.execute(GIVEN_BACK, [[log.row.pk for log in logs], [log.epoch for log in logs]])
+    gone = cursor.rowcount
     if gone != len(logs):
         raise Fenced(f"{len(logs) - gone} of {len(logs)} leases are another's")
 
@@ -213,6 +242,7 @@ def _enter(rows: Sequence[Response]) -> None:
 
 ENTERING = (Status.COMPLETED, Status.INCOMPLETE)
 ENDING_FIELDS = (
+    "id",
     "status",
     "ended_at",
     "error_code",
