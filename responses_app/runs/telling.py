@@ -28,7 +28,7 @@ class Telling(Feed):
         super().__init__(frames)
         self.fresh: list[Chunk] = []
         self._recorder, self._log, self._patient = recorder, log, patient
-        # Appends under way, why one was refused, and who waits until none is under way.
+        # Appends under way, why the last one was refused, and who waits until none is under way.
         self._open = 0
         self._refused: Exception | None = None
         self._settled: asyncio.Future[None] | None = None
@@ -122,7 +122,7 @@ class Telling(Feed):
         self._open -= 1
         if error is None:
             self.show(append.frames)
-        elif self._refused is None:
+        else:
             self._refused = error
         if not self._open and self._settled is not None and not self._settled.done():
             self._settled.set_result(None)

@@ -94,9 +94,10 @@ class Recorder:
             return
         if isinstance(error, Fenced):
             error = await self._mended(batch[0][0], error)
+        now = time.monotonic()
         for append, done in batch:
             if error is None:
-                _remember(append)
+                _remember(append, now)
             else:
                 append.log.refused = error if isinstance(error, DatabaseError) else Fenced(str(error))
             done(error)
@@ -147,8 +148,8 @@ def _refused(batch: Iterable[tuple[Append, Done]]) -> Exception | None:
     return next((append.log.refused for append, _ in batch if append.log.refused is not None), None)
 
 
-def _remember(append: Append) -> None:
-    now, late = time.monotonic(), append.log.late
+def _remember(append: Append, now: float) -> None:
+    late = append.log.late
     while late and now - late[0][0] > LATE_S:
         late.pop(0)
     late.append((now, append))

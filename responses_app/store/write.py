@@ -28,8 +28,7 @@ from responses_app.store.records import Append, Asked, Fenced, Locked, Log
 COPY = b"COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
 # One statement for all that end in a flush, and one parameter: what Django makes of `bulk_update` for nine columns, a CASE for each
 # of every row, took a millisecond a response.
-ENDED = """
-UPDATE responses_app_response SET status = told.status, ended_at = told.ended_at, error_code = told.error_code,
+ENDED = """UPDATE responses_app_response SET status = told.status, ended_at = told.ended_at, error_code = told.error_code,
   input_tokens = told.input_tokens, cached_tokens = told.cached_tokens, output_tokens = told.output_tokens,
   reasoning_tokens = told.reasoning_tokens, first_ms = told.first_ms, tools = told.tools
 FROM json_to_recordset(%s) AS told(id bigint, status text, ended_at timestamptz, error_code text, input_tokens integer,

@@ -90,7 +90,7 @@ async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None
 
 
 async def _socket(receive: Receive, send: Send) -> None:
-    """Accept, and answer each message with its length; `flood` with too much, `sleep` after a while."""
+    """Accept, and answer each message with its length; `flood` with too much, `sleep` after a while, `twice` twice, and a close."""
     await receive()
     await send({"type": "websocket.accept"})
     while (message := await receive())["type"] == "websocket.receive":
@@ -101,6 +101,9 @@ async def _socket(receive: Receive, send: Send) -> None:
         if message["text"] == "sleep":
             await asyncio.sleep(2)
         await send({"type": "websocket.send", "text": str(len(message["text"]))})
+        if message["text"] == "twice":
+            await send({"type": "websocket.send", "text": "twice"})
+            await send({"type": "websocket.close", "code": 1000})
 
 
 async def _answer(send: Send, body: dict[str, Any]) -> None:

@@ -67,6 +67,15 @@ def settled(echo: Echo, path: str) -> int:
     return now
 
 
+def upgraded(echo: Echo) -> socket.socket:
+    """A WebSocket, byte by byte."""
+    head = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    client = socket.create_connection(("127.0.0.1", echo.port), timeout=10)
+    client.sendall(f"{head}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
+    assert b"101" in client.recv(4096)
+    return client
+
+
 def test_it_sends_small_writes_at_once(echo: Echo) -> None:
     assert echo.get("/nodelay") == {"nodelay": 1}
 
@@ -128,13 +137,20 @@ def test_it_makes_the_application_wait_for_a_client_that_does_not_read(echo: Ech
 
 
 def test_it_makes_the_application_wait_for_a_socket_that_does_not_read(echo: Echo) -> None:
-    head = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-    with socket.create_connection(("127.0.0.1", echo.port)) as client:
-        client.sendall(f"{head}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
-        assert b"101" in client.recv(4096)
+    with upgraded(echo) as client:
         # A masked text frame (RFC 6455 §5.2) with an all-zero mask, so that it reads as it is.
         client.sendall(b"\x81\x85\0\0\0\0flood")
         assert 0 < settled(echo, "/") < 2**17 / 4
+
+
+def test_a_close_comes_behind_the_frames_that_were_sent_in_the_same_turn_of_the_loop(echo: Echo) -> None:
+    with upgraded(echo) as client:
+        client.sendall(b"\x81\x85\0\0\0\0twice")
+        frames, close = b"\x81\x015\x81\x05twice", b"\x88\x02\x03\xe8"
+        heard = b""
+        while len(heard) < len(frames + close):
+            heard += client.recv(4096)
+        assert heard == frames + close
 
 
 def test_it_takes_a_socket_message_of_many_mib(echo: Echo) -> None:

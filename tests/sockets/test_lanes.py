@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from typing import Any
+from unittest.mock import patch
 
 from channels.testing import WebsocketCommunicator
+from django.db import OperationalError
 from django.test import override_settings
 
 from responses_app.api import keys
@@ -180,6 +182,19 @@ class EndsTest(SocketCase):
             while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
                 self.assertNotIn("response.completed", message["text"])
             self.assertEqual(message["code"], 1001)
+
+    async def test_one_that_has_moved_and_cannot_be_read_any_more_ends_the_connection(self) -> None:
+        gone = patch("responses_app.runs.tail.replay.stored", side_effect=OperationalError("gone"))
+        async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
+            await socket.create()
+            self.assertEqual((await socket.hear())["type"], "response.created")
+            with gone, patch("responses_app.runs.tail.LOST_LIMIT", 0.3):
+                (run,) = self.hub.runs.values()
+                # As the watch does when another process has taken it over.
+                run.release()
+                while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
+                    self.assertNotIn("response.completed", message["text"])
+            self.assertEqual(message["code"], 1011)
 
     async def test_a_key_that_is_taken_back_ends_it(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
-from responses_app.api import keys
+from responses_app.api import keys, limits
 from responses_app.models import ApiKey, Slot
 from tests.api.case import HELLO, said
-from tests.sockets.case import SocketCase
+from tests.sockets.case import PATIENCE, SocketCase
+
+
+@contextmanager
+def slow_giving() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
+    """Slots are given back as slowly as one wants: whether that has begun, and that it may go on."""
+    giving, go, give = asyncio.Event(), asyncio.Event(), limits._give
+
+    async def slowly() -> None:
+        giving.set()
+        await go.wait()
+        await give()
+
+    with patch.object(limits, "_give", slowly):
+        yield giving, go
 
 
 class LimitsTest(SocketCase):
@@ -32,6 +50,24 @@ class LimitsTest(SocketCase):
             self.assertEqual((refused["status"], refused["code"]), (429, "rate_limit_exceeded"))
             await self.limit(requests_per_minute=None)
             self.assertEqual((await socket.made())["status"], "completed")
+
+    async def test_a_client_that_leaves_while_its_slot_is_given_back_takes_none_with_it(self) -> None:
+        await self.limit(at_a_time=1)
+        for store in (True, False):
+            # A stored one gives it back once its row tells that it runs, the other one before its end is told.
+            with self.subTest(store=store), slow_giving() as (giving, go):
+                async with self.serving(said(HELLO), said(HELLO)):
+                    async with self.socket() as socket:
+                        await socket.create(store=store)
+                        async with asyncio.timeout(PATIENCE):
+                            await giving.wait()
+                    self.assertEqual(await Slot.objects.acount(), 1)
+                    go.set()
+                    async with asyncio.timeout(PATIENCE):
+                        while self.hub.runs or await Slot.objects.aexists():
+                            await asyncio.sleep(0.01)
+                    async with self.socket() as socket:
+                        self.assertEqual((await socket.made(store=store))["status"], "completed")
 
     async def test_another_model_than_the_key_may_ask_is_refused(self) -> None:
         await self.limit(allowed_models=["other"])
