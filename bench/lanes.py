@@ -177,13 +177,16 @@ def main() -> None:
 
 
 def _row(server: Server, given: argparse.Namespace, text: str) -> None:
-    cpu, began = server.cpu()[1], time.perf_counter()
+    before, own, began = server.parts(), time.process_time(), time.perf_counter()
     clients = asyncio.run(_load(given.port, given.sockets, given.lanes, given.store))
-    seconds, cpu = time.perf_counter() - began, server.cpu()[1] - cpu
+    seconds, own, after = time.perf_counter() - began, time.process_time() - own, server.parts()
+    used = {part: after[part] - before.get(part, 0.0) for part in sorted(after)} | {"client": own}
     events, gaps, firsts = _judge(clients, given.lanes, text)
     quantiles = [1000 * gaps[int(share * (len(gaps) - 1))] for share in (0.5, 0.9, 0.99, 0.999, 1)]
     print(f"{given.sockets} sockets, {given.lanes} lanes each, {given.tokens} tokens at {given.rate}/s, store={given.store}")
-    print(f"{events} events in {seconds:.1f} s, {events / seconds:.0f}/s; {cpu:.1f} s of CPU; none lost, none misrouted")
+    print(f"{events} events in {seconds:.1f} s, {events / seconds:.0f}/s; none lost, none misrouted")
+    shares = ", ".join(f"{part} {1e6 * spent / events:.0f}" for part, spent in used.items())
+    print(f"µs of CPU for an event: {1e6 * sum(used.values()) / events:.0f} ({shares})")
     print("gaps between deltas in ms: median {:.0f}, p90 {:.0f}, p99 {:.0f}, p99.9 {:.0f}, most {:.0f}".format(*quantiles))
     print(f"first delta after {1000 * statistics.median(firsts):.0f} ms in the median, {1000 * firsts[-1]:.0f} ms at most")
 

@@ -9,7 +9,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -28,19 +28,28 @@ class Server:
 
     def cpu(self) -> tuple[float, float]:
         """CPU seconds so far: of the engine's own processes, and of all the others."""
-        engine = rest = 0.0
+        parts = self.parts()
+        engine = parts.pop("engine", 0.0)
+        return engine, sum(parts.values())
+
+    def parts(self) -> dict[str, float]:
+        """CPU seconds so far of `web` processes, `postgres`, the `engine` and whatever else there is, the `server`."""
+        used: dict[str, float] = {}
         parent = psutil.Process(self.process.pid)
         for process in (parent, *parent.children(recursive=True)):
-            try:
+            with suppress(psutil.NoSuchProcess):
                 times = process.cpu_times()
-                used = times.user + times.system
-                if process.name().startswith(ENGINE_NAMES):
-                    engine += used
-                else:
-                    rest += used
-            except psutil.NoSuchProcess:
-                continue
-        return engine, rest
+                part = _part(process)
+                used[part] = used.get(part, 0.0) + times.user + times.system
+        return used
+
+
+def _part(process: psutil.Process) -> str:
+    if process.name().startswith(ENGINE_NAMES):
+        return "engine"
+    if process.name() == "postgres":
+        return "postgres"
+    return "web" if "responses_app.server.web" in process.cmdline() else "server"
 
 
 @contextmanager
