@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from typing import TypeAlias
 
 from responses_app.store.records import Frame
+
+Rest: TypeAlias = Callable[[int], AsyncGenerator[Frame | None, None]]
 
 
 class Feed:
@@ -22,22 +26,29 @@ class Feed:
         self.shown: Callable[[], None] | None = None
         self._ears: set[Ear] = set()
 
-    async def listen(self, after: int = -1, pause: float = 10.0) -> AsyncGenerator[Frame | None, None]:
-        """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence."""
+    async def listen(
+        self, after: int = -1, pause: float = 10.0, rest: Rest | None = None
+    ) -> AsyncGenerator[Frame | None, None]:
+        """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence.
+
+        `rest` is asked for what is behind a number if the run has moved.
+        """
         place, ear = after + 1, Ear(pause)
         self._ears.add(ear)
         try:
-            while True:
-                while place < len(self.frames):
+            while place < len(self.frames) or not self.ended:
+                if place < len(self.frames):
                     place += 1
                     yield self.frames[place - 1]
-                if self.ended:
-                    return
-                if not await ear.news():
+                elif not await ear.news():
                     yield None
         finally:
             self._ears.discard(ear)
             ear.close()
+        if self.moved and rest is not None:
+            async with aclosing(rest(place - 1)) as frames:
+                async for frame in frames:
+                    yield frame
 
     def show(self, frames: Sequence[Frame]) -> None:
         """There is more."""

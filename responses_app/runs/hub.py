@@ -139,14 +139,13 @@ class Hub:
                 async for frame in frames:
                     yield frame
 
-    async def attend(self, run: Run, after: int = -1) -> AsyncGenerator[Frame | None, None]:
+    def attend(self, run: Run, after: int = -1) -> AsyncGenerator[Frame | None, None]:
         """Frames of a run of this process, and then, if it moves, of whoever goes on with it."""
-        async with aclosing(run.listen(after, settings.RESPONSES_HEARTBEAT)) as frames:
-            async for frame in frames:
-                after = after if frame is None else frame.number
-                yield frame
+        return run.listen(after, settings.RESPONSES_HEARTBEAT, partial(self._elsewhere, run))
+
+    async def _elsewhere(self, run: Run, after: int) -> AsyncGenerator[Frame | None, None]:
         # While the process ends there is no time to wait for another one: the listener comes back by itself.
-        if run.moved and run.pk is not None and not self.leaving and self._tail is not None:
+        if run.pk is not None and not self.leaving and self._tail is not None:
             async with aclosing(self._tail.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as frames:
                 async for frame in frames:
                     yield frame
