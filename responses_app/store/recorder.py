@@ -1,10 +1,11 @@
 """One task that makes events durable: whatever arrives while a commit is under way goes out together in the next one.
 
-A run hands over an append and awaits it, so an event reaches a listener only after the log holds it (decision F6), and a run that
-generates faster than the database commits gets its tokens in larger chunks instead of a queue that grows. Deltas are committed with
-`synchronous_commit` off. A crash of a web process loses nothing that was committed; one of Postgres may take back what was committed
-in the last moments and seen by clients, so that is remembered and written again. Only the end of the whole host at that very moment
-can contradict a client, and never in what it relies on: the commits with which a response begins and ends wait for the disk.
+A run has one append under way at a time, and shows its events when that is done: an event reaches a listener only after the log holds
+it (decision F6), and a run that generates faster than the database commits gets its tokens in larger chunks instead of a queue that
+grows. Deltas are committed with `synchronous_commit` off. A crash of a web process loses nothing that was committed; one of Postgres
+may take back what was committed in the last moments and seen by clients, so that is remembered and written again. Only the end of the
+whole host at that very moment can contradict a client, and never in what it relies on: the commits with which a response begins and
+ends wait for the disk.
 """
 
 from __future__ import annotations
@@ -32,10 +33,9 @@ RETRY_LIMIT = 60.0
 CLOSE_LIMIT = 10.0
 # Postgres writes what was committed to disk within three times 0.2 s (wal_writer_delay), however busy it is.
 LATE_S = 2.0
-# The more runs have shared a commit, the longer the next one waits for as many: so much for each, and no longer than that. One that
-# is alone waits for nobody. A commit costs what thirty events cost, and its thread takes the loop's time while it runs.
+# The more runs have shared a commit, the longer the next one waits for as many: so much for each but the first, and no longer than
+# that, counted from when it began. A commit costs what thirty events cost, and its thread takes the loop's time while it runs.
 GATHER_S, GATHER_MOST_S = 0.0005, 0.016
-
 
 Done = Callable[[Exception | None], None]
 
@@ -77,7 +77,7 @@ class Recorder:
                 await self._flush(batch)
                 # The next one may be far away, and whoever is in this one would be kept until then.
                 batch.clear()
-                await self._gather(began + min(size * GATHER_S, GATHER_MOST_S))
+                await self._gather(began + min((size - 1) * GATHER_S, GATHER_MOST_S))
 
     async def _gather(self, until: float) -> None:
         """Let more come together, unless there was time for that since the last commit began."""
