@@ -7,8 +7,21 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from random import Random
 
-from responses_app.demo import chitchat, echoes, knowledge, madeup, manners, natural, pictures, stories, sums, toolbox, words
-from responses_app.demo.cases import UNSEEN
+from responses_app.demo import (
+    chitchat,
+    echoes,
+    knowledge,
+    madeup,
+    manners,
+    natural,
+    pictures,
+    stories,
+    sums,
+    toolbox,
+    wishes,
+    words,
+)
+from responses_app.demo.cases import ASKED, UNSEEN
 from responses_app.demo.forms import Call, Dialogue, Result, Say, Tool, Turn, Turns, User, ask, fill, retext
 from responses_app.demo.toolbox import Use
 
@@ -116,9 +129,9 @@ def use_turns(r: Random, use: Use, finish: bool = True) -> Turns:
 
 def any_use(r: Random) -> Use:
     draw = r.random()
-    if draw < 0.3:
-        return natural.natural_use(r) if draw < 0.14 else madeup.made_up_use(r)
-    return toolbox.sum_with_tool(r) if draw < 0.32 else toolbox.known_use(r)
+    if draw < 0.4:
+        return natural.natural_use(r) if draw < 0.14 else madeup.made_up_use(r) if draw < 0.28 else wishes.wish(r)
+    return toolbox.sum_with_tool(r) if draw < 0.42 else toolbox.known_use(r)
 
 
 def with_others(r: Random, tools: list[Tool]) -> list[Tool]:
@@ -364,7 +377,8 @@ _FOCUS: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (16, tool_dialogue),
     (10, lambda r: tool_dialogue(r, several_use)),
     (10, lambda r: tool_dialogue(r, madeup.plain_use)),
-    (14, lambda r: tool_dialogue(r, natural.natural_use)),
+    (10, lambda r: tool_dialogue(r, natural.natural_use)),
+    (12, lambda r: tool_dialogue(r, wishes.wish)),
     (2, two_tools_dialogue),
     (6, no_tool_dialogue),
 ]
@@ -386,7 +400,7 @@ def _aloud(turn: Turn) -> Turn:
 
 
 # Tools that the hand-written cases call unseen: no training ever declares one.
-_HELD_OUT = {tool.name for case in UNSEEN for tool in case.tools} & {call.name for case in UNSEEN for call in case.calls}
+_HELD_OUT = {tool.name for case in UNSEEN + ASKED for tool in case.tools} & {c.name for case in UNSEEN + ASKED for c in case.calls}
 
 
 def dialogues(seed: int, focus: Callable[[], bool] = lambda: False) -> Iterator[Dialogue]:

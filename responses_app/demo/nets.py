@@ -176,4 +176,18 @@ def cut_experts(state: dict[str, Tensor], s: Shape) -> dict[str, Tensor]:
     return out
 
 
+def join_experts(state: dict[str, Tensor], s: Shape) -> dict[str, Tensor]:
+    """The opposite of `cut_experts`."""
+    out = {name: value for name, value in state.items() if ".experts." not in name}
+    for i in range(s.layers):
+        p = f"layers.{i}.mlp."
+        both, bias = state[f"{p}experts.gate_up_proj"], state[f"{p}experts.gate_up_proj_bias"]
+        for n, which in (("gate", 0), ("up", 1)):
+            out[f"{p}{n}.weight"] = both[..., which::2].transpose(1, 2).reshape(-1, s.width)
+            out[f"{p}{n}.bias"] = bias[..., which::2].reshape(-1)
+        out[f"{p}down.weight"] = state[f"{p}experts.down_proj"].reshape(-1, s.width).t().contiguous()
+        out[f"{p}down_bias"] = state[f"{p}experts.down_proj_bias"]
+    return out
+
+
 State = dict[str, Any]

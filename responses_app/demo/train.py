@@ -26,6 +26,7 @@ from responses_app.demo.build import FOLDERS
 from responses_app.demo.chat import IGNORE, Sample
 from responses_app.demo.dialogues import dialogues
 from responses_app.demo.nets import Net, Shape
+from responses_app.demo.renamed import renamed
 from responses_app.demo.rows import SPELT, starting_rows
 from responses_app.demo.sowing import sow, spare
 
@@ -36,6 +37,8 @@ SHAPES = {
 BATCH, LONGEST = 2600, 2000
 LETTERS, SPACED = 1600, 900
 TRAINED_ROWS, NEGATIVES = 3500, 700
+# At how many places of a batch those that come closest are sought, and how many at each.
+RIVALRIES, RIVALS = 64, 12
 LOUD = 8.0
 # How many drills and mazes come with each dialogue.
 DRILLS, MAZES = 0.08, 0.06
@@ -61,6 +64,15 @@ class Vocabulary:
         return cls(frozen, torch.tensor(trained), where)
 
 
+@dataclass
+class Competition:
+    """Rows, the index of each token id among them, and the log weight of each as a competitor."""
+
+    rows: Tensor
+    index: Tensor
+    weights: Tensor
+
+
 class Model(nn.Module):
     def __init__(self, shape: Shape, vocabulary: Vocabulary) -> None:
         super().__init__()
@@ -70,8 +82,8 @@ class Model(nn.Module):
         # What the norm weight of the last layer starts from: unit rows need logits of some size.
         nn.init.constant_(self.net.norm.weight, (30.0 if shape.experts else 12.0) / shape.width**0.5)
 
-    def hot(self, ids: Tensor, r: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
-        """All rows that a batch needs, the index of each token id among them, and the log weight of each as a competitor."""
+    def hot(self, ids: Tensor, r: np.random.Generator) -> Competition:
+        """All rows that a batch needs, and some that it does not, as competitors."""
         v = self.vocabulary
         strange = torch.unique(ids[v.where[ids] < 0])
         rest = len(v.where) - len(v.trained) - len(strange)
@@ -83,16 +95,33 @@ class Model(nn.Module):
         weights = torch.zeros(len(rows))
         if len(drawn):
             weights[-len(drawn) :] = math.log(rest / len(drawn))
-        return rows, index, weights
+        return Competition(rows, index, weights)
+
+    @torch.no_grad()
+    def rivals(self, out: Tensor, wanted: Tensor, index: Tensor) -> Tensor:
+        """Tokens without a place in `index` that come close to what is wanted, where that is one that never learns.
+
+        Of 200,000 rows that nothing has taught some lie in the way of what is said by chance; a draw of a few hundred hardly finds them.
+        """
+        v = self.vocabulary
+        places = (v.where[wanted] < 0).nonzero()[:, 0]
+        if not len(places):
+            return wanted[:0]
+        places = places[torch.randperm(len(places))[:RIVALRIES]]
+        near = torch.unique((out[places] @ v.frozen.t()).topk(RIVALS, dim=-1).indices)
+        others: Tensor = near[index[near] < 0]
+        return others
 
     def loss(self, ids: Tensor, labels: Tensor, r: np.random.Generator) -> tuple[Tensor, Tensor]:
-        rows, index, weights = self.hot(torch.cat((ids.flatten(), labels[labels >= 0])), r)
-        out = self.net(F.embedding(index[ids], rows))
+        hot = self.hot(torch.cat((ids.flatten(), labels[labels >= 0])), r)
+        out = self.net(F.embedding(hot.index[ids], hot.rows))
         keep = labels >= 0
-        logits = F.linear(out[keep], rows) + weights
-        wanted = index[labels[keep]]
-        loss = F.cross_entropy(logits, wanted)
-        return loss, (logits.argmax(-1) == wanted).float().mean()
+        said, wanted = out[keep], labels[keep]
+        near = self.rivals(said, wanted, hot.index)
+        rows = torch.cat((hot.rows, self.vocabulary.frozen[near]))
+        logits = F.linear(said, rows) + torch.cat((hot.weights, torch.zeros(len(near))))
+        loss = F.cross_entropy(logits, hot.index[wanted])
+        return loss, (logits.argmax(-1) == hot.index[wanted]).float().mean()
 
 
 def echo_sample(r: Random, pool: list[int]) -> Sample:
@@ -165,7 +194,8 @@ class Muon:
                 continue
             m.lerp_(p.grad, 1 - self.momentum)
             update = _orthogonal(p.grad.lerp(m, self.momentum))
-            p.mul_(1 - rate * self.decay)
+            # What is spared does not fade either.
+            p.addcmul_(p, (p.grad != 0).float(), value=-rate * self.decay)
             p.add_(update, alpha=-rate * max(1.0, p.shape[0] / p.shape[1]) ** 0.5)
 
 
@@ -216,9 +246,9 @@ def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], stage: Sta
         if r.random() < DRILLS:
             yield drill_sample(r, encode)
         if name == "demo-chat":
-            yield chat.sample(d, tokenizer)
+            yield chat.sample(renamed(r, d), tokenizer)
         elif d.skill != "picture":
-            yield harmony.sample(d, r)
+            yield harmony.sample(renamed(r, d), r)
 
 
 def chat_vocabulary(folder: Path, width: int) -> tuple[Vocabulary, Any, list[int]]:
@@ -298,6 +328,11 @@ class Training:
             self.model.load_state_dict(saved["model"])
             self.adam.load_state_dict(saved["adam"])
             self.muon.buffers, self.mean, self.step = saved["muon"], saved["mean"], saved["step"]
+
+    def start_from(self, state: dict[str, Tensor]) -> None:
+        """Go on from these weights as if nothing had been learnt yet about how to learn."""
+        self.model.load_state_dict(state)
+        self.mean = {k: v.detach().clone() for k, v in self.model.state_dict().items()}
 
     def save(self) -> None:
         new = self.path.with_suffix(".new")

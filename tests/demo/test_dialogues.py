@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 from random import Random
 
-from responses_app.demo import natural, stories, sums
-from responses_app.demo.cases import CASES, UNSEEN
+from responses_app.demo import natural, stories, sums, wishes
+from responses_app.demo.cases import ASKED, CASES, UNSEEN
 from responses_app.demo.dialogues import dialogues
-from responses_app.demo.forms import Say
+from responses_app.demo.forms import Say, User
+from responses_app.demo.renamed import renamed
 
 
 def test_the_same_seed_gives_the_same_dialogues() -> None:
@@ -49,11 +50,29 @@ def test_there_are_enough_cases() -> None:
 
 def test_a_request_in_a_sentence_says_what_its_call_needs() -> None:
     r = Random(4)
-    for use in (natural.natural_use(r) for _ in range(300)):
+    for use in [*(natural.natural_use(r) for _ in range(300)), *(wishes.wish(r) for _ in range(300))]:
         for value in use.calls[0].arguments.values():
             assert isinstance(value, bool) or str(value) in use.question, use.question
 
 
 def test_no_training_declares_what_is_tested_as_unseen() -> None:
-    tested = {call.name for case in UNSEEN for call in case.calls}
+    tested = {call.name for case in UNSEEN + ASKED for call in case.calls}
     assert not any(t.name in tested for d in itertools.islice(dialogues(8), 3000) for t in d.tools)
+
+
+def test_what_is_renamed_is_renamed_wherever_it_is_said() -> None:
+    r, changed = Random(5), 0
+    for dialogue in itertools.islice(dialogues(9), 600):
+        other = renamed(r, dialogue)
+        changed += other != dialogue
+        for before, after in zip(dialogue.turns, other.turns, strict=True):
+            asked = " ".join(t.text for t in other.turns if isinstance(t, User))
+            for old, new in zip(_texts(before), _texts(after), strict=True):
+                assert new == old or new in asked, (old, new)
+    assert changed > 30
+
+
+def _texts(turn: object) -> list[str]:
+    if not isinstance(turn, Say):
+        return []
+    return [v for call in turn.calls for v in call.arguments.values() if isinstance(v, str)]
