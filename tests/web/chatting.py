@@ -30,12 +30,15 @@ print("<b>hi</b>")
 
 <script>document.title = "owned"</script><img src=x onerror="document.title='owned'">"""
 SLOWLY = " ".join(f"word{number}" for number in range(60))
+BROODING = f"<|channel|>analysis<|message|>{SLOWLY}<|end|><|start|>assistant"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
 # One generation each: how the last message ends, what is said, and the pause behind each token; below 0 all is said at once.
 LINES = [
     ("greetings", f"{THOUGHT}{FINAL}Hello there!<|return|>", 0.02),
     ("markdown", f"{FINAL}{HOSTILE}<|return|>", 0.0),
     ("slowly", f"{FINAL}{SLOWLY}<|return|>", 0.05),
+    ("broodingly", f"{BROODING}{FINAL}Never mind.<|return|>", 0.3),
+    ("broodingly", f"{BROODING}{FINAL}Never mind.<|return|>", 0.3),
     (" greetings", f"{FINAL}Hello again!<|return|>", 0.0),
     (" twice", f"{FINAL}The only answer.<|return|>", 0.0),
     ("twice", f"{FINAL}The first answer.<|return|>", 0.0),

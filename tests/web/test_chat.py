@@ -80,6 +80,24 @@ def test_a_reload_keeps_the_stream(visitor: Visitor) -> None:
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
 
 
+def test_a_thought_goes_on_over_a_reload_and_is_stopped_there(visitor: Visitor) -> None:
+    thinking = visitor.last.locator(".reasoning .latest")
+    visitor.say("broodingly")
+    expect(thinking).to_contain_text("word")
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.last).to_contain_text("Stopped.")
+    visitor.last.get_by_role("button", name="Regenerate").click()
+    expect(thinking).to_contain_text("word")
+    visitor.page.reload()
+    expect(visitor.answers).to_have_count(1)
+    expect(thinking).to_contain_text("word")
+    visitor.page.get_by_role("button", name="Stop", exact=True).click()
+    expect(visitor.last).to_contain_text("Stopped.")
+    expect(visitor.last).to_contain_text("2 of 2")
+    thought = visitor.fetched(visitor.uid)["output"][0]["content"][0]["text"]
+    assert visitor.last.locator(".reasoning .plain").text_content() == thought
+
+
 def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -> None:
     asked: list[str] = []
 
