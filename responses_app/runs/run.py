@@ -5,28 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 from django.db import DatabaseError
 
 from responses_app.dialects.base import Listener
 from responses_app.engines.border import BadPrompt, EngineError, Finish
-from responses_app.errors import ApiError, Failed, Invalid, Unavailable
+from responses_app.errors import Failed, Invalid
 from responses_app.grammar.events import Event
-from responses_app.grammar.pieces import Break, Compaction, Piece
+from responses_app.grammar.pieces import Break, Compaction
 from responses_app.grammar.writer import Writer
+from responses_app.runs.closing import Closing
 from responses_app.runs.conversation import locked
 from responses_app.runs.generation import Broken, Generation
-from responses_app.runs.shape import usage
 from responses_app.runs.tally import Tally
-from responses_app.runs.telling import Telling
 from responses_app.store.recorder import Recorder
-from responses_app.store.records import Ending, Fenced, Frame, Locked, Log
-from responses_app.store.replay import TERMINAL
+from responses_app.store.records import Frame, Locked, Log
 
 logger = logging.getLogger("responses.run")
 
@@ -47,7 +44,7 @@ class Past:
     broken: str | None = None
 
 
-class Run(Telling):
+class Run(Closing):
     """One response while it is made. A task of the hub drives `go`; any number of listeners follow it as a `Feed`.
 
     `log` is None for `store:false`: then nothing is written and an event is visible at once. With `patient` false
@@ -74,16 +71,12 @@ class Run(Telling):
         speaks: bool = True,
     ) -> None:
         self._past = past or Past()
-        super().__init__(recorder, log, patient=patient, frames=self._past.frames)
-        self.uid: str = writer.response["id"]
+        tally, frames = Tally(prompt=prompt, output=len(generation.heard)), self._past.frames
+        super().__init__(writer, listener, tally, recorder=recorder, log=log, patient=patient, frames=frames, aloud=aloud)
         self.background: bool = writer.response["background"]
         self.parked = parked
-        self.problem: ApiError | None = None
-        self.tally = Tally(prompt=prompt, output=len(generation.heard))
-        self._writer, self._generation, self._listener = writer, generation, listener
+        self._generation, self._shorten, self._speaks = generation, shorten, speaks
         self._task: asyncio.Task[None] | None = None
-        self._shorten = shorten
-        self._aloud, self._speaks = aloud, speaks
         self._left = self._stopped = self._released = self._steered = False
 
     def own(self, task: asyncio.Task[None]) -> None:
@@ -129,11 +122,6 @@ class Run(Telling):
         if not self._left:
             self._released = True
         self.leave()
-
-    @property
-    def response(self) -> Mapping[str, Any]:
-        """Its snapshot. Shared with the events: not to be changed."""
-        return self._writer.response
 
     @property
     def keys(self) -> Sequence[int]:
@@ -253,14 +241,6 @@ class Run(Telling):
         self.tally.output += tokens
         return self._write([piece])
 
-    def _finish(self, finish: Finish | None) -> list[Event]:
-        now, figures = int(time.time()), self._usage()
-        if finish == "stop":
-            return self._writer.complete(now=now, usage=figures, aloud=self._aloud, service_tier="default")
-        if finish == "length":
-            return self._writer.cut("max_output_tokens", now=now, usage=figures, service_tier="default")
-        return self._failure("server_error", "The engine stopped this response before it was complete.")
-
     async def _finish_cancelled(self) -> bool:
         """Close the log as cancelled, unless somebody goes on, or the end was written already and only its commit was awaited."""
         if self._writer.ended or self._released:
@@ -272,79 +252,7 @@ class Run(Telling):
             return await self._end_with(self._turned())
         return await self._end_with(self._writer.cancel(usage=self._spent()))
 
-    def _turned(self) -> list[Event]:
-        """What was held back is said, whatever is open closes incomplete, and `response.incomplete` says why."""
-        held = self._write(self._listener.close())
-        return held + self._writer.cut("steered", now=int(time.time()), usage=self._usage(), service_tier="default")
-
-    async def _fail(self, code: str, message: str) -> bool:
-        if self._writer.ended:
-            await self.settle()
-            return self._ends_open
-        return await self._end_with(self._failure(code, message))
-
-    async def _end_with(self, events: list[Event]) -> bool:
-        """Tell the end that is not the usual one. Whether it could not be kept, so that somebody has to go on."""
-        try:
-            await self.tell(events, ending=self._ending)
-        except DatabaseError as error:
-            return self._lost(error)
-        return False
-
-    @property
-    def _ends_open(self) -> bool:
-        """Whether the terminal frame was written, but could not be shown."""
-        return not self.frames or self.frames[-1].type not in TERMINAL
-
-    def _lost(self, error: DatabaseError) -> bool:
-        """The log cannot be written, or not by this process. What was shown is true, and whoever holds the lease goes on."""
-        logger.log(logging.INFO if isinstance(error, Fenced) else logging.ERROR, "%s: left to others: %s", self.uid, error)
-        if not self.frames:
-            self.problem = Unavailable("The database does not answer. Try again in a moment.")
-            return False
-        return True
-
-    def _failure(self, code: str, message: str) -> list[Event]:
-        self.problem = self.problem or Failed(message, code=code)
-        return self._writer.fail(code, message, usage=self._spent(), aloud=self._aloud)
-
-    def _judge(self) -> None:
-        """A failure that only the end brought to light, such as arguments that do not parse, is a problem too."""
-        response = self._writer.response
-        if self.problem is None and response["status"] == "failed":
-            self.problem = Failed(response["error"]["message"], code=response["error"]["code"])
-
     @property
     def _calls(self) -> bool:
         """Whether it has made calls that are complete."""
         return any("call_id" in item and item.get("status") != "incomplete" for item in self._writer.items)
-
-    def _write(self, pieces: Iterable[Piece]) -> list[Event]:
-        return [event for piece in pieces for event in self._writer.write(piece)]
-
-    def _ending(self) -> Ending:
-        response: dict[str, Any] = self._writer.response
-        error = response["error"] or {}
-        return Ending(response["status"], datetime.now(UTC), response["output"], response["usage"], error.get("code", ""))
-
-    def _usage(self) -> dict[str, Any]:
-        tally = self.tally
-        return usage(tally.prompt, tally.cached, tally.output, self._listener.reasoning_tokens)
-
-    def _spent(self) -> dict[str, Any] | None:
-        """The usage of one that ends early: nothing, if no engine has heard of it."""
-        return None if self._writer.waiting else self._usage()
-
-    def _report(self) -> None:
-        tally, now = self.tally, time.monotonic()
-        ttft = (tally.first or now) - tally.began
-        logger.info(
-            "%s %s in=%d cached=%d out=%d ttft=%.3fs total=%.3fs",
-            self.uid,
-            "moved" if self.moved else self._writer.response["status"],
-            tally.prompt,
-            tally.cached,
-            tally.output,
-            ttft,
-            now - tally.began,
-        )
