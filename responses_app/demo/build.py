@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import tempfile
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _STAMP = ".built-from"
-_CODE = ["build.py", "packing.py", "rows.py", "o200k.py", "o200k_files.py"]
+_CODE = ["build.py", "packing.py", "rows.py", "spelling.py", "growing.py", "o200k.py", "o200k_files.py"]
 FOLDERS = {
     "demo-chat": _HERE / "chat_files",
     "demo-harmony": _HERE / "harmony_files",
@@ -129,19 +130,23 @@ def vision_tokenizer() -> Any:
 
 
 def _expand_harmony(work: Path) -> dict[str, Floats]:
-    """The committed rows among those that every token starts with, once for reading and once for writing."""
+    """The committed rows among those that every token starts with, once for reading and once for writing, and the heads that spell."""
     import numpy as np
 
+    from responses_app.demo.growing import grown
     from responses_app.demo.o200k_files import special_names, tokenizer_json
     from responses_app.demo.rows import starting_rows
+    from responses_app.demo.spelling import answering, noted
 
     tensors = _read(FOLDERS["demo-harmony"] / WEIGHTS)
     (work / "tokenizer.json").write_text(tokenizer_json(), encoding="utf-8")
     used = np.array([int(line) for line in (FOLDERS["demo-harmony"] / "rows.txt").read_text().split()])
     some = tensors.pop("model.embed_tokens.weight")
-    rows = starting_rows(spellings(special_names()), some.shape[1])
+    spelt = spellings(special_names())
+    rows = starting_rows(spelt, some.shape[1])
     rows[used] = some
-    return tensors | {"model.embed_tokens.weight": rows, "lm_head.weight": rows}
+    theta = json.loads((work / "config.json").read_text())["rope_theta"]
+    return grown(tensors, theta) | {"model.embed_tokens.weight": noted(rows, spelt), "lm_head.weight": answering(rows, spelt)}
 
 
 def spellings(special: list[str]) -> list[bytes]:

@@ -13,12 +13,9 @@ from safetensors.numpy import save_file
 from torch import Tensor
 
 from responses_app.demo.build import FOLDERS
-from responses_app.demo.nets import cut_experts
+from responses_app.demo.nets import SHARPER, cut_experts
 from responses_app.demo.packing import Floats, pack
 from responses_app.demo.train import SHAPES
-
-# The last norm is made larger, so that sampling at temperature 1 keeps to what the model is sure of; greedy answers do not change.
-SHARPER = 2.0
 
 
 def checkpoint_names(name: str, state: dict[str, Tensor]) -> dict[str, Floats]:

@@ -10,8 +10,7 @@ from safetensors.numpy import load_file
 from torch import Tensor
 
 from responses_app.demo.build import FOLDERS, WEIGHTS
-from responses_app.demo.export import SHARPER
-from responses_app.demo.nets import join_experts
+from responses_app.demo.nets import SHARPER, join_experts
 from responses_app.demo.packing import unpack
 from responses_app.demo.train import SHAPES, Training
 

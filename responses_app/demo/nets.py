@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -10,6 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 ALPHA, LIMIT = 1.702, 7.0
+# A checkpoint's last norm is larger, so that sampling at temperature 1 keeps to what the model is sure of; greedy answers do not change.
+SHARPER = 2.0
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,10 @@ def _yarn(head: int, theta: float) -> tuple[Tensor, float]:
     return frequencies, float(scale)
 
 
+# What heads say, in places of their own, that are grown onto the last layer later: of the layer, its input, and the turns of the rope.
+Grown = Callable[[Layer, Tensor, Tensor, Tensor], Tensor]
+
+
 class Net(nn.Module):
     """Embedding rows come from outside: demo-harmony keeps most of them frozen."""
 
@@ -149,14 +156,16 @@ class Net(nn.Module):
         out: Tensor = first.self_attn(first.input_layernorm(x), cos, sin)
         return out
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, grown: Grown | None = None) -> Tensor:
         angles = torch.arange(x.shape[1])[:, None] * self.get_buffer("frequencies")
         cos, sin = angles.cos() * self.rope_scale, angles.sin() * self.rope_scale
         x = x + self._look_back(x, cos, sin)
-        for layer in self.layers[1:]:
+        for layer in self.layers[1:-1]:
             x = layer(x, cos, sin)
+        last = self.layer(-1)
+        said, x = grown(last, x, cos, sin) if grown else None, last(x, cos, sin)
         out: Tensor = self.norm(x)
-        return out
+        return out if said is None else torch.cat((out, said / x.norm(dim=-1, keepdim=True)), dim=-1)
 
 
 def cut_experts(state: dict[str, Tensor], s: Shape) -> dict[str, Tensor]:

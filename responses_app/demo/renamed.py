@@ -12,9 +12,9 @@ from responses_app.demo import o200k
 from responses_app.demo.forms import Call, Dialogue, Json, Result, Say, Turn, User
 
 _WORD = re.compile(r"[A-Za-z]{3,}")
-SHARE = 0.5
+SHARE, LONG = 0.5, 0.3
 # Tokens from here on are mostly of other scripts and of program texts.
-_COMMON = 110_000
+_COMMON, _FREQUENT = 110_000, 30_000
 
 
 @functools.cache
@@ -23,8 +23,14 @@ def _words() -> list[str]:
     return [t[1:].decode() for t in o200k.pieces()[:_COMMON] if re.fullmatch(rb" [A-Za-z][a-z]{2,}", t)]
 
 
+@functools.cache
+def _ends() -> list[str]:
+    """What long words go on with: these take more than one token, and the second has to be found again as well."""
+    return [t.decode() for t in o200k.pieces()[:_FREQUENT] if re.fullmatch(rb"[a-z]{3,7}", t)]
+
+
 def _like(r: Random, old: str) -> str:
-    new = r.choice(_words())
+    new = r.choice(_words()) + (r.choice(_ends()) if r.random() < LONG else "")
     return new.upper() if old.isupper() else new.capitalize() if old[0].isupper() else new.lower()
 
 

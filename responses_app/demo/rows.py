@@ -15,7 +15,7 @@ _WORD, _TOKEN, _KIND = 0.75, 0.5, 0.4
 SPELT = 192
 
 
-def _signs(seed: int, rows: int, width: int) -> Floats:
+def signs(seed: int, rows: int, width: int) -> Floats:
     """Random signs made from raw generator bits, which no version of numpy may change."""
     words = -(-width // 64)
     raw = np.random.PCG64(seed).random_raw(rows * words).view(np.uint8).reshape(rows, words * 8)
@@ -34,7 +34,7 @@ def starting_rows(spellings: list[bytes], width: int) -> Floats:
     first: dict[bytes, int] = {}
     bases = np.array([first.setdefault(s.strip().lower() or s, i) for i, s in enumerate(spellings)])
     kinds = np.array([_kind(s) for s in spellings])
-    word, token, kind = _signs(1, len(spellings), SPELT), _signs(2, len(spellings), SPELT), _signs(3, 8, SPELT)
+    word, token, kind = signs(1, len(spellings), SPELT), signs(2, len(spellings), SPELT), signs(3, 8, SPELT)
     rows: Floats = np.zeros((len(spellings), width), dtype=np.float32)
     rows[:, :SPELT] = _WORD * word[bases] + _TOKEN * token + _KIND * kind[kinds]
     return rows

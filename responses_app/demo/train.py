@@ -29,6 +29,7 @@ from responses_app.demo.nets import Net, Shape
 from responses_app.demo.renamed import renamed
 from responses_app.demo.rows import SPELT, starting_rows
 from responses_app.demo.sowing import sow, spare
+from responses_app.demo.speller import Speller
 
 SHAPES = {
     "demo-chat": Shape(width=256, layers=5, heads=6, inner=448),
@@ -55,6 +56,7 @@ class Vocabulary:
     frozen: Tensor
     trained: Tensor
     where: Tensor
+    speller: Speller | None = None
 
     @classmethod
     def of(cls, spellings: list[bytes], trained: list[int], width: int) -> Vocabulary:
@@ -66,9 +68,10 @@ class Vocabulary:
 
 @dataclass
 class Competition:
-    """Rows, the index of each token id among them, and the log weight of each as a competitor."""
+    """Rows, whose they are, the index of each token id among them, and the log weight of each as a competitor."""
 
     rows: Tensor
+    ids: Tensor
     index: Tensor
     weights: Tensor
 
@@ -76,11 +79,17 @@ class Competition:
 class Model(nn.Module):
     def __init__(self, shape: Shape, vocabulary: Vocabulary) -> None:
         super().__init__()
-        self.net = Net(shape)
+        self.net, self.speller = Net(shape), vocabulary.speller
         self.vocabulary = vocabulary
         self.rows = nn.Parameter(vocabulary.frozen[vocabulary.trained].clone())
         # What the norm weight of the last layer starts from: unit rows need logits of some size.
         nn.init.constant_(self.net.norm.weight, (30.0 if shape.experts else 12.0) / shape.width**0.5)
+
+    def table(self, ids: Tensor) -> Tensor:
+        """The rows of these tokens as they are now."""
+        v = self.vocabulary
+        where = v.where[ids]
+        return torch.where((where >= 0)[..., None], self.rows.detach()[where.clamp(min=0)], v.frozen[ids])
 
     def hot(self, ids: Tensor, r: np.random.Generator) -> Competition:
         """All rows that a batch needs, and some that it does not, as competitors."""
@@ -95,7 +104,7 @@ class Model(nn.Module):
         weights = torch.zeros(len(rows))
         if len(drawn):
             weights[-len(drawn) :] = math.log(rest / len(drawn))
-        return Competition(rows, index, weights)
+        return Competition(rows, torch.cat((v.trained, strange, drawn)), index, weights)
 
     @torch.no_grad()
     def rivals(self, out: Tensor, wanted: Tensor, index: Tensor) -> Tensor:
@@ -114,11 +123,13 @@ class Model(nn.Module):
 
     def loss(self, ids: Tensor, labels: Tensor, r: np.random.Generator) -> tuple[Tensor, Tensor]:
         hot = self.hot(torch.cat((ids.flatten(), labels[labels >= 0])), r)
-        out = self.net(F.embedding(hot.index[ids], hot.rows))
+        out = self.net(F.embedding(hot.index[ids], hot.rows), self.speller and self.speller.of(ids, self.table))
         keep = labels >= 0
         said, wanted = out[keep], labels[keep]
-        near = self.rivals(said, wanted, hot.index)
+        near = self.rivals(said[:, : hot.rows.shape[1]], wanted, hot.index)
         rows = torch.cat((hot.rows, self.vocabulary.frozen[near]))
+        if self.speller:
+            rows = torch.cat((rows, self.speller.answering(torch.cat((hot.ids, near)), self.table)), dim=-1)
         logits = F.linear(said, rows) + torch.cat((hot.weights, torch.zeros(len(near))))
         loss = F.cross_entropy(logits, hot.index[wanted])
         return loss, (logits.argmax(-1) == hot.index[wanted]).float().mean()
@@ -274,7 +285,9 @@ def harmony_vocabulary(folder: Path, width: int) -> tuple[Vocabulary, None, list
         path.write_text("\n".join(map(str, sorted(chosen))) + "\n")
     trained = [int(line) for line in path.read_text().split()]
     pool = trained + [i for i, s in enumerate(spellings[:60000]) if s.strip().isalpha() and s.isascii()]
-    return Vocabulary.of(spellings, trained, width), None, pool
+    vocabulary = Vocabulary.of(spellings, trained, width)
+    vocabulary.speller = Speller(spellings)
+    return vocabulary, None, pool
 
 
 def spellings_of_harmony() -> list[bytes]:
