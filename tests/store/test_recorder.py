@@ -17,6 +17,7 @@ from responses_app.store.recorder import Recorder
 from responses_app.store.records import Append, Ending, Frame, Log
 from responses_app.store.write import write
 
+RECORDER = "responses_app.store.recorder"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 USAGE = {
     "input_tokens": 5,
@@ -138,3 +139,33 @@ class RecorderTest(TestCase):
         self.assertIsNone(await first)
         self.assertIsInstance(await durable(recorder, Append(one, [frame(1)])), DatabaseError)
         self.assertEqual(await Event.objects.acount(), 1)
+
+    async def test_after_many_have_shared_a_commit_the_next_one_waits_for_as_many(self) -> None:
+        recorder, sizes = Recorder(), []
+
+        def count(appends: list[Append]) -> None:
+            sizes.append(len(appends))
+            write(appends)
+
+        logs = [log(f"resp_{n}") for n in range(3)]
+        with (
+            mock.patch("responses_app.store.recorder.write", count),
+            mock.patch.multiple(RECORDER, GATHER_S=0.5, GATHER_MOST_S=1.0),
+        ):
+            await asyncio.gather(*(durable(recorder, Append(one, [frame(0)], opens=True)) for one in logs))
+            # These come one by one, but the commit that they share is held back for a second.
+            await asyncio.gather(*(self.later(recorder, one, n / 100) for n, one in enumerate(logs)))
+            self.assertEqual(sizes, [3, 3])
+
+    async def test_one_that_writes_alone_never_waits_for_others(self) -> None:
+        recorder, one = Recorder(), log()
+        with mock.patch.multiple(RECORDER, GATHER_S=60.0, GATHER_MOST_S=60.0):
+            async with asyncio.timeout(30):
+                for number in range(5):
+                    await durable(recorder, Append(one, [frame(number)], opens=not number))
+                await recorder.close()
+
+    async def later(self, recorder: Recorder, one: Log, seconds: float) -> None:
+        """Append after a while, and wait for that."""
+        await asyncio.sleep(seconds)
+        await durable(recorder, Append(one, [frame(1)]))
