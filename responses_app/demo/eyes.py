@@ -24,10 +24,11 @@ from responses_app.demo import chat, dialogues, pictures
 from responses_app.demo.build import EYES, FOLDERS, vision_tokenizer
 from responses_app.demo.chat import IGNORE, Sample
 from responses_app.demo.drawing import any_drawing, draw
+from responses_app.demo.drills import padded
 from responses_app.demo.forms import Dialogue, User
 from responses_app.demo.nets import Net
 from responses_app.demo.packing import pack, unpack
-from responses_app.demo.train import SHAPES, padded
+from responses_app.demo.train import SHAPES
 
 SIDE, SEEN = 64, 4
 MARKS = f"<fake_token_around_image><global-img>{'<image>' * SEEN}<fake_token_around_image>"

@@ -5,11 +5,10 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import math
 import shutil
 import time
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,23 +20,23 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from responses_app.demo import build, chat, harmony, o200k, sums
+from responses_app.demo import chat, harmony, o200k
 from responses_app.demo.build import FOLDERS
-from responses_app.demo.chat import IGNORE, Sample
+from responses_app.demo.chat import Sample
 from responses_app.demo.dialogues import dialogues
+from responses_app.demo.drills import batches, drill_sample, echo_sample, maze_sample, padded
+from responses_app.demo.muon import Muon
 from responses_app.demo.nets import Net, Shape
 from responses_app.demo.renamed import renamed
-from responses_app.demo.rows import SPELT, starting_rows
+from responses_app.demo.rows import SPELT
 from responses_app.demo.sowing import sow, spare
-from responses_app.demo.speller import Speller
+from responses_app.demo.vocabulary import Vocabulary, chat_vocabulary, harmony_vocabulary
 
 SHAPES = {
     "demo-chat": Shape(width=256, layers=5, heads=6, inner=448),
     "demo-harmony": Shape(width=256, layers=5, heads=6, inner=224, experts=2, theta=150000.0**2),
 }
-BATCH, LONGEST = 2600, 2000
-LETTERS, SPACED = 1600, 900
-TRAINED_ROWS, NEGATIVES = 3500, 700
+NEGATIVES = 700
 # At how many places of a batch those that come closest are sought, and how many at each.
 RIVALRIES, RIVALS = 64, 12
 LOUD = 8.0
@@ -47,23 +46,6 @@ DRILLS, MAZES = 0.08, 0.06
 FOCUS, FOCUS_FROM = 0.7, 0.55
 # Faster rates wash the sown circuit away before it is of use.
 RATE, ROW_RATE, SMALL_RATE = 0.007, 6e-4, 3e-3
-
-
-@dataclass
-class Vocabulary:
-    """Rows for all tokens: those in `trained` learn, the others stay as they started."""
-
-    frozen: Tensor
-    trained: Tensor
-    where: Tensor
-    speller: Speller | None = None
-
-    @classmethod
-    def of(cls, spellings: list[bytes], trained: list[int], width: int) -> Vocabulary:
-        frozen = torch.from_numpy(starting_rows(spellings, width))
-        where = torch.full((len(spellings),), -1, dtype=torch.long)
-        where[torch.tensor(trained)] = torch.arange(len(trained))
-        return cls(frozen, torch.tensor(trained), where)
 
 
 @dataclass
@@ -135,94 +117,6 @@ class Model(nn.Module):
         return loss, (logits.argmax(-1) == hot.index[wanted]).float().mean()
 
 
-def echo_sample(r: Random, pool: list[int]) -> Sample:
-    """Random tokens twice: nothing teaches copying faster."""
-    ids = [r.choice(pool) for _ in range(r.randint(8, 50))]
-    gap = [r.choice(pool) for _ in range(r.randint(1, 10))]
-    whole = ids + gap + ids
-    labels = whole[1:]
-    known = len(ids) + len(gap)
-    return Sample(whole[:-1], [IGNORE] * known + labels[known:])
-
-
-def maze_sample(r: Random, pool: list[int]) -> Sample:
-    """The same with a handful of tokens: what comes next depends on more than the last one."""
-    few = r.sample(pool, r.randint(3, 9))
-    before = [r.choice(pool) for _ in range(r.randint(0, 60))]
-    ids = [r.choice(few) for _ in range(r.randint(12, 40))]
-    gap = [r.choice(pool) for _ in range(r.randint(1, 10))]
-    whole = before + ids + gap + ids
-    known = len(whole) - len(ids) + 1
-    return Sample(whole[:-1], [IGNORE] * known + whole[known + 1 :])
-
-
-def drill_sample(r: Random, encode: Callable[[str], list[int]]) -> Sample:
-    """Single steps of sums; only what follows is taught."""
-    whole: list[int] = []
-    labels: list[int] = []
-    for given, taught in sums.drill(r):
-        known, new = encode(given), encode(taught)
-        whole += known + new
-        labels += [IGNORE] * len(known) + new
-    return Sample(whole[:-1], labels[1:])
-
-
-def batches(samples: Iterator[Sample]) -> Iterator[tuple[Tensor, Tensor]]:
-    """Samples of like length together, so that little is padding."""
-    r = Random(0)
-    while True:
-        pool = sorted((s for s in itertools.islice(samples, 500) if len(s.ids) <= LONGEST), key=lambda s: len(s.ids))
-        groups: list[list[Sample]] = [[]]
-        for s in pool:
-            if (len(groups[-1]) + 1) * len(s.ids) > BATCH:
-                groups.append([])
-            groups[-1].append(s)
-        r.shuffle(groups)
-        yield from (padded(g) for g in groups if g)
-
-
-def padded(group: list[Sample]) -> tuple[Tensor, Tensor]:
-    longest = max(len(s.ids) for s in group)
-    ids = torch.zeros(len(group), longest, dtype=torch.long)
-    labels = torch.full((len(group), longest), IGNORE, dtype=torch.long)
-    for i, s in enumerate(group):
-        ids[i, : len(s.ids)] = torch.tensor(s.ids)
-        labels[i, : len(s.labels)] = torch.tensor(s.labels)
-    return ids, labels
-
-
-class Muon:
-    """Orthogonalised momentum for the matrices: about twice as much learnt per step as with Adam."""
-
-    def __init__(self, params: list[nn.Parameter], momentum: float = 0.95, decay: float = 0.01) -> None:
-        self.params, self.momentum, self.decay = params, momentum, decay
-        self.buffers = [torch.zeros_like(p) for p in params]
-
-    @torch.no_grad()
-    def step(self, rate: float) -> None:
-        for p, m in zip(self.params, self.buffers, strict=True):
-            if p.grad is None:
-                continue
-            m.lerp_(p.grad, 1 - self.momentum)
-            update = _orthogonal(p.grad.lerp(m, self.momentum))
-            # What is spared does not fade either.
-            p.addcmul_(p, (p.grad != 0).float(), value=-rate * self.decay)
-            p.add_(update, alpha=-rate * max(1.0, p.shape[0] / p.shape[1]) ** 0.5)
-
-
-def _orthogonal(g: Tensor) -> Tensor:
-    """Five Newton-Schulz steps towards the nearest orthogonal matrix."""
-    a, b, c = 3.4445, -4.7750, 2.0315
-    x = g / (g.norm() + 1e-7)
-    tall = x.shape[0] > x.shape[1]
-    x = x.t() if tall else x
-    for _ in range(5):
-        s = x @ x.t()
-        x = a * x + (b * s + c * s @ s) @ x
-    out: Tensor = x.t() if tall else x
-    return out
-
-
 @dataclass
 class Stage:
     """Where a training is: how many steps it has made, and which share of its time is gone."""
@@ -260,40 +154,6 @@ def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], stage: Sta
             yield chat.sample(renamed(r, d), tokenizer)
         elif d.skill != "picture":
             yield harmony.sample(renamed(r, d), r)
-
-
-def chat_vocabulary(folder: Path, width: int) -> tuple[Vocabulary, Any, list[int]]:
-    from tokenizers import Tokenizer
-
-    path = folder / "tokenizer.json"
-    if not path.exists():
-        path.write_text(chat.train_tokenizer(itertools.islice(dialogues(99), 12000), LETTERS, SPACED))
-    tokenizer = Tokenizer.from_file(str(path))
-    spellings = [(tokenizer.id_to_token(i) or "").replace("Ġ", " ").encode() for i in range(tokenizer.get_vocab_size())]
-    everything = list(range(len(spellings)))
-    return Vocabulary.of(spellings, everything, width), tokenizer, [i for i in everything if spellings[i].strip().isalpha()]
-
-
-def harmony_vocabulary(folder: Path, width: int) -> tuple[Vocabulary, None, list[int]]:
-    spellings = spellings_of_harmony()
-    path = folder / "rows.txt"
-    if not path.exists():
-        r = Random(7)
-        counts = Counter(i for d in itertools.islice(dialogues(99), 12000) for i in harmony.sample(d, r).ids)
-        numbers = [i for i, s in enumerate(spellings) if s.isdigit() and s.isascii() and len(s) < 3]
-        chosen = {i for i, _ in counts.most_common(TRAINED_ROWS)} | set(numbers) | {harmony.RETURN}
-        path.write_text("\n".join(map(str, sorted(chosen))) + "\n")
-    trained = [int(line) for line in path.read_text().split()]
-    pool = trained + [i for i, s in enumerate(spellings[:60000]) if s.strip().isalpha() and s.isascii()]
-    vocabulary = Vocabulary.of(spellings, trained, width)
-    vocabulary.speller = Speller(spellings)
-    return vocabulary, None, pool
-
-
-def spellings_of_harmony() -> list[bytes]:
-    from responses_app.demo.o200k_files import special_names
-
-    return build.spellings(special_names())
 
 
 def rate_at(step: int, gone: float, cooldown: float) -> float:

@@ -8,37 +8,38 @@ import numpy as np
 import pytest
 import torch
 
-from responses_app.demo import train
+from responses_app.demo import drills, train, vocabulary
 from responses_app.demo.build import FOLDERS
+from responses_app.demo.chat import Sample
 from responses_app.demo.rows import SPELT
 from responses_app.demo.sowing import BACK, NOTE, sow
 
 
 def untrained(name: str) -> tuple[train.Model, list[int]]:
     shape = train.SHAPES[name]
-    of = train.chat_vocabulary if name == "demo-chat" else train.harmony_vocabulary
-    vocabulary, _, pool = of(FOLDERS[name], shape.width)
+    of = vocabulary.chat_vocabulary if name == "demo-chat" else vocabulary.harmony_vocabulary
+    rows, _, pool = of(FOLDERS[name], shape.width)
     torch.manual_seed(1)
-    model = train.Model(shape, vocabulary)
+    model = train.Model(shape, rows)
     sow(model.net, model.rows.detach(), shape, train.LOUD)
     return model, pool
 
 
-def copied(model: train.Model, samples: list[train.Sample]) -> float:
+def copied(model: train.Model, samples: list[Sample]) -> float:
     with torch.no_grad():
-        return model.loss(*train.padded(samples), np.random.default_rng(0))[1].item()
+        return model.loss(*drills.padded(samples), np.random.default_rng(0))[1].item()
 
 
 @pytest.mark.parametrize("name", sorted(train.SHAPES))
 def test_an_untrained_model_copies_what_comes_twice(name: str) -> None:
     model, pool = untrained(name)
-    assert copied(model, [train.echo_sample(Random(i), pool) for i in range(8)]) > 0.9
+    assert copied(model, [drills.echo_sample(Random(i), pool) for i in range(8)]) > 0.9
 
 
 @pytest.mark.parametrize("name", sorted(train.SHAPES))
 def test_two_tokens_find_what_one_would_not(name: str) -> None:
     model, pool = untrained(name)
-    mazes = [train.maze_sample(Random(i), pool) for i in range(8)]
+    mazes = [drills.maze_sample(Random(i), pool) for i in range(8)]
     both = copied(model, mazes)
     # Forget the older of the two notes: what is left is the usual circuit.
     with torch.no_grad():
