@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -10,6 +11,8 @@ from responses_app.demo import o200k
 from responses_app.demo.chat import IGNORE, Sample
 from responses_app.demo.forms import Call, Dialogue, Result, Say, Turn, User
 
+# How many of the dialogues with calls end with one.
+SHORT = 0.6
 # What the library writes before a generation.
 ASSISTANT = [200006, 173781]
 START, END, MESSAGE, CHANNEL, RETURN, CALL = 200006, 200007, 200008, 200005, 200002, 200012
@@ -73,22 +76,32 @@ class _Tape:
         self.wanted += ids if closing is None else [*ids[:-1], closing]
 
 
+def _past_call(call: Call) -> list[int]:
+    """As the library writes it."""
+    return _tokens(f"<|channel|>commentary to=functions.{call.name} <|constrain|>json<|message|>") + _arguments(call)
+
+
 def _call(call: Call) -> list[int]:
-    return (
-        _tokens(f"<|channel|>commentary to=functions.{call.name} <|constrain|>json<|message|>")
-        + _plain(json.dumps(call.arguments, ensure_ascii=False))
-        + [CALL]
-    )
+    """The same text, but the name begins with a token of its own: the dot in front of it would change how it is spelt (`spelling`)."""
+    name = [*_tokens("<|channel|>commentary to=functions."), *_plain(call.name), *_tokens(" <|constrain|>json<|message|>")]
+    return name + _arguments(call)
 
 
-def _live(tape: _Tape, say: Say) -> None:
-    """A generation of the running turn: analysis, then calls or the final answer."""
+def _arguments(call: Call) -> list[int]:
+    return [*_plain(json.dumps(call.arguments, ensure_ascii=False)), CALL]
+
+
+def _live(tape: _Tape, say: Say, last: bool) -> None:
+    """A generation of the running turn: analysis, then calls or the final answer. Calls that were answered are written by the library."""
     opening_ = _tokens("<|start|>assistant")
     tape.given(opening_)
     tape.taught([CHANNEL, *_plain("analysis"), MESSAGE, *_plain(say.think), END])
     for i, call in enumerate(say.calls):
-        tape.taught(opening_)
-        tape.taught(_call(call), None if i == len(say.calls) - 1 else END)
+        if last:
+            tape.taught(opening_)
+            tape.taught(_call(call), None if i == len(say.calls) - 1 else END)
+        else:
+            tape.given([*opening_, *_past_call(call)])
     if say.text:
         tape.taught(opening_)
         tape.taught([CHANNEL, *_plain("final"), MESSAGE, *_plain(say.text), END], RETURN)
@@ -98,7 +111,7 @@ def _past(tape: _Tape, say: Say) -> None:
     """A generation of an earlier turn: its analysis is gone, and only its content is worth learning."""
     for call in say.calls:
         tape.given(_tokens("<|start|>assistant"))
-        tape.given(_call(call))
+        tape.given(_past_call(call))
     if say.text:
         tape.given([*_tokens("<|start|>assistant"), CHANNEL, *_plain("final"), MESSAGE])
         tape.taught(_plain(say.text))
@@ -127,12 +140,16 @@ def tape(dialogue: Dialogue, r: Random) -> tuple[list[int], list[int]]:
         if not isinstance(turn, Say):
             out.given(_given(turn))
         elif i > final:
-            _live(out, turn)
+            _live(out, turn, i == len(turns) - 1)
         else:
             _past(out, turn)
     return out.ids, out.wanted
 
 
 def sample(dialogue: Dialogue, r: Random) -> Sample:
+    """What is to be learnt. Calls are, where nothing comes behind them."""
+    calling = [i for i, turn in enumerate(dialogue.turns) if isinstance(turn, Say) and turn.calls]
+    if calling and r.random() < SHORT:
+        dialogue = replace(dialogue, turns=dialogue.turns[: r.choice(calling) + 1])
     ids, wanted = tape(dialogue, r)
     return Sample(ids[:-1], wanted[1:])

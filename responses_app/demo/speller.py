@@ -48,14 +48,15 @@ class Spelt:
 class Speller:
     def __init__(self, spellings: list[bytes]) -> None:
         self.pieces = torch.from_numpy(spelling.pieces_of(spellings))
-        self.quotes = torch.tensor([spellings.index(b' "'), spellings.index(b' ["')])
-        self.colon = spellings.index(b'":')
+        self.quotes, self.colons = (
+            torch.tensor([spellings.index(one) for one in some]) for some in (spelling.OPENING, spelling.BEFORE)
+        )
         self.said = [torch.isin(torch.arange(len(spellings)), which) for which in self.pieces.t()]
         self.codes = [torch.from_numpy(spelling.projection(piece)) for piece in range(len(spelling.CODES))]
 
     def of(self, ids: Tensor, table: Table) -> Spelt:
         """`ids`: batch and place; `table` gives the rows of tokens as they are now."""
-        opens = torch.isin(ids, self.quotes) & (_back(ids) == self.colon)
+        opens = torch.isin(ids, self.quotes) & torch.isin(_back(ids), self.colons)
         # Notes about first pieces are as loud as the rows they stand behind.
         notes = self._notes(ids, 0, table) * table(ids).norm(dim=-1, keepdim=True)
         found, here = [], opens

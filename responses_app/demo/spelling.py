@@ -22,7 +22,9 @@ CODES = (slice(0, 48), slice(48, 88), slice(88, 123))
 COLON, QUOTE, IDLE, OPENS, SECOND = range(123, 128)
 # The flag of a third piece stands where no token of its own has one.
 THIRD = COLON
-_FLAGGED = ((b'":', COLON), (b' "', QUOTE), (b' ["', QUOTE), (b"system", IDLE))
+# A value opens with a quotation mark behind a colon, and the name of a tool with a dot behind "functions".
+BEFORE, OPENING = (b'":', b"functions"), (b' "', b' ["', b".")
+_FLAGGED = (*((one, COLON) for one in BEFORE), *((one, QUOTE) for one in OPENING), (b"system", IDLE))
 # How long a note is beside a row of length one: hardly seen by those that were there before.
 QUIET = 0.1
 _SEED = 21
