@@ -136,7 +136,7 @@ def _expand_harmony(work: Path) -> dict[str, Floats]:
     from responses_app.demo.growing import grown
     from responses_app.demo.o200k_files import special_names, tokenizer_json
     from responses_app.demo.rows import starting_rows
-    from responses_app.demo.spelling import answering, noted
+    from responses_app.demo.spelling import answering, noted, pieces_of
 
     tensors = _read(FOLDERS["demo-harmony"] / WEIGHTS)
     (work / "tokenizer.json").write_text(tokenizer_json(), encoding="utf-8")
@@ -145,8 +145,9 @@ def _expand_harmony(work: Path) -> dict[str, Floats]:
     spelt = spellings(special_names())
     rows = starting_rows(spelt, some.shape[1])
     rows[used] = some
-    theta = json.loads((work / "config.json").read_text())["rope_theta"]
-    return grown(tensors, theta) | {"model.embed_tokens.weight": noted(rows, spelt), "lm_head.weight": answering(rows, spelt)}
+    pieces, theta = pieces_of(spelt), json.loads((work / "config.json").read_text())["rope_theta"]
+    written = {"model.embed_tokens.weight": noted(rows, spelt, pieces), "lm_head.weight": answering(rows, pieces)}
+    return grown(tensors, theta) | written
 
 
 def spellings(special: list[str]) -> list[bytes]:

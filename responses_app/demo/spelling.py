@@ -67,10 +67,10 @@ def lengths(rows: Floats) -> Floats:
     return out
 
 
-def noted(rows: Floats, spellings: list[bytes]) -> Floats:
+def noted(rows: Floats, spellings: list[bytes], pieces: Ints) -> Floats:
     """For reading: the rows with their notes behind them."""
     notes, size = np.zeros((len(rows), MORE), dtype=np.float32), lengths(rows)
-    for piece, which in enumerate(pieces_of(spellings).T):
+    for piece, which in enumerate(pieces.T):
         has = which >= 0
         said = rows[which[has]]
         code = said[:, :SPELT] @ projection(piece).T
@@ -82,10 +82,10 @@ def noted(rows: Floats, spellings: list[bytes]) -> Floats:
     return np.concatenate((rows, notes), axis=1)
 
 
-def answering(rows: Floats, spellings: list[bytes]) -> Floats:
+def answering(rows: Floats, pieces: Ints) -> Floats:
     """For writing: the rows, and behind those that are pieces of a word their codes, all of length one."""
     codes = np.zeros((len(rows), MORE), dtype=np.float32)
-    for piece, which in enumerate(pieces_of(spellings).T):
+    for piece, which in enumerate(pieces.T):
         said = np.unique(which[which >= 0])
         code = rows[said, :SPELT] @ projection(piece).T
         codes[said, CODES[piece]] = code / lengths(code)
