@@ -22,6 +22,17 @@ WEATHER = function("get_weather", "Get the current weather for a location.", loc
 STOCK = function("get_stock_price", "Get the stock price of a company by its ticker", ticker=STRING)
 # No generator of training dialogues knows it.
 UNSEEN = function("zorbify", "Zorbifies a text", text=STRING)
+KINDS: dict[type, dict[str, Any]] = {str: STRING, int: {"type": "integer"}}
+# The same holds for these.
+WISHES: list[tuple[str, str, dict[str, Any]]] = [
+    ("Look up the planet Neptune", "lookup_planet", {"planet": "Neptune"}),
+    ("Play the song Yesterday", "play_song", {"title": "Yesterday"}),
+    ("What is the population of Uruguay?", "get_population", {"country": "Uruguay"}),
+    ("Book a flight from Dublin to Warsaw", "book_flight", {"origin": "Dublin", "destination": "Warsaw"}),
+    ("Turn on the lamp in the bedroom", "turn_on_lamp", {"room": "bedroom"}),
+    ("Set a timer for 15 minutes", "set_timer", {"minutes": 15}),
+    ("Paint the fence in violet", "paint_fence", {"color": "violet"}),
+]
 
 
 class Talk:
@@ -106,6 +117,14 @@ def test_it_calls_nothing_when_nothing_fits(talk: Talk) -> None:
     response = talk.say("Hello, how are you?", (WEATHER, STOCK))
     assert calls(response) == []
     assert response.output_text
+
+
+@pytest.mark.parametrize(("wish", "tool", "arguments"), WISHES)
+def test_it_copies_what_a_strange_tool_is_called_with(talk: Talk, wish: str, tool: str, arguments: dict[str, Any]) -> None:
+    declared = function(
+        tool, tool.replace("_", " ").capitalize(), **{name: KINDS[type(value)] for name, value in arguments.items()}
+    )
+    assert calls(talk.say(wish, (declared,))) == [(tool, arguments)]
 
 
 def test_it_calls_a_tool_that_was_not_in_its_training(talk: Talk) -> None:
