@@ -125,14 +125,13 @@ def _find(layer: _Layer, piece: int) -> None:
     """The token here against the `piece`th of all words before; "system", which has no note, where none is like it."""
     head = layer.heads + 1 + piece
     size, following = (CODES[n].stop - CODES[n].start for n in (piece, piece + 1))
-    dims = [*_STILL, *(i + HEAD // 2 for i in _STILL)]
-    mixed = np.eye(size, dtype=np.float32)[: len(dims)]
-    dims = dims[: len(mixed)]
+    # A head has hardly fewer places for this than a code has.
+    dims = [*_STILL, *(i + HEAD // 2 for i in _STILL)][:size]
     norm = layer.tensors[f"{layer.name}input_layernorm.weight"][:SPELT].mean()
     whole = QUIET * even(piece) * (layer.width + MORE) * norm * len(dims) / size
     by = HEAD**0.5 / ROPE**2
-    layer.weight("q", head)[dims, :SPELT] = mixed @ projection(piece) * (_SHARP * by / whole)
-    layer.weight("k", head)[dims, layer.code(piece)] = mixed
+    layer.weight("q", head)[dims, :SPELT] = projection(piece)[: len(dims)] * (_SHARP * by / whole)
+    layer.weight("k", head)[dims, layer.code(piece)] = np.eye(size)[: len(dims)]
     layer.bias("q", head)[_GATE] = _SHARP * _ENOUGH * by
     layer.weight("k", head)[_GATE, layer.at(IDLE)] = 1.0 / layer.seen
     layer.weight("v", head)[:following, layer.code(piece + 1)] = np.eye(following)
