@@ -78,7 +78,7 @@ async def list_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespons
     limit = query.integer(request, "limit", 20, least=1, most=100)
     newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
     include = query.include(request)
-    after = request.GET.get("after") or None
+    after = query.cursor(request)
     row = await find(key.project, uid)
     known = after is None or could_be(after)
     page = await conversations.page(row, limit=limit, newest_first=newest_first, after=after) if known else None

@@ -26,7 +26,7 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     limit = query.integer(request, "limit", 20, least=1, most=100)
     newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
     wanted = _filter(request)
-    after = request.GET.get("after") or None
+    after = query.text(request, "after")
     known = after is None or could_be(after)
     page = await listing.page(key.project, wanted, limit=limit, newest_first=newest_first, after=after) if known else None
     if page is None:
@@ -43,14 +43,13 @@ def _filter(request: HttpRequest) -> Filter:
         pair = METADATA.fullmatch(name)
         if pair is not None:
             # As in the column: jsonb cannot hold NUL.
-            metadata[pair[1].replace("\0", "")] = request.GET[name].replace("\0", "")
+            metadata[pair[1].replace("\0", "")] = (query.single(request, name) or "").replace("\0", "")
         elif name not in KNOWN:
             raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
-    status = request.GET.get("status") or None
     return Filter(
-        model=(request.GET.get("model") or "").replace("\0", "\ufffd") or None,
-        status=query.choice(request, "status", "", tuple(Status.values)) if status else None,
-        conversation=_id(request.GET.get("conversation")),
+        model=(query.text(request, "model") or "").replace("\0", "\ufffd") or None,
+        status=query.choice(request, "status", "", tuple(Status.values)) or None,
+        conversation=_id(query.text(request, "conversation")),
         metadata=metadata,
         since=_time(request, "created_after"),
         until=_time(request, "created_before"),

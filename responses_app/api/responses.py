@@ -212,8 +212,8 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     limit = query.integer(request, "limit", 20, least=1, most=100)
     order = query.choice(request, "order", "desc", ("asc", "desc"))
     include = query.include(request)
+    after = query.cursor(request)
     row = await _find(key, uid)
-    after = request.GET.get("after") or None
     known = after is None or could_be(after)
     page = await inputs.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
     if page is None:
