@@ -22,6 +22,7 @@ from responses_app.errors import Invalid, NotFound, Unavailable
 from responses_app.grammar.fold import fold
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import hub, sealed
+from responses_app.runs.closing import error_of
 from responses_app.runs.ids import could_be
 from responses_app.runs.order import Order
 from responses_app.runs.run import Run
@@ -30,6 +31,7 @@ from responses_app.store.erase import erase
 from responses_app.store.records import Frame
 
 LAST = 2**31 - 1
+FAILED = "response.failed"
 # The fields of a create request that have a meaning for /responses/compact.
 COMPACTED = frozenset(
     {
@@ -106,9 +108,10 @@ async def _answered(request: HttpRequest, run: Run, order: Order, ticket: Ticket
     except asyncio.CancelledError:
         hub.current().abandon(run)
         raise
-    if run.problem is not None:
-        raise run.problem
-    return answer(profile.told(request, replay.cut(frame.data)))
+    snapshot = replay.cut(frame.data)
+    if frame.type == FAILED and (error := error_of(orjson.loads(snapshot))) is not None:
+        raise error
+    return answer(profile.told(request, snapshot))
 
 
 async def _last(run: Run) -> Frame:

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from responses_app.dialects.base import Listener
 from responses_app.engines.border import Finish
-from responses_app.errors import ApiError, Failed, Unavailable
+from responses_app.errors import ApiError, Failed, Invalid, Unavailable
 from responses_app.grammar.events import Event
 from responses_app.grammar.pieces import Piece
 from responses_app.grammar.writer import Writer
@@ -26,8 +26,21 @@ from responses_app.store.replay import TERMINAL
 logger = logging.getLogger("responses.run")
 
 
+# The code of a response whose prompt the engine refuses: the client's mistake, and a 400 where nothing is streamed.
+INVALID_PROMPT = "invalid_prompt"
+
+
+def error_of(response: Mapping[str, Any]) -> ApiError | None:
+    """Return the HTTP error that tells the same as the `error` of a failed response; None if it has not failed."""
+    error = response.get("error")
+    if response["status"] != "failed" or error is None:
+        return None
+    kind = Invalid if error["code"] == INVALID_PROMPT else Failed
+    return kind(error["message"], code=error["code"])
+
+
 class Closing(Telling):
-    """A feed that knows its writer, and so how to end. `problem` is what a caller is told who waits for the whole.
+    """A feed that knows its writer, and so how to end. `problem` is why there is not a single frame, if there is none.
 
     Without `aloud` a failure is told by the terminal event alone.
     """
@@ -99,14 +112,8 @@ class Closing(Telling):
         return True
 
     def _failure(self, code: str, message: str) -> list[Event]:
-        self.problem = self.problem or Failed(message, code=code)
-        return self._writer.fail(code, message, usage=self._spent(), aloud=self._aloud)
-
-    def _judge(self) -> None:
-        """A failure that only the end brought to light, such as arguments that do not parse, is a problem too."""
-        response = self._writer.response
-        if self.problem is None and response["status"] == "failed":
-            self.problem = Failed(response["error"]["message"], code=response["error"]["code"])
+        kind = Invalid.type if code == INVALID_PROMPT else Failed.type
+        return self._writer.fail(code, message, kind, usage=self._spent(), aloud=self._aloud)
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from responses_app.engines.border import BadPrompt, EngineError
 from responses_app.errors import ApiError, Failed, Invalid
 from responses_app.grammar.pieces import Compaction, Piece
+from responses_app.runs.closing import INVALID_PROMPT
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, ask, plan
@@ -87,7 +88,7 @@ async def _summarize(order: Order, served: Served, items: Sequence[Json], images
                 if listener.done or chunk.finish is not None:
                     break
     except BadPrompt as error:
-        raise Invalid(str(error)) from error
+        raise Invalid(str(error), code=INVALID_PROMPT) from error
     except EngineError as error:
         raise Failed(f"The engine failed: {error}") from error
     said += listener.close()

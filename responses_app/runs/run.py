@@ -14,11 +14,11 @@ from django.db import DatabaseError
 
 from responses_app.dialects.base import Listener
 from responses_app.engines.border import BadPrompt, EngineError, Finish
-from responses_app.errors import Failed, Invalid
+from responses_app.errors import Failed
 from responses_app.grammar.events import Event
 from responses_app.grammar.pieces import Break, Compaction
 from responses_app.grammar.writer import Writer
-from responses_app.runs.closing import Closing
+from responses_app.runs.closing import INVALID_PROMPT, Closing
 from responses_app.runs.conversation import locked
 from responses_app.runs.generation import Broken, Generation
 from responses_app.runs.tally import Tally
@@ -152,8 +152,7 @@ class Run(Closing):
         except asyncio.CancelledError:
             moved = await self._finish_cancelled()
         except BadPrompt as error:
-            self.problem = Invalid(str(error))
-            moved = await self._fail("invalid_prompt", str(error))
+            moved = await self._fail(INVALID_PROMPT, str(error))
         except EngineError as error:
             logger.error("%s: engine: %s", self.uid, error)
             told = str(error) if isinstance(error, Broken) else f"The engine failed: {error}"
@@ -166,7 +165,6 @@ class Run(Closing):
             logger.exception("%s: run failed", self.uid)
             moved = await self._fail("server_error", "The server failed while it generated this response.")
         finally:
-            self._judge()
             self.end(moved=moved)
             self._report()
 
