@@ -14,7 +14,7 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connection, transaction
 
-from responses_app.errors import Busy, Forbidden
+from responses_app.errors import Busy
 from responses_app.models import ApiKey, Slot
 from responses_app.runs import hub
 from responses_app.runs.run import Run
@@ -93,21 +93,6 @@ async def admitted(key: ApiKey) -> AsyncIterator[Ticket]:
     except BaseException:
         await ticket.give()
         raise
-
-
-def permit(key: ApiKey, model: str) -> None:
-    """The key may ask the model that answers to this name. Raises Invalid, Forbidden."""
-    if key.allowed_models and not may(key, hub.current().model(model).name):
-        raise Forbidden(
-            f"This key may not use the model '{model}'. It may use: {', '.join(key.allowed_models)}.",
-            param="model",
-            code="model_not_found",
-        )
-
-
-def may(key: ApiKey, model: str) -> bool:
-    """Whether it may ask the model of this name."""
-    return not key.allowed_models or model in key.allowed_models
 
 
 async def _take(key: ApiKey) -> Ticket:

@@ -8,12 +8,12 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from responses_app.api.door import answer
-from responses_app.api.limits import may
+from responses_app.api.model_access import available, find, may, usable
 from responses_app.api.problems import shorten
-from responses_app.errors import NotFound, Unavailable
+from responses_app.errors import Forbidden, NotFound, Unavailable
 from responses_app.models import ApiKey
 from responses_app.runs import hub
-from responses_app.runs.served import Served, named
+from responses_app.runs.served import Served
 
 ALIVE_LIMIT = 5.0
 
@@ -21,22 +21,23 @@ ALIVE_LIMIT = 5.0
 async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """GET /v1/models."""
     del request
-    now = hub.current()
-    names = dict(now.served)
-    # A pattern is no name that a client could choose from a list.
-    names |= {alias: now.served[model] for alias, model in now.aliases.items() if "*" not in alias}
-    mine = {name: one for name, one in names.items() if may(key, one.name)}
-    return answer({"object": "list", "data": [_shape(name, one) for name, one in mine.items()]})
+    return answer({"object": "list", "data": [_shape(name, one) for name, one in usable(key).items()]})
 
 
 async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
     """GET /v1/models/{name}."""
     del request
-    now = hub.current()
-    served = named(name, now.served, now.aliases)
-    if served is None or not may(key, served.name):
-        raise NotFound(f"The model '{shorten(name)}' does not exist", param="model", code="model_not_found")
-    return answer(_shape(name, served))
+    return answer(_shape(name, _found(key, name)))
+
+
+async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
+    """DELETE /v1/models/{name}: models are the server's own, so that there is none to delete. Raises NotFound, Forbidden."""
+    del request
+    _found(key, name)
+    raise Forbidden(
+        f"You have insufficient permissions to delete the model '{shorten(name)}': models that you do not own cannot be deleted.",
+        param="model",
+    )
 
 
 async def health(request: HttpRequest) -> HttpResponseBase:
@@ -50,6 +51,15 @@ async def health(request: HttpRequest) -> HttpResponseBase:
     if not all(states):
         raise Unavailable("An engine does not answer.")
     return HttpResponse()
+
+
+def _found(key: ApiKey, name: str) -> Served:
+    """Return the model of this name. Raises NotFound, also where the key may not use it."""
+    served = find(name)
+    if served is None or not may(key, served.name):
+        message = f"The model '{shorten(name)}' does not exist. {available(key)}"
+        raise NotFound(message, param="model", code="model_not_found")
+    return served
 
 
 def _shape(name: str, served: Served) -> dict[str, object]:

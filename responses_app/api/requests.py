@@ -114,10 +114,15 @@ def _deeper(raw: dict[str, Any], levels: int) -> bool:
     return True
 
 
-def read(raw: dict[str, Any], key: ApiKey) -> Order:
-    """A validated order. Null stands for absent in every optional field (checklist 10). Raises Invalid."""
+def read(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True) -> Order:
+    """A validated order. Null stands for absent in every optional field (checklist 10). Raises Invalid.
+
+    With `has_default`, RESPONSES_DEFAULT_MODEL is asked where no model is named.
+    """
     _refuse(raw)
     given = {name: given for name, given in raw.items() if given is not None and name not in REFUSED}
+    if has_default and settings.RESPONSES_DEFAULT_MODEL:
+        given.setdefault("model", settings.RESPONSES_DEFAULT_MODEL)
     try:
         body = CreateResponse.model_validate(given)
     except ValidationError as error:

@@ -14,7 +14,7 @@ from django.db.models import Q
 from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
-from responses_app.api import body, limits, pages, profile, query, requests, shown, sse, tools
+from responses_app.api import body, limits, model_access, pages, profile, query, requests, shown, sse, tools
 from responses_app.api.door import answer
 from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
@@ -79,7 +79,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     async with limits.admitted(key) as ticket:
         order = await body.read(request, lambda raw: requests.read(raw, key))
-        limits.permit(key, order.model)
+        model_access.permit(key, order.model)
         run = await hub.current().begin(order)
         if run.stored:
             # From now on its row tells that it runs.
@@ -131,7 +131,7 @@ async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
     async with limits.admitted(key) as ticket:
         order = await body.read(request, lambda raw: _counted(raw, key))
-        limits.permit(key, order.model)
+        model_access.permit(key, order.model)
         counted = await hub.current().count(order)
         await ticket.give()
     return answer({"object": "response.input_tokens", "input_tokens": counted}, headers=ticket.headers)
@@ -147,18 +147,19 @@ def _counted(raw: dict[str, Any], key: ApiKey) -> Order:
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
     async with limits.admitted(key) as ticket:
-        order = await body.read(request, lambda raw: _compacted(raw, key))
-        limits.permit(key, order.model)
+        order = await body.read(request, lambda raw: _compacted(raw, key, has_default=not profile.is_open(request)))
+        model_access.permit(key, order.model)
         made = await hub.current().compact(order)
         await ticket.give()
     return answer(profile.told(request, orjson.dumps(made)), headers=ticket.headers)
 
 
-def _compacted(raw: dict[str, Any], key: ApiKey) -> Order:
+def _compacted(raw: dict[str, Any], key: ApiKey, *, has_default: bool) -> Order:
+    """Read the body. Without `has_default` it must name a model, which Open Responses asks of every server. Raises Invalid."""
     for name in raw:
         if name not in COMPACTED:
             raise Invalid(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
-    return requests.read({**raw, "store": False}, key)
+    return requests.read({**raw, "store": False}, key, has_default=has_default)
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:

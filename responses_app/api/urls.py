@@ -26,7 +26,7 @@ urlpatterns = [
         door(GET=conversations.retrieve_item, DELETE=conversations.remove_item),
     ),
     re_path(API + r"models/?$", door(GET=models.index)),
-    re_path(API + r"models/(?P<name>.+?)/?$", door(GET=models.show)),
+    re_path(API + r"models/(?P<name>.+?)/?$", door(GET=models.show, DELETE=models.delete)),
     re_path(r"^health/?$", door(public=True, GET=models.health, HEAD=models.health)),
     re_path(API.rstrip("/") + r"(?P<path>/[\s\S]*)?$", nowhere),
 ]

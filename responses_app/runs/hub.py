@@ -23,7 +23,7 @@ from responses_app.runs.compaction import compact
 from responses_app.runs.order import Order
 from responses_app.runs.plan import Plan, plan
 from responses_app.runs.run import Run
-from responses_app.runs.served import Served, aliases, named, read, start_all
+from responses_app.runs.served import Served, aliases, check_default, named, read, start_all
 from responses_app.runs.tail import Tail
 from responses_app.runs.takeover import take_over
 from responses_app.runs.upkeep import upkeep
@@ -308,7 +308,9 @@ def current() -> Hub:
     global _current
     if _current is None:
         served = read(settings.RESPONSES_MODELS)
-        _current = Hub(served, aliases(settings.RESPONSES_ALIASES, served))
+        others = aliases(settings.RESPONSES_ALIASES, served)
+        check_default(settings.RESPONSES_DEFAULT_MODEL, served, others)
+        _current = Hub(served, others)
     return _current
 
 

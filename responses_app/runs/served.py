@@ -88,6 +88,13 @@ def aliases(text: str, served: Mapping[str, Served]) -> dict[str, str]:
     return found
 
 
+def check_default(name: str, served: Mapping[str, Served], aliases: Mapping[str, str]) -> None:
+    """Check that the RESPONSES_DEFAULT_MODEL setting is empty, a served model or an alias. Raises ImproperlyConfigured."""
+    if name and named(name, served, aliases) is None:
+        known = ", ".join([*served, *aliases]) or "none"
+        raise ImproperlyConfigured(f"RESPONSES_DEFAULT_MODEL: {name!r} must be a served model or an alias of one ({known})")
+
+
 def named(name: str, served: Mapping[str, Served], aliases: Mapping[str, str]) -> Served | None:
     """The model that answers to `name`: its own name, then an alias, then the first pattern that matches."""
     known = served.get(name) or served.get(aliases.get(name, ""))

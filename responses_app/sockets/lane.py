@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
-from responses_app.api import body, limits
+from responses_app.api import body, limits, model_access
 from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
 from responses_app.dialects.memo import Memo
@@ -202,7 +202,7 @@ class Lane:
         key = await self._line.key()
         async with limits.admitted(key) as ticket:
             order = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
-            limits.permit(key, order.model)
+            model_access.permit(key, order.model)
             course = await self._launch(turn, order, ticket)
             try:
                 if course.run.stored:

@@ -141,11 +141,12 @@ def test_it_brings_postgres_back_when_that_is_killed(fleet: Server) -> None:
         time.sleep(0.3)
 
 
-def test_a_web_process_that_does_not_start_is_no_server(tmp_path: Path, tape: str) -> None:
-    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", RESPONSES_ALIASES="x=nobody")
+@pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=nobody"), ("RESPONSES_DEFAULT_MODEL", "nobody")])
+def test_a_web_process_that_does_not_start_is_no_server(tmp_path: Path, tape: str, setting: tuple[str, str]) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **dict([setting]))
     processes = family(server.process.pid)
     assert server.process.wait(START_LIMIT) == 1
-    assert "RESPONSES_ALIASES" in server.said
+    assert f"{setting[0]}: '{setting[1]}'" in server.said
     assert "Ready" not in server.said
     assert left(processes, within=1) == []
 

@@ -1,0 +1,122 @@
+"""Which model answers: the default one, unknown ones and those of other keys; and that none can be deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from asgiref.sync import sync_to_async
+from django.core.exceptions import ImproperlyConfigured
+from django.test import override_settings
+
+from responses_app.api.model_access import MAX_NAMES_TOLD
+from responses_app.engines.scripted import Scripted
+from responses_app.models import ApiKey
+from responses_app.runs import hub
+from responses_app.runs.served import Served, check_default
+from tests.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
+from tests.sockets.case import SocketCase, error
+
+
+def served(*names: str) -> dict[str, Served]:
+    """Models of these names."""
+    return {name: Served(name, Scripted(), "", {}, dialect=HARMONY) for name in names}
+
+
+@pytest.mark.parametrize("name", ["", "a", "gpt", "o3-mini"])
+def test_a_default_model_is_served_or_an_alias(name: str) -> None:
+    check_default(name, served("a"), {"gpt": "a", "o*": "a"})
+
+
+def test_another_default_model_is_refused_at_the_start() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"RESPONSES_DEFAULT_MODEL: 'x' must be .*\(a, gpt\)"):
+        check_default("x", served("a"), {"gpt": "a"})
+    hub.use(None)
+    with override_settings(RESPONSES_MODELS="", RESPONSES_DEFAULT_MODEL="x"), pytest.raises(ImproperlyConfigured, match="none"):
+        hub.current()
+
+
+class ModelsTest(ApiCase):
+    """With a scripted engine."""
+
+    async def call(self, client: Any, path: str, **body: Any) -> Any:
+        """POST below /v1, without a model."""
+        return await client.post(path, orjson.dumps({"input": "Hi", **body}), content_type="application/json")
+
+    async def test_without_a_default_a_model_must_be_named(self) -> None:
+        async with self.serving() as client:
+            for path in ("", "/compact", "/input_tokens"):
+                answer = await self.call(client, f"/v1/responses{path}")
+                self.refused(answer, 400, "missing_required_parameter", "model")
+
+    @override_settings(RESPONSES_DEFAULT_MODEL="gpt")
+    async def test_the_default_answers_where_none_is_named(self) -> None:
+        async with self.serving(*[said(HELLO)] * 4) as client:
+            self.hub.aliases = {"gpt": "m"}
+            for body in ({}, {"model": None}, {"background": True}):
+                answer = await self.call(client, "/v1/responses", **body)
+                self.assertEqual((answer.status_code, orjson.loads(answer.content)["model"]), (200, "m"), answer.content)
+            await self.read(await client.get(f"/v1/responses/{orjson.loads(answer.content)['id']}?stream=true"))
+            counted = await self.call(client, "/v1/responses/input_tokens")
+            self.assertEqual(counted.status_code, 200, counted.content)
+            self.assertEqual((await self.call(client, "/v1/responses/compact")).status_code, 200)
+            # Open Responses asks every server to refuse this one.
+            strict = await self.call(client, "/openresponses/v1/responses/compact")
+            self.refused(strict, 400, "missing_required_parameter", "model")
+
+    @override_settings(RESPONSES_DEFAULT_MODEL="m")
+    async def test_the_default_is_asked_of_a_key_that_may_use_it(self) -> None:
+        async with self.serving() as client:
+            client.secret = (await sync_to_async(ApiKey.make)("few", allowed_models=["x"]))[1]
+            self.refused(await self.call(client, "/v1/responses"), 403, "model_not_found", "model", "may not use the model 'm'")
+
+    async def test_an_unknown_model_is_told_which_there_are(self) -> None:
+        async with self.serving() as client:
+            self.hub.served = {**self.hub.served, **served("b")}
+            self.hub.aliases = {"gpt": "m", "o*": "b"}
+            told = "The requested model 'x' does not exist. Available models: 'm', 'b', 'gpt'."
+            for path in ("", "/compact", "/input_tokens"):
+                answer = await self.call(client, f"/v1/responses{path}", model="x")
+                self.refused(answer, 400, "model_not_found", "model", told)
+            self.refused(await client.get("/v1/models/x"), 404, "model_not_found", "model", "Available models: 'm', 'b', 'gpt'.")
+            few = KeyedClient((await sync_to_async(ApiKey.make)("few", allowed_models=["b"]))[1])
+            told = "The requested model 'x' does not exist. Available models: 'b'."
+            self.refused(await self.call(few, "/v1/responses", model="x"), 400, "model_not_found", "model", told)
+            refused = await self.call(few, "/v1/responses", model="gpt")
+            self.refused(refused, 403, "model_not_found", "model", "may not use the model 'gpt'. Available models: 'b'.")
+            none = KeyedClient((await sync_to_async(ApiKey.make)("none", allowed_models=["gone"]))[1])
+            self.refused(await self.call(none, "/v1/responses", model="x"), 400, "model_not_found", "model", "none of the models")
+
+    async def test_many_models_are_told_in_a_short_message(self) -> None:
+        async with self.serving() as client:
+            self.hub.served = {**self.hub.served, **served(*(f"{n}-{'x' * 500}" for n in range(100)))}
+            answer = await self.call(client, "/v1/responses", model="y" * 100_000)
+            self.refused(answer, 400, "model_not_found", "model", f" and {101 - MAX_NAMES_TOLD} more")
+            self.assertLess(len(answer.content), 3000)
+
+    async def test_no_model_can_be_deleted(self) -> None:
+        async with self.serving() as client:
+            self.hub.aliases = {"gpt": "m"}
+            for name in ("m", "gpt"):
+                self.refused(await client.delete(f"/v1/models/{name}"), 403, None, "model", "that you do not own cannot be deleted")
+            self.refused(await client.delete("/v1/models/x"), 404, "model_not_found", "model", "The model 'x' does not exist")
+            few = KeyedClient((await sync_to_async(ApiKey.make)("few", allowed_models=["b"]))[1])
+            self.refused(await few.delete("/v1/models/m"), 404, "model_not_found", "model")
+
+
+class ModelsOnSocketsTest(SocketCase):
+    """The same on a WebSocket."""
+
+    @override_settings(RESPONSES_DEFAULT_MODEL="m")
+    async def test_the_default_answers_where_none_is_named(self) -> None:
+        async with self.serving(said(HELLO)), self.socket() as socket:
+            await socket.say(type="response.create", input="Hi")
+            self.assertEqual((await socket.turn())[-1]["response"]["model"], "m")
+
+    async def test_an_unknown_model_is_told_which_there_are(self) -> None:
+        async with self.serving(), self.socket() as socket:
+            await socket.say(type="response.create", model="x", input="Hi")
+            refused = error((await socket.turn())[0])
+            self.assertEqual((refused["status"], refused["code"], refused["param"]), (400, "model_not_found", "model"))
+            self.assertIn("Available models: 'm'.", refused["message"])
