@@ -48,6 +48,18 @@ class CacheOptions(Strict):
     prewarm: bool | None = None
 
 
+class ImageOptions(Strict):
+    """`image`: how images of the context are compressed. This server compresses none, which it cannot be asked to require."""
+
+    context_compression: Literal["auto", "enabled", "disabled"] | None = None
+
+
+class AccessPrograms(Strict):
+    """`access_programs`: what OpenAI asks for access to some of its models. The models of this server ask for none."""
+
+    cyber: Literal["standard", "daybreak_blue", "daybreak_red"] | None = None
+
+
 class Management(Strict):
     """An entry of `context_management`."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
@@ -9,7 +10,7 @@ from pydantic import Field
 
 from responses_app.api.base import IMAGE_URL_LIMIT, Array, LongText, Strict, countable, given
 from responses_app.api.item_shapes import valid
-from responses_app.api.problems import Loc, path, untyped, value, wrong_type
+from responses_app.api.problems import Loc, path, shorten, untyped, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.images.picture import BadImage, is_data, media_type
 from responses_app.runs import images
@@ -35,6 +36,18 @@ class ImagePart(Strict):
     prompt_cache_breakpoint: dict[str, Any] | None = None
 
 
+class FilePart(Strict):
+    """A file, which this server does not take."""
+
+    type: Literal["input_file"]
+    file_data: str | None = None
+    file_id: str | None = None
+    file_url: str | None = None
+    filename: str | None = None
+    detail: Literal["auto", "low", "high"] | None = None
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
 class RefusalPart(Strict):
     """A refusal that the model gave earlier."""
 
@@ -47,6 +60,9 @@ RULE_PARTS = ("input_text",)
 OUTPUT_PARTS = ("output_text", "refusal")
 # Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
 UNSUPPORTED_PARTS = frozenset({"input_file", "input_audio"})
+DATA_URL = re.compile(r"data:(?P<type>[^;,]{1,256})(?:;[^;,]{0,256}){0,8};base64,", re.IGNORECASE)
+# Top-level media types of what is no document.
+NOT_DOCUMENTS = ("audio/", "video/", "image/", "font/")
 PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
     "user": INPUT_PARTS,
     "assistant": OUTPUT_PARTS,
@@ -70,6 +86,8 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
     kind = raw.get("type")
     if not isinstance(kind, str):
         raise untyped(f"{path(loc)}.type", kind)
+    if kind == "input_file":
+        _check_file(valid(FilePart, raw, loc), loc)
     if kind in UNSUPPORTED_PARTS:
         message = f"Unsupported content part '{kind}' at '{path(loc)}': this server takes texts and images."
         raise Invalid(message, param=path(loc), code="unsupported_value")
@@ -91,6 +109,23 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
             "logprobs": part.get("logprobs", []),
         }
     return {"type": kind, "text": part["text"]}
+
+
+def _check_file(part: Mapping[str, Any], loc: Loc) -> None:
+    """Check that the data of a file is a data URL of a document. Raises Invalid."""
+    data = part.get("file_data")
+    if data is None:
+        return
+    where = path((*loc, "file_data"))
+    head = DATA_URL.match(data)
+    if head is not None and not head["type"].lower().startswith(NOT_DOCUMENTS):
+        return
+    came = "something else" if head is None else f"unsupported MIME type '{shorten(head['type'])}'"
+    message = (
+        f"Invalid '{where}'. Expected a base64-encoded data URL of a document (e.g. 'data:application/pdf;base64,aGVsbG8='), "
+        f"but got {came}. This server takes texts and images."
+    )
+    raise Invalid(message, param=where, code="invalid_value")
 
 
 def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:

@@ -11,7 +11,16 @@ from pydantic import Field, ValidationError
 
 from responses_app.api import choice, controls, formats, items, tools
 from responses_app.api.base import Array, Strict
-from responses_app.api.options import BackgroundOptions, CacheOptions, Management, ReasoningOptions, StreamOptions, TextOptions
+from responses_app.api.options import (
+    AccessPrograms,
+    BackgroundOptions,
+    CacheOptions,
+    ImageOptions,
+    Management,
+    ReasoningOptions,
+    StreamOptions,
+    TextOptions,
+)
 from responses_app.api.problems import path, translate, value, wrong_type
 from responses_app.errors import Invalid
 from responses_app.models import ApiKey
@@ -71,6 +80,8 @@ class CreateResponse(Strict):
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
     user: str | None = None
+    access_programs: AccessPrograms | None = None
+    image: ImageOptions | None = None
     # Sent by clients of other ecosystems (clients.md §3.5).
     client_metadata: Any = None
     ignore_eos: bool | None = None
@@ -81,8 +92,6 @@ class CreateResponse(Strict):
 REFUSED: Mapping[str, str] = {
     "prompt": "prompt templates are not supported by this server",
     "moderation": "moderation is not supported by this server",
-    "access_programs": "access programs are not supported by this server",
-    "image": "image options are not supported by this server",
     "multi_agent": "multi-agent responses are not supported by this server",
 }
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
@@ -182,6 +191,8 @@ def _order(body: CreateResponse, key: ApiKey) -> Order:
             "safety_identifier": body.safety_identifier,
             "user": body.user,
             "verbosity": body.text.verbosity if body.text else None,
+            "access_programs": _access_programs(body.access_programs),
+            "image": _image(body.image),
         },
     )
 
@@ -283,6 +294,22 @@ def metadata(raw: object) -> Mapping[str, str]:
             message = f"Invalid '{where}': string too long. Expected maximum length 512, but got {len(given)}."
             raise Invalid(message, param=where, code="string_above_max_length")
     return pairs
+
+
+def _access_programs(options: AccessPrograms | None) -> dict[str, str] | None:
+    """Return the program that the response is made under, where one was asked for: all models are open to the standard one."""
+    return {"cyber": "standard"} if options is not None and options.cyber is not None else None
+
+
+def _image(options: ImageOptions | None) -> dict[str, str] | None:
+    """Return how images are compressed, where that was asked for. Raises Invalid where compression is required."""
+    if options is None:
+        return None
+    if options.context_compression == "enabled":
+        where = "image.context_compression"
+        message = f"Unsupported value: '{where}' does not support 'enabled' with this server. Supported values are: 'auto', 'disabled'."
+        raise Invalid(message, param=where, code="unsupported_value")
+    return {"context_compression": "disabled"}
 
 
 def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:

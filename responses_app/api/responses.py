@@ -43,6 +43,7 @@ COMPACTED = frozenset(
         "prompt_cache_options",
         "prompt_cache_retention",
         "service_tier",
+        "image",
     }
 )
 FINAL = {

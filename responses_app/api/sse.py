@@ -23,6 +23,7 @@ DONE = b"data: [DONE]\n\n"
 # The padding hides token lengths from whoever watches the wire. It is never stored; made of the event itself, it is the same for every
 # listener, so that a replay has the bytes of the stream.
 BLOCK = 16
+_KEY = b',"obfuscation":"'
 
 
 def encode(frame: Frame, obfuscate: bool = False) -> bytes:
@@ -31,12 +32,12 @@ def encode(frame: Frame, obfuscate: bool = False) -> bytes:
 
 
 def padded(frame: Frame) -> bytes:
-    """Its JSON; a delta is as long as the next one that fills a block of BLOCK bytes."""
+    """Return its JSON; that of a delta is padded to a multiple of BLOCK bytes, by 1 to BLOCK characters."""
     data = frame.data
     if not frame.type.endswith(".delta"):
         return data
-    pad = blake2b(data, digest_size=BLOCK // 2).hexdigest()[len(data) % BLOCK :]
-    return data[:-1] + b',"obfuscation":"' + pad.encode() + b'"}'
+    pad = blake2b(data, digest_size=BLOCK // 2).hexdigest()[(len(data) + 1 + len(_KEY)) % BLOCK :]
+    return data[:-1] + _KEY + pad.encode() + b'"}'
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ async def compact(order: Order, served: Served) -> dict[str, Any]:
             {"id": mint("cmp_"), "type": "compaction", "encrypted_content": seal_summary(order.project, summary)},
         ],
         "usage": figures,
+        **({"image": order.echo["image"]} if order.echo.get("image") else {}),
     }
 
 

@@ -58,9 +58,10 @@ def birth(order: Order, served: Served, uid: str, now: int) -> dict[str, Any]:
         "user": order.echo.get("user"),
         "metadata": dict(order.metadata),
         "moderation": None,
-        "access_programs": None,
+        "access_programs": order.echo.get("access_programs"),
         # There only where it was used (checklist 69).
         **({"conversation": {"id": order.conversation}} if order.conversation else {}),
+        **({"image": order.echo["image"]} if order.echo.get("image") else {}),
     }
 
 

@@ -163,6 +163,26 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
         "input[0].id",
         "letters",
     ),
+    *(
+        ({"input": [{"role": "user", "content": [{"type": "input_file", **file}]}]}, code, f"input[0].content[0]{where}", text)
+        for file, code, where, text in (
+            ({"file_data": "data:audio/mpeg;base64,SUQz"}, "invalid_value", ".file_data", "unsupported MIME type 'audio/mpeg'"),
+            ({"file_data": "data:Video/MP4;x=y;base64,AA=="}, "invalid_value", ".file_data", "'Video/MP4'"),
+            ({"file_data": "SUQz", "filename": "a.mp3"}, "invalid_value", ".file_data", "data URL"),
+            ({"file_data": ""}, "invalid_value", ".file_data", "data URL"),
+            ({"file_data": 5}, "invalid_type", ".file_data", "a string"),
+            ({"file_data": "data:application/pdf;base64,JVBERg=="}, "unsupported_value", "", "texts and images"),
+            ({"file_id": "file-x"}, "unsupported_value", "", "texts and images"),
+            ({"zzz": 1}, "unknown_parameter", ".zzz", ""),
+        )
+    ),
+    ({"image": {"context_compression": "enabled"}}, "unsupported_value", "image.context_compression", "'auto', 'disabled'"),
+    ({"image": {"context_compression": "no"}}, "invalid_value", "image.context_compression", "'auto'"),
+    ({"image": {"zzz": 1}}, "unknown_parameter", "image.zzz", ""),
+    ({"image": "auto"}, "invalid_type", "image", "an object"),
+    ({"access_programs": {"cyber": "red"}}, "invalid_value", "access_programs.cyber", "'standard'"),
+    ({"access_programs": {"zzz": 1}}, "unknown_parameter", "access_programs.zzz", ""),
+    ({"access_programs": ["cyber"]}, "invalid_type", "access_programs", "an object"),
     ({"previous_response_id": "resp_\0"}, "previous_response_not_found", "previous_response_id", ""),
     ({"previous_response_id": "resp_nope"}, "previous_response_not_found", "previous_response_id", ""),
 ]
@@ -217,6 +237,26 @@ class ValidationTest(ApiCase):
         async with self.serving(said(HELLO)) as client:
             response = orjson.loads((await self.post(client, **body, prompt_cache_options=hints)).content)
             self.assertEqual({name: response[name] for name in body}, body)
+
+    async def test_options_of_images_and_programs_are_taken_and_the_response_says_what_came_of_them(self) -> None:
+        none, disabled, standard = None, {"context_compression": "disabled"}, {"cyber": "standard"}
+        asked: list[tuple[dict[str, Any], Any, Any]] = [
+            ({}, none, none),
+            ({"image": None, "access_programs": None}, none, none),
+            ({"image": {}, "access_programs": {}}, disabled, none),
+            ({"image": {"context_compression": "auto"}, "access_programs": {"cyber": "standard"}}, disabled, standard),
+            ({"image": disabled, "access_programs": {"cyber": "daybreak_red"}}, disabled, standard),
+        ]
+        async with self.serving(*[said(HELLO)] * len(asked), said(HELLO)) as client:
+            for body, image, programs in asked:
+                made = await self.made(client, **body)
+                got = orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content)
+                for response in (made, got):
+                    self.assertEqual((response.get("image"), response["access_programs"]), (image, programs), body)
+                    self.assertEqual("image" in response, image is not None)
+            compacted = orjson.dumps({"model": "m", "input": "Hi", "image": {"context_compression": "auto"}})
+            answer = await client.post("/v1/responses/compact", compacted, content_type="application/json")
+            self.assertEqual(orjson.loads(answer.content)["image"], disabled)
 
     async def test_null_stands_for_absent_at_every_depth_whatever_the_key(self) -> None:
         shell = [
