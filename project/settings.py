@@ -37,6 +37,8 @@ MIDDLEWARE = [
     "responses_app.web.policy.middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
+    # Behind the one above, which tells the length of the answer.
+    "responses_app.web.visible_pages.middleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -100,8 +102,11 @@ LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING"
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "%(asctime)s %(levelname)-7s %(name)s: %(message)s"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"line": {"()": "responses_app.log_format.LineFormatter"}},
+    "filters": {"refusals": {"()": "responses_app.refusals.RefusalFilter"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
+    # Daphne, Twisted and other libraries: without this, Python would write their warnings to stderr as they are.
+    "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "responses": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},

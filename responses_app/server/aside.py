@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
+from responses_app.invisible import escaped
+
 TAIL = 20
 
 
@@ -40,4 +42,4 @@ def aside(log: Path) -> Iterator[None]:
 
 def tail(log: Path) -> str:
     """The last lines of a log, for an error message."""
-    return "\n".join(log.read_text(errors="replace").splitlines()[-TAIL:])
+    return "\n".join(map(escaped, log.read_text(errors="replace").splitlines()[-TAIL:]))

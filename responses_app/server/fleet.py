@@ -15,6 +15,7 @@ from typing import Any
 
 from responses_app.engines.border import EngineDown
 from responses_app.engines.remote import Remote
+from responses_app.log_format import log_to_stderr
 from responses_app.server import port, web, worker
 from responses_app.server.args import Options
 from responses_app.server.banner import banner, served
@@ -46,7 +47,7 @@ def room(webs: int) -> dict[str, str]:
 
 def serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:
     """Serve to the end; the exit code. Raises CannotStart, PostgresError, CannotListen."""
-    logging.basicConfig(format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", level=logging.INFO)
+    log_to_stderr()
     with port.reserve(options.host, options.port) as listening:
         return asyncio.run(Fleet(options, folder, postgres, progress, listening).run())
 

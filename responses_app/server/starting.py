@@ -34,6 +34,10 @@ def reactor() -> asyncio.AbstractEventLoop:
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     asyncioreactor.install(loop)
+
+    from responses_app.server import twisted_log
+
+    twisted_log.begin()
     return loop
 
 

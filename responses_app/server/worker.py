@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from responses_app.engines import guard
+from responses_app.log_format import log_to_stderr
 from responses_app.server import lineup, port, process
 from responses_app.server.aside import tail
 from responses_app.server.child import PARENT, say_ready
@@ -49,7 +50,7 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog=os.environ.get("RESPONSES_PROG", "engine"), description="Run one engine.")
     declare(parser)
     given = parser.parse_args(argv)
-    logging.basicConfig(format="%(asctime)s %(levelname)-7s %(name)s: %(message)s", level=logging.INFO)
+    log_to_stderr()
     signal.signal(signal.SIGTERM, _leave)
     if given.ready is not None:
         os.set_inheritable(given.ready, False)
@@ -153,7 +154,8 @@ class Worker:
         if again:
             logger.error("%s: %s; it is started again", self.plan.name, failed)
         else:
-            logger.error("%s: %s\nThe end of %s:\n%s", self.plan.name, failed, self.engine.log, tail(self.engine.log))
+            end = {"detail": tail(self.engine.log)}
+            logger.error("%s: %s. The end of %s:", self.plan.name, failed, self.engine.log, extra=end)
         return again
 
 

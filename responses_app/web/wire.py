@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.api.sse import encode
+from responses_app.invisible import escaped_in_json, escaped_in_python
 from responses_app.models import Direction, Item, Response
 from responses_app.store import replay
 from responses_app.web.found import find, number, page
@@ -106,7 +107,7 @@ def _request(row: Response) -> dict[str, Any]:
 
 
 def _curl(url: str, body: Mapping[str, Any]) -> str:
-    data = shlex.quote(json.dumps(body, ensure_ascii=False))
+    data = shlex.quote(escaped_in_json(json.dumps(body, ensure_ascii=False)))
     return (
         f'curl {shlex.quote(url + "/responses")} -H "Authorization: Bearer $KEY" \\\n'
         f'  -H "Content-Type: application/json" -d {data}'
@@ -114,7 +115,8 @@ def _curl(url: str, body: Mapping[str, Any]) -> str:
 
 
 def _python(url: str, body: Mapping[str, Any]) -> str:
-    given = "".join(f"    {name}={pformat(value, sort_dicts=False, width=100)},\n" for name, value in body.items())
+    told = "".join(f"    {name}={pformat(value, sort_dicts=False, width=100)},\n" for name, value in body.items())
+    given = escaped_in_python(told)
     call = f"client.responses.create(\n{given})"
     head = f'import os\n\nfrom openai import OpenAI\n\nclient = OpenAI(base_url={url!r}, api_key=os.environ["KEY"])\n'
     if body.get("stream"):

@@ -48,7 +48,7 @@ def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) ->
 
 def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
     visitor.choose("weather", by_itself=False)
-    visitor.hears("oddly", "␛[31mred")
+    visitor.hears("oddly", "⟨U+001B⟩[31mred")
     assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     visitor.say("hugely")
     card = visitor.page.get_by_role("region", name="Call of get_weather")

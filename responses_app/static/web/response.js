@@ -2,7 +2,8 @@
 
 import "./copy.js";
 import { keyboard } from "./keys.js";
-import { events, plain } from "./stream.js";
+import { events } from "./stream.js";
+import { visible, visibleBehind } from "./visible.js";
 
 const page = document.querySelector("#response");
 keyboard({ links: "#events a.open, .chain a.open", back: page.dataset.back });
@@ -24,13 +25,14 @@ class Answer {
   take(event) {
     if (event.type === "response.created") this.place.replaceChildren();
     if (event.type === "response.output_item.added") this.open(event.output_index, event.item);
-    if (typeof event.delta === "string") this.items.get(event.output_index)?.append(plain(event.delta));
+    const text = this.items.get(event.output_index);
+    if (text && typeof event.delta === "string") text.append(visibleBehind(text.lastChild?.data ?? "", event.delta));
   }
 
   open(index, item) {
     const shape = item.type === "message" || item.type === "reasoning" ? item.type : "call";
     const block = element("article", `block ${shape}`);
-    block.append(element("h2", "", plain([item.role ?? item.type, item.name].filter(Boolean).join(": "))));
+    block.append(element("h2", "", visible([item.role ?? item.type, item.name].filter(Boolean).join(": "))));
     const text = element("div", shape === "call" ? "code mono" : "text");
     text.dir = "auto";
     block.append(text);
@@ -58,7 +60,7 @@ class Lines {
     cells[2].textContent = this.before === null ? "" : String(ms - this.before);
     [cells[1].dataset.name, cells[2].dataset.name] = ["ms", "Δ"];
     cells[3].textContent = event.type;
-    const said = element("span", "", typeof event.delta === "string" ? plain(event.delta) : "");
+    const said = element("span", "", typeof event.delta === "string" ? visible(event.delta) : "");
     said.dir = "auto";
     cells[4].append(said);
     const row = element("tr", "");
@@ -73,7 +75,7 @@ class Lines {
     last.count += 1;
     last.cell.textContent = `${last.count} × ${event.type}`;
     last.link.textContent = `${last.first}–${event.sequence_number}`;
-    if (last.said.textContent.length < 140) last.said.textContent += plain(event.delta);
+    if (last.said.textContent.length < 140) last.said.textContent += visibleBehind(last.said.textContent, event.delta);
     this.before = Math.max(Math.round(Date.now() - Number(page.dataset.created) * 1000), 0);
   }
 }

@@ -2,11 +2,6 @@
 
 const TERMINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
 const AGAIN_MS = 1000;
-// What would be invisible, or turn around the text beside it, is shown by name, as in web/plain.py.
-const ODD = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
-
-export const plain = (text) =>
-  text.replace(ODD, (odd) => `⟨U+${odd.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}⟩`);
 
 async function* blocks(body) {
   let held = "";

@@ -1,4 +1,5 @@
 // The chat page: the turns of one thread, the run that is under way, and what the person does with them.
+import { visible } from "../visible.js";
 import { Composer } from "./composer.js";
 import { TERMINAL, follow } from "./follow.js";
 import { Api, Refused } from "./protocol.js";
@@ -180,7 +181,7 @@ class Chat {
     if (!id || location.pathname === url) return;
     if (fresh) history.pushState(null, "", url);
     else history.replaceState(null, "", url);
-    document.title = `${textOf(this.turns[0].input).slice(0, 60) || "Chat"} – Verbatim`;
+    document.title = `${visible(textOf(this.turns[0].input).slice(0, 60)) || "Chat"} – Verbatim`;
     this.threads.mark();
   }
 

@@ -1,4 +1,5 @@
 // Text that may be long: it grows by appending, and of very much of it a part is shown at first.
+import { visibleBehind } from "../visible.js";
 import { button, el, visible } from "./dom.js";
 
 // What a page can lay out without stopping; the rest is a click away.
@@ -14,7 +15,7 @@ export class Growing {
 
   append(text) {
     this.length += text.length;
-    if (this.length <= SHOWN) this.node.appendData(visible(text));
+    if (this.length <= SHOWN) this.node.appendData(visibleBehind(this.node.data, text));
   }
 }
 

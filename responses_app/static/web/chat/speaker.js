@@ -1,4 +1,5 @@
 // What a screen reader is told: that an answer has begun, and what it was; never every token of it.
+import { visible } from "../visible.js";
 
 const LONGEST = 600;
 
@@ -8,6 +9,6 @@ export class Speaker {
   }
 
   say(text) {
-    this.element.textContent = text.length > LONGEST ? `${text.slice(0, LONGEST)}… The answer goes on.` : text;
+    this.element.textContent = visible(text.length > LONGEST ? `${text.slice(0, LONGEST)}… The answer goes on.` : text);
   }
 }

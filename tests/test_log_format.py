@@ -1,0 +1,93 @@
+"""The log format: no text of a client makes a line of its own or reaches a terminal."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+
+import pytest
+from django.conf import settings
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.http import Http404
+from django.test import Client
+
+from responses_app.log_format import CONTINUATION, LineFormatter
+from responses_app.refusals import RefusalFilter
+
+FORGED = "x\r\n2026-11-22 00:00:00,000 ERROR   responses.run: FORGED\x1b]0;pwned\x07\u2028\u202e\x9b"
+RECORD = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} (DEBUG|INFO|WARNING|ERROR)")
+
+
+def record(message: str, *arguments: object, error: BaseException | None = None, **extra: object) -> logging.LogRecord:
+    raised = (type(error), error, error.__traceback__) if error is not None else None
+    made = logging.LogRecord("responses.api", logging.ERROR, __file__, 1, message, arguments, raised)
+    made.__dict__.update(extra)
+    return made
+
+
+def lines(one: logging.LogRecord) -> list[str]:
+    """The lines of a record, of which the first alone looks like one."""
+    text = LineFormatter().format(one)
+    first, *rest = text.split("\n")
+    assert all(line.isprintable() for line in (first, *rest))
+    assert RECORD.match(first)
+    assert all(line.startswith(CONTINUATION) for line in rest)
+    return [first, *rest]
+
+
+def test_a_message_is_one_line() -> None:
+    assert len(lines(record("%s 404 %s", "req_1", FORGED))) == 1
+
+
+def test_a_traceback_keeps_its_lines() -> None:
+    try:
+        raise ValueError(FORGED)
+    except ValueError as error:
+        told = lines(record("failed: %s", error, error=error))
+    assert any("Traceback" in line for line in told)
+    assert any("test_log_format.py" in line for line in told)
+
+
+def test_a_detail_and_a_traceback_of_another_formatter_are_escaped() -> None:
+    one = record("it failed", detail=f"a\n{FORGED}")
+    one.exc_text, one.stack_info = f"Traceback\n{FORGED}", FORGED
+    assert len(lines(one)) > 5
+
+
+def test_every_handler_of_the_settings_has_the_format() -> None:
+    made = [settings.LOGGING["formatters"][one["formatter"]]["()"] for one in settings.LOGGING["handlers"].values()]
+    assert made == ["responses_app.log_format.LineFormatter"]
+    assert settings.LOGGING["root"]["handlers"] == ["stderr"]
+
+
+@pytest.mark.parametrize("error", [PermissionDenied("no"), Http404("no"), SuspiciousOperation("no")])
+def test_a_refusal_has_no_traceback(error: Exception) -> None:
+    one = record("Forbidden", error=error)
+    assert RefusalFilter().filter(one)
+    assert len(lines(one)) == 1
+
+
+def test_other_errors_keep_theirs() -> None:
+    one = record("Failed", error=ValueError("x"))
+    assert RefusalFilter().filter(one)
+    assert len(lines(one)) > 1
+
+
+@pytest.mark.django_db
+def test_a_page_that_refuses_writes_one_line(capfd: pytest.CaptureFixture[str], client: Client, admin_user: object) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(LineFormatter())
+    handler.addFilter(RefusalFilter())
+    logger = logging.getLogger("django")
+    logger.addHandler(handler)
+    try:
+        client.force_login(admin_user)  # type: ignore[arg-type]
+        assert client.get("/chat?project=of-nobody").status_code == 403
+        assert client.get("/responses/resp_none").status_code == 404
+        assert Client(enforce_csrf_checks=True).post("/sign-in", {"username": "a"}).status_code == 403
+    finally:
+        logger.removeHandler(handler)
+    told = capfd.readouterr().err.splitlines()
+    assert not [line for line in told if "Traceback" in line]
+    assert len([line for line in told if "Forbidden (Permission denied): /chat" in line]) == 1
