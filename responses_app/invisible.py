@@ -12,7 +12,7 @@ BIDI = r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 # Separators of lines, soft hyphens, spaces without a width, fillers, deprecated formats, annotations, tags.
 INVISIBLE = (
     r"\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u2028\u2029\u2060-\u2065\u206a-\u206f\u3164\ufeff\uffa0"
-    r"\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 # Joiners are part of words of some scripts and of emoji, and so are variation selectors: one behind a letter stays.
 JOINERS = r"\u200c\u200d"

@@ -82,6 +82,7 @@ def test_scripts_name_the_same_characters(chat_server: Server, chromium: Browser
             *range(0x2000, 0x2100),
             *range(0xFE00, 0x10000),
             0x1F600,
+            0x1BCA0,
             0x1D173,
             0xE0001,
             0xE0101,
