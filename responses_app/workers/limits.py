@@ -23,7 +23,11 @@ class LimitExceeded(WorkerError):
 
 
 class WorkerDied(WorkerError):
-    """The process ended during the job, by a signal that no limit explains."""
+    """The process ended during the job, and no limit explains why. `signal_number` is 0 where it was no signal."""
+
+    def __init__(self, message: str, signal_number: int = 0) -> None:
+        super().__init__(message)
+        self.signal_number = signal_number
 
 
 class WorkerFailed(WorkerError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import signal
 import subprocess
 import threading
 import time
@@ -112,7 +113,7 @@ class Pool:
                 if process is not None and not (isinstance(error, WorkerFailed) and process.lives()):
                     _end(process)
                     process = None
-                if isinstance(error, WorkerDied) and attempt + 1 < TRIES and not job.is_cancelled:
+                if _is_killed(error) and attempt + 1 < TRIES and not job.is_cancelled:
                     continue
                 self._fail(job, error)
             break
@@ -139,6 +140,11 @@ class Pool:
             logger.warning("%s: a job was stopped: %s", self.target, error)
         with suppress(InvalidStateError):
             job.result.set_exception(error)
+
+
+def _is_killed(error: WorkerError) -> bool:
+    """Whether somebody else has ended the process, so that the job may succeed in another one."""
+    return isinstance(error, WorkerDied) and error.signal_number in (0, signal.SIGKILL, signal.SIGTERM)
 
 
 def _end(process: WorkerProcess | None) -> None:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 60.0
 KILL_LIMIT_S = 10.0
 # What a worker needs of the environment. Keys and passwords are not passed on. RESPONSES_OWNER is the mark of engines/guard.py.
-ENVIRON = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "RESPONSES_OWNER")
+ENVIRON = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "RESPONSES_OWNER")
 
 
 class WorkerProcess:
@@ -36,7 +36,7 @@ class WorkerProcess:
             with theirs:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", "responses_app.workers.child", target, str(os.getpid()), str(limits.memory_bytes)],
-                    stdin=theirs,
+                    stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     env={**{name: os.environ[name] for name in ENVIRON if name in os.environ}, "PYTHONPATH": str(ROOT)},
@@ -102,4 +102,4 @@ class WorkerProcess:
         code = self._process.wait(KILL_LIMIT_S)
         if code == -signal.SIGXCPU:
             return LimitExceeded(f"more than {cpu_s} seconds of computing time")
-        return WorkerDied(f"A worker process ended with {signal.Signals(-code).name if code < 0 else code}.")
+        return WorkerDied(f"A worker process ended with {signal.Signals(-code).name if code < 0 else code}.", max(-code, 0))
