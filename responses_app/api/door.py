@@ -24,6 +24,8 @@ logger = logging.getLogger("responses.api")
 
 Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
+# Where a request carries its id inside the server.
+REQUEST_ID = "responses.request_id"
 
 
 def answer(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
@@ -40,6 +42,7 @@ def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutin
 
     async def view(request: HttpRequest, **path: str) -> HttpResponseBase:
         began, request_id = time.monotonic(), mint("req_")
+        request.META[REQUEST_ID] = request_id
         try:
             response = await _serve(handlers, request, path, public)
         except Exception as error:
