@@ -125,7 +125,6 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="listeners-") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # Postgres may run under another account.
         line = f"script://{tape(folder / 'tape.jsonl')}?loop=1&max_model_len=200000"
         command = [python(), "-m", "responses_app.server.inner", "--engine", line, "--port", str(PORT)]
         env = {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}

@@ -91,7 +91,6 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options, findings = parser.parse_args(argv), Findings()
     with tempfile.TemporaryDirectory(prefix="memory-") as name:
-        Path(name).chmod(0o755)  # Postgres may run under another account.
         guard.adopt(name)
         process.adopt_orphans()
         guards = frozenset(process.descendants(os.getpid()))

@@ -149,7 +149,6 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--all", action="store_true", help="kill all of it at once, too: only with disk is nothing lost then")
     options, findings = parser.parse_args(argv), Findings()
     with tempfile.TemporaryDirectory(prefix="restarts-", ignore_cleanup_errors=True) as name:
-        Path(name).chmod(0o755)  # Postgres may run under another account.
         guard.adopt(name)
         process.adopt_orphans()
         guards = frozenset(process.descendants(os.getpid()))

@@ -7,14 +7,14 @@ from pathlib import Path
 from project.env import database, envage, envbool, envchoice, envint, envlist, envstr
 from responses_app.server.data import data_dir
 from responses_app.server.postgres import default_url
-from responses_app.server.secret import secret_key
+from responses_app.server.secret import check_secret_key, secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 envstr("RESPONSES_DATA_DIR", ".data")
 DATA_DIR = data_dir()
 
 DEBUG = envbool("DEBUG")
-SECRET_KEY = envstr("SECRET_KEY") or secret_key(DATA_DIR)
+SECRET_KEY = check_secret_key(envstr("SECRET_KEY")) or secret_key(DATA_DIR)
 ALLOWED_HOSTS = envlist("ALLOWED_HOSTS", "*")
 CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
 

@@ -16,7 +16,7 @@ from types import FrameType
 from responses_app.engines import guard
 from responses_app.server import install, process
 from responses_app.server.data import ROOT
-from responses_app.server.postgres import Postgres
+from responses_app.server.postgres import Postgres, PostgresError
 from responses_app.server.progress import Progress
 
 LINTERS = {
@@ -46,9 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="verbatim-test-") as folder:
         try:
             install.ensure(Path(folder) / "install.log", progress, dev=True)
-            with Postgres(Path(folder), FAST) as postgres:
+            with Postgres(Path(folder), FAST, may_create_databases=True) as postgres:
                 return _run(arguments, _environ(Path(folder), postgres.url), progress)
-        except install.InstallError as error:
+        except (install.InstallError, PostgresError) as error:
             progress.say(f"test: {error}")
             return 1
         except KeyboardInterrupt:

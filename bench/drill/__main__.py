@@ -22,9 +22,7 @@ def main(argv: Sequence[str]) -> int:
     """Run to the end; the exit code."""
     options = parse(argv)
     folder = Path(options.folder or tempfile.mkdtemp(prefix="drill-")).resolve()
-    # Postgres may run under another account, which has to get in.
     folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)
     guard.adopt(folder)
     process.adopt_orphans()
     guards = frozenset(process.descendants(os.getpid()))

@@ -1,4 +1,7 @@
-"""As whom Postgres runs: it refuses root, so root lends it an account, and the right to walk to its own files."""
+"""The account that Postgres runs under: Postgres refuses to run as root, so root starts it as another user.
+
+The account gets no capability. What it needs below a closed folder is handed to it as open folders (server.postgres).
+"""
 
 from __future__ import annotations
 
@@ -6,59 +9,83 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ACCOUNT = "pgserver"
-MAKE_LIMIT = 10.0  # useradd waits for whoever else changes the accounts.
-# Bits of CapPrm (capabilities(7)), the smaller right first: the second one is what a container's root usually has.
-WALK = {"dac_read_search": 1 << 2, "dac_override": 1 << 1}
+USERADD_LIMIT_S = 10.0  # useradd waits for other programs that change the accounts.
+# `su` without `-` leaves the folders of system commands out of PATH.
+SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
+# Where the search for a number without an account begins, if no account can be made: no distribution assigns numbers there.
+UNNAMED_ID = 59432
 
 
-def account() -> pwd.struct_passwd | None:
-    """The account for Postgres if we are root, made at the first call; None if we are not, and it can run as ourselves."""
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A user and a group by number; they need no name."""
+
+    uid: int
+    gid: int
+
+    @property
+    def has_name(self) -> bool:
+        """Whether the user database knows the number."""
+        return _has_name(self.uid)
+
+    def give(self, path: Path | int) -> None:
+        """Make it the owner of a file or folder, which may be an open descriptor; a symbolic link is not followed."""
+        os.chown(path, self.uid, self.gid, follow_symlinks=isinstance(path, int))
+
+    def give_tree(self, folder: Path) -> None:
+        """Make it the owner of the folder and of everything in it."""
+        for parent, folders, files in os.walk(folder):
+            for name in (*folders, *files):
+                self.give(Path(parent) / name)
+        self.give(folder)
+
+
+def account_for(cluster: Path) -> Account | None:
+    """Choose the account for the Postgres of this cluster; None if we are not root, and Postgres runs as ourselves.
+
+    An existing cluster keeps its owner, as Postgres opens a cluster only as the user that owns it.
+    """
     if os.geteuid() != 0:
         return None
-    return _entry(ACCOUNT) or _made() or pwd.getpwnam("nobody")
+    with suppress(FileNotFoundError):
+        status = cluster.stat()
+        if status.st_uid != 0:
+            return Account(status.st_uid, status.st_gid)
+    entry = _entry(ACCOUNT) or _make()
+    return Account(entry.pw_uid, entry.pw_gid) if entry else _unnamed()
 
 
-def prefix(paths: Sequence[Path]) -> list[str]:
-    """What to put before a command so that it runs under `account` and reaches `paths`; nothing for an ordinary user.
-
-    A checkout below /root is closed to other accounts. Opening it with chmod would outlive us, so the process gets the
-    right to pass closed folders instead, and only if it needs it.
-    """
-    owner = account()
-    if owner is None:
-        return []
-    command = ["setpriv", f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
-    right = None if all(map(_open_to_all, paths)) else _right()
-    return [*command, f"--inh-caps=+{right}", f"--ambient-caps=+{right}"] if right else command
+def named_account(account: Account) -> Account | None:
+    """Find an account that initdb accepts, which looks up the name of its user; None if there is none but root."""
+    if account.has_name:
+        return account
+    entry = _entry("nobody") or next((entry for entry in pwd.getpwall() if entry.pw_uid), None)
+    return Account(entry.pw_uid, entry.pw_gid) if entry else None
 
 
-def give(path: Path) -> None:
-    """Make `account` the owner of a file or folder; nothing happens for an ordinary user."""
-    owner = account()
-    if owner:
-        os.chown(path, owner.pw_uid, owner.pw_gid)
+def run_as(account: Account | None) -> dict[str, Any]:
+    """Make the arguments of subprocess.Popen for running under the account; none for an ordinary user."""
+    return {"user": account.uid, "group": account.gid, "extra_groups": ()} if account else {}
 
 
-def _open_to_all(path: Path) -> bool:
-    return all(folder.stat().st_mode & 0o001 for folder in path.resolve().parents)
+def _unnamed() -> Account:
+    """Choose a number that no account has. `nobody` would do, but other services may run as `nobody` and read our data."""
+    number = next(number for number in range(UNNAMED_ID, 1 << 16) if not _has_name(number))
+    return Account(number, number)
 
 
-def _right() -> str | None:
-    status = Path("/proc/self/status").read_text()
-    mine = int(next(line for line in status.splitlines() if line.startswith("CapPrm")).split()[1], 16)
-    return next((name for name, bit in WALK.items() if mine & bit), None)
-
-
-def _made() -> pwd.struct_passwd | None:
-    command = ["useradd", "--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT]
-    if shutil.which("useradd"):
+def _make() -> pwd.struct_passwd | None:
+    program = shutil.which("useradd", path=os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS]))
+    command = ["--system", "--user-group", "--no-create-home", "--shell", "/usr/sbin/nologin", ACCOUNT]
+    if program:
         with suppress(subprocess.TimeoutExpired):
-            subprocess.run(command, check=False, capture_output=True, timeout=MAKE_LIMIT)
+            subprocess.run([program, *command], check=False, capture_output=True, timeout=USERADD_LIMIT_S)
     return _entry(ACCOUNT)
 
 
@@ -67,3 +94,11 @@ def _entry(name: str) -> pwd.struct_passwd | None:
         return pwd.getpwnam(name)
     except KeyError:
         return None
+
+
+def _has_name(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from responses_app.invisible import escaped
+from responses_app.server.data import open_log
 
 TAIL = 20
 
@@ -22,11 +23,10 @@ def terminal() -> TextIO:
 @contextmanager
 def aside(log: Path) -> Iterator[None]:
     """Meanwhile stdout and stderr go to `log`, those of processes started now for as long as they live."""
-    log.parent.mkdir(parents=True, exist_ok=True)
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [(fd, os.dup(fd)) for fd in (1, 2)]
-    target = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+    target = open_log(log, os.O_TRUNC | os.O_APPEND)
     try:
         for fd, _ in saved:
             os.dup2(target, fd)

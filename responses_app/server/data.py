@@ -18,9 +18,23 @@ def data_dir() -> Path:
     return Path(os.environ.get("RESPONSES_DATA_DIR") or ROOT / ".data").resolve()
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder that only its owner can enter; one that exists keeps its mode."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(exist_ok=True, mode=0o700)
+
+
+def open_log(file: Path, flags: int = 0) -> int:
+    """Open a log for writing, for its owner's eyes only; one of an older version is closed to others. `flags` as in os.open."""
+    make_folder(file.parent)
+    fd = os.open(file, os.O_WRONLY | os.O_CREAT | flags, 0o600)
+    os.fchmod(fd, 0o600)
+    return fd
+
+
 def lock(folder: Path) -> int:
     """Take the folder, making it if needed. The lock lasts as long as any process holds the descriptor. Raises InUse."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -43,7 +57,7 @@ def keep(file: Path, make: str) -> str:
 
 
 def _write(file: Path, text: str) -> str:
-    file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(file.parent)
     # Written beside and moved: a crash between the two leaves no empty secret behind.
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

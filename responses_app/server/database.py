@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,6 +15,16 @@ CONNECT_LIMIT = 5
 # Several servers may start at once on one database: one of them makes the tables, and the others wait this long for it.
 TURN_LIMIT = 120
 TURN = 0x56657262  # The number of the lock, which means nothing to anybody else.
+
+
+def check_settings() -> None:
+    """Read the settings before anything is started. Raises CannotStart with the one that is wrong."""
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        importlib.import_module("project.settings")
+    except (ImproperlyConfigured, OSError) as error:
+        raise CannotStart(str(error)) from error
 
 
 def prepare(folder: Path, progress: Progress) -> str:

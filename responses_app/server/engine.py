@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from responses_app.engines import serving
+from responses_app.server.data import open_log
 from responses_app.server.port import reachable
 from responses_app.server.process import command_line, descendants, first_ended, said
 from responses_app.server.workers import Plan
@@ -66,7 +67,7 @@ class Engine:
         if self.plan.key:
             environ["VLLM_API_KEY"] = self.plan.key
         command = serving.command(self.plan.model, self.plan.name, self.plan.host, self.plan.port, self.plan.options)
-        with self.log.open("wb") as out:
+        with os.fdopen(open_log(self.log, os.O_TRUNC), "wb") as out:
             # A session of its own: Ctrl-C is for us, and we decide when it ends.
             self._server = subprocess.Popen(
                 command, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True

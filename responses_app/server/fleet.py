@@ -37,12 +37,14 @@ WORKER_GRACE = 10.0
 ENGINE_WAIT = "3600"
 # Of each web process (project/env.py), with some that it opens beside its pool.
 CONNECTIONS = 20
+# superuser_reserved_connections, as Postgres has it by default: the server is no superuser.
+RESERVED = 3
 HOST = "127.0.0.1"
 
 
 def room(webs: int) -> dict[str, str]:
     """Settings for a Postgres that so many web processes connect to."""
-    return {"max_connections": str(max(int(SETTINGS["max_connections"]), CONNECTIONS * (webs + 1)))}
+    return {"max_connections": str(max(int(SETTINGS["max_connections"]), CONNECTIONS * (webs + 1) + RESERVED))}
 
 
 def serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:
@@ -109,7 +111,13 @@ class Fleet:
             await self._all_up(self._webs)
         for slot in (*self._workers, *self._webs):
             self._own(slot.keep())
-        self.progress.say(banner(self.options, key, served(), await asyncio.to_thread(self._way_in)))
+        self.progress.say(await self._ready(key))
+
+    async def _ready(self, key: str) -> str:
+        """The banner. A link is made only for somebody who sees it."""
+        if not self.progress.live:
+            return banner(self.options, served())
+        return banner(self.options, served(), key, await asyncio.to_thread(self._way_in))
 
     def _engine(self, entry: str) -> str:
         """What a web process is told of this model: a worker for each that would be loaded in the server."""

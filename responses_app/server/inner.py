@@ -13,7 +13,7 @@ from responses_app.server import data, fleet, lineup, port, starting
 from responses_app.server.args import Options, parse
 from responses_app.server.aside import terminal
 from responses_app.server.banner import banner, served
-from responses_app.server.database import let_go, prepare, way_in
+from responses_app.server.database import check_settings, let_go, prepare, way_in
 from responses_app.server.postgres import Postgres, PostgresError
 from responses_app.server.process import die_with_parent
 from responses_app.server.progress import Progress
@@ -37,6 +37,7 @@ def main(argv: Sequence[str]) -> int:
     postgres = None if given else Postgres(folder, fleet.room(options.web))
     try:
         _choose(options, folder, progress)
+        check_settings()
         serve = fleet.serve if options.apart else _serve
         code = serve(options, folder, postgres, progress)
     except (CannotStart, PostgresError, lineup.BadModel, port.CannotListen) as error:
@@ -90,7 +91,8 @@ def _work(
         from project.asgi import application
         from responses_app.server.door import tcp
 
-        ready = banner(options, key, served(), way_in())
+        # A link is made only for somebody who sees it.
+        ready = banner(options, served(), key, way_in()) if progress.live else banner(options, served())
         if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.say(ready)):
             raise port.CannotListen(failure)
         return life.code

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from responses_app.server.data import ROOT
+from responses_app.server.data import ROOT, open_log
 from responses_app.server.progress import Progress
 
 TAIL_LINES = 25
@@ -57,16 +57,16 @@ def ensure(log: Path, progress: Progress, *, dev: bool = False, root: Path = ROO
 
     Each step leaves a stamp behind itself, written last: what was interrupted is done again, what was done is not.
     """
-    stamps = prefix / ".installed"
+    stamps, steps = prefix / ".installed", (*(GPU if has_gpu() else CPU), *(DEV if dev else ()))
+    if not os.access(prefix, os.W_OK):
+        if missing := list(_missing(steps, stamps, root)):
+            raise InstallError(f"{missing[0][0].title}: {prefix} cannot be written to; start once as the user that owns it")
+        return
     with _alone(prefix, progress):
         stamps.mkdir(exist_ok=True)
-        digest = ""
-        for step in (*(GPU if has_gpu() else CPU), *(DEV if dev else ())):
-            digest = _digest(digest, step, root)
-            stamp = stamps / step.name
-            if not stamp.exists() or stamp.read_text() != digest:
-                _install(step, log, progress, root)
-                stamp.write_text(digest)
+        for step, digest in _missing(steps, stamps, root):
+            _install(step, log, progress, root)
+            (stamps / step.name).write_text(digest)
 
 
 def has_gpu() -> bool:
@@ -87,14 +87,23 @@ def files(name: str, root: Path = ROOT) -> list[Path]:
     return [path, *(deeper for other in included for deeper in files(other, root))]
 
 
+def _missing(steps: Sequence[Step], stamps: Path, root: Path) -> Iterator[tuple[Step, str]]:
+    """The steps that are not done yet, each with the stamp to leave behind."""
+    digest = ""
+    for step in steps:
+        digest = _digest(digest, step, root)
+        stamp = stamps / step.name
+        if not stamp.exists() or stamp.read_text() != digest:
+            yield step, digest
+
+
 def _digest(before: str, step: Step, root: Path) -> str:
     parts = [before, sys.version, *step.options, *(path.read_text() for path in files(step.file, root))]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _install(step: Step, log: Path, progress: Progress, root: Path) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with progress.step(step.title, lambda: _now(log)), log.open("wb") as out:
+    with progress.step(step.title, lambda: _now(log)), os.fdopen(open_log(log, os.O_TRUNC), "wb") as out:
         code = _run([*PIP, *step.options, "-r", str(root / step.file)], out.fileno())
     if code:
         raise InstallError(f"{step.title} failed. The end of {log}:\n" + "\n".join(_tail(log, TAIL_LINES)))

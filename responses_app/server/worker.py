@@ -18,7 +18,7 @@ from responses_app.log_format import log_to_stderr
 from responses_app.server import lineup, port, process
 from responses_app.server.aside import tail
 from responses_app.server.child import PARENT, say_ready
-from responses_app.server.data import InUse, data_dir, lock
+from responses_app.server.data import InUse, data_dir, lock, make_folder
 from responses_app.server.engine import Engine, Failed
 from responses_app.server.progress import Progress
 from responses_app.server.workers import Plan, plan
@@ -70,6 +70,7 @@ def _begin(given: argparse.Namespace) -> int:
     entry = lineup.lineup((model,), None, _demo)
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if lineup.on_disk(entry) else "0")
     folder = plan(entry, given.host, given.port).folder(data_dir())
+    make_folder(data_dir())
     held = lock(folder)
     try:
         # Before the port is asked for, which an earlier worker's server may still have.

@@ -39,8 +39,6 @@ class Line(Protocol):
     """What a lane asks of its connection."""
 
     named_open: bool
-    # The id of the request that opened the connection.
-    request_id: str
 
     async def key(self) -> ApiKey:
         """Who is asking, still. Raises ApiError, also where no more responses are begun on this connection."""
@@ -203,8 +201,7 @@ class Lane:
             raise turn
         key = await self._line.key()
         async with limits.admitted(key) as ticket:
-            read = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
-            order = replace(read, request_id=self._line.request_id)
+            order = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
             model_access.permit(key, order.model)
             course = await self._launch(turn, order, ticket)
             try:

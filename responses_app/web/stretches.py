@@ -27,16 +27,7 @@ KINDS: Final = (
     ("incomplete", "life"),
     ("failed", "life"),
 )
-# The words of the URL, and how the page calls them.
-LABELS: Final = {
-    "life": "Lifecycle",
-    "items": "Items",
-    "reasoning": "Reasoning",
-    "text": "Text",
-    "tools": "Tools",
-    "other": "Other",
-}
-ALL: Final = tuple(LABELS)
+ALL: Final = ("life", "items", "reasoning", "text", "tools", "other")
 
 
 @lru_cache(256)

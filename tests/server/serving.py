@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import httpx2
 import psycopg
 
 from responses_app.server.data import ROOT
-from responses_app.server.postgres import default_url
+from responses_app.server.postgres import superuser_url
 
 # Five seconds on an idle machine; fifty were seen on a busy one.
 START_LIMIT = 120.0
@@ -29,16 +29,18 @@ def free_port() -> int:
 
 
 class Server:
-    """One `bin/serve`; `said` is what it has printed."""
+    """One `bin/serve`; `said` is what it has printed. `before` are words that come before the command."""
 
-    def __init__(self, folder: Path, *arguments: str, **environ: str) -> None:
+    def __init__(self, folder: Path, *arguments: str, root: Path = ROOT, before: Sequence[str] = (), **environ: str) -> None:
+        self.root = root
         self.port = free_port()
         self.folder = folder
+        self.given_key = environ.get("RESPONSES_API_KEY")
         self.log = folder.with_suffix(f".{self.port}.log")
         kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [ROOT / "bin" / "serve", "--port", str(self.port), *arguments],
+                [*before, root / "bin" / "serve", "--port", str(self.port), *arguments],
                 env={**kept, "RESPONSES_DATA_DIR": str(folder), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -56,9 +58,7 @@ class Server:
 
     @property
     def key(self) -> str:
-        found = re.search(r"API key +(\S+)", self.said)
-        assert found
-        return found[1]
+        return self.given_key or (self.folder / "api_key").read_text().strip()
 
     def ready(self) -> Server:
         deadline = time.monotonic() + START_LIMIT
@@ -76,13 +76,13 @@ class Server:
     def manage(self, *arguments: str, **environ: str) -> str:
         """What `manage.py` prints, as its owner would call it beside the running server."""
         kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        command = [ROOT / ".venv" / "bin" / "python", ROOT / "manage.py", *arguments]
+        command = [self.root / ".venv" / "bin" / "python", self.root / "manage.py", *arguments]
         environ = {**kept, "RESPONSES_DATA_DIR": str(self.folder), **environ}
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
     def sql(self, statement: str) -> None:
-        """Tell the embedded Postgres something."""
-        with psycopg.connect(default_url(self.folder), autocommit=True) as connection:
+        """Tell the embedded Postgres something, as its superuser."""
+        with psycopg.connect(superuser_url(self.folder), autocommit=True) as connection:
             connection.execute(statement)  # type: ignore[call-overload]
 
     def stop(self, number: int = signal.SIGINT) -> int:

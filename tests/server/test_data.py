@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.server.data import InUse, keep, lock
-from responses_app.server.secret import secret_key
+from responses_app.server.data import InUse, keep, lock, open_log
+from responses_app.server.secret import MIN_LENGTH, check_secret_key, secret_key
 
 
 def test_the_second_to_ask_learns_who_was_first(tmp_path: Path) -> None:
@@ -32,3 +33,34 @@ def test_an_empty_file_holds_no_secret(tmp_path: Path) -> None:
     assert keep(tmp_path / "key", "made") == "made"
     assert keep(tmp_path / "key", "again") == "made"
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_short_secret_key_is_refused_without_being_repeated() -> None:
+    with pytest.raises(ImproperlyConfigured, match=r"SECRET_KEY must have at least 32 characters; .*token_urlsafe") as refused:
+        check_secret_key("x7" * 15 + "y")
+    assert "x7" not in str(refused.value)
+    assert check_secret_key("x" * MIN_LENGTH) == "x" * MIN_LENGTH
+    assert check_secret_key("") == "", "none is given: one is made"
+
+
+def test_a_secret_key_that_is_made_is_long_enough(tmp_path: Path) -> None:
+    assert check_secret_key(secret_key(tmp_path))
+
+
+def test_a_new_folder_is_closed_to_others_and_an_existing_one_keeps_its_mode(tmp_path: Path) -> None:
+    os.close(lock(tmp_path / "new"))
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o700
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old").chmod(0o750)
+    os.close(lock(tmp_path / "old"))
+    assert (tmp_path / "old").stat().st_mode & 0o777 == 0o750
+
+
+def test_a_log_is_closed_to_others_even_if_it_was_open(tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "a.log"
+    os.close(open_log(log))
+    assert log.stat().st_mode & 0o777 == 0o600
+    log.chmod(0o644)
+    with os.fdopen(open_log(log, os.O_APPEND), "w") as file:
+        file.write("line")
+    assert log.stat().st_mode & 0o777 == 0o600

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.server.account import prefix
+from responses_app.server.account import account_for, run_as
 from responses_app.server.data import ROOT
 from responses_app.server.postgres import SOCKET_LIMIT, SOCKET_NAME, Postgres, PostgresError, default_url, socket_dir
 from tests.server.processes import born, family, left
@@ -93,7 +93,7 @@ def test_it_starts_although_its_old_number_is_anothers_by_now(tmp_path: Path) ->
     mark = tmp_path / "postgres" / "postmaster.pid"
     sleep = Path("/usr/bin/sleep")
     # Under the same account: Postgres knows that a stranger's process is none of its own.
-    with subprocess.Popen([*prefix([sleep]), str(sleep), "60"]) as other:
+    with subprocess.Popen([str(sleep), "60"], **run_as(account_for(tmp_path / "postgres"))) as other:
         mark.write_text("\n".join([str(other.pid), *mark.read_text().split("\n")[1:]]))
         try:
             with Postgres(tmp_path) as postgres:

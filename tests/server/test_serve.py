@@ -157,7 +157,7 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, tape: str)
         other.listen()
         server = Server(tmp_path / "data", "--engine", tape, "--port", str(other.getsockname()[1]))
         assert server.process.wait(END_LIMIT) == 1
-    assert "another program listens there already" in server.said
+    assert "another program listens there already; choose another --port" in server.said
     assert not (server.folder / "postgres").exists()
 
 
@@ -190,6 +190,15 @@ def test_it_names_the_model_whose_engine_does_not_start(tmp_path: Path, tape: st
     assert server.process.wait(START_LIMIT) == 1
     assert "the engine did not start: far: http://127.0.0.1:9: ConnectError" in server.said
     assert left(family(server.process.pid), within=1) == []
+
+
+def test_a_wrong_setting_is_said_before_anything_starts(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, SECRET_KEY="tooshortforus")
+    assert server.process.wait(START_LIMIT) == 1
+    assert "SECRET_KEY must have at least 32 characters" in server.said
+    assert "tooshortforus" not in server.said
+    assert "Traceback" not in server.said
+    assert not (server.folder / "postgres").exists()
 
 
 def test_it_says_that_a_database_does_not_answer(tmp_path: Path, tape: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Iterator
 
@@ -94,10 +93,8 @@ def test_a_person_finds_a_response_and_reads_its_log(shared: Server, page: Page)
     expect(page.locator(CHANGING)).to_have_count(0)
 
 
-def test_the_link_that_the_server_printed_signs_its_operator_in(shared: Server, page: Page) -> None:
-    printed = re.search(r"sign in +(\S+)", shared.said)
-    assert printed
-    page.goto(printed[1])
+def test_a_link_of_the_command_signs_the_operator_in(shared: Server, page: Page) -> None:
+    page.goto(shared.manage("signin", "--url", shared.url))
     expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()

@@ -1,0 +1,55 @@
+"""The role that Django connects with: it owns the database, and is no superuser, so that SQL reaches no file and no program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROLE = "verbatim"
+SUPERUSER = "postgres"
+DATABASE = "postgres"
+CONNECT_LIMIT_S = 30
+
+CREATE = f"""
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN CREATE ROLE {ROLE}; END IF;
+END $$
+"""
+# Details of an error are values of the row that was refused.
+LIMIT = f"ALTER ROLE {ROLE} SET log_error_verbosity = 'terse'"
+OWN = f"ALTER DATABASE {DATABASE} OWNER TO {ROLE}"
+# In clusters of older versions Django was the superuser, who owns the tables then. What belongs to an extension stays.
+TAKE = f"""
+DO $$ DECLARE thing text; BEGIN
+    FOR thing IN
+        SELECT format('%s %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' WHEN 'm' THEN 'MATERIALIZED VIEW'
+                      ELSE 'TABLE' END, c.oid::regclass)
+        FROM pg_class c
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relowner = '{SUPERUSER}'::regrole
+          AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
+          AND NOT EXISTS (
+              SELECT FROM pg_depend d
+              WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('a', 'i', 'e')
+          )
+        UNION ALL
+        SELECT format('ROUTINE %s', p.oid::regprocedure)
+        FROM pg_proc p
+        WHERE p.pronamespace = 'public'::regnamespace AND p.proowner = '{SUPERUSER}'::regrole
+          AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
+    LOOP
+        EXECUTE format('ALTER %s OWNER TO {ROLE}', thing);
+    END LOOP;
+END $$
+"""  # noqa: S608 - names of this module alone
+
+
+def make_role(sockets: Path, port: int, *, may_create_databases: bool) -> None:
+    """Make the role if it is missing, with no more rights than it needs, and the owner of all tables. Raises psycopg.Error."""
+    import psycopg
+
+    rights = f"ALTER ROLE {ROLE} LOGIN NOSUPERUSER NOCREATEROLE NOREPLICATION NOBYPASSRLS"
+    rights += " CREATEDB" if may_create_databases else " NOCREATEDB"
+    with psycopg.connect(
+        host=str(sockets), port=port, user=SUPERUSER, dbname=DATABASE, connect_timeout=CONNECT_LIMIT_S, autocommit=True
+    ) as connection:
+        for statement in (CREATE, rights, LIMIT, OWN, TAKE):
+            connection.execute(statement.encode())

@@ -1,0 +1,37 @@
+"""Makes what a fresh machine has below /root: the packages of Postgres, and a checkout, in a folder closed to other accounts."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+from responses_app.server import programs
+from responses_app.server.data import ROOT
+
+
+def packages(folder: Path) -> Path:
+    """A folder for PYTHONPATH with a copy of the package of Postgres, closed to other accounts."""
+    folder.mkdir(mode=0o700, parents=True)
+    site = programs._site_packages()
+    for file in (Path(programs.PACKAGE) / "__init__.py", *programs._files(site)):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(site / file, folder / file)
+    return folder
+
+
+def checkout(folder: Path) -> Path:
+    """A copy of all files of the repository; the environment is a link, as a real one takes minutes to install."""
+    folder.mkdir(mode=0o700, parents=True)
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, capture_output=True, check=True)
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        if (ROOT / name).is_file() and not (ROOT / name).is_symlink():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    (folder / ".venv").symlink_to((ROOT / ".venv").resolve())
+    return folder
+
+
+def modes(folder: Path) -> dict[Path, int]:
+    """The modes of a folder and of those above it."""
+    return {path: path.stat().st_mode for path in (folder, *folder.parents)}
