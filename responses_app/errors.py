@@ -15,6 +15,15 @@ No endpoint answers 409: client libraries retry it in silence (responses-api.md,
 
 from __future__ import annotations
 
+# Characters of what an error repeats of a request: a name or a value in it may have megabytes.
+MAX_MESSAGE = 4096
+MAX_PARAM = 1024
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return the text with at most `limit` characters, the last of which then says that it was cut."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
 
 class ApiError(Exception):
     """An answer in the shape `{"error": {message, type, param, code}}` (responses-api.md §1.10)."""
@@ -24,9 +33,10 @@ class ApiError(Exception):
     default_code: str | None = None
 
     def __init__(self, message: str, *, param: str | None = None, code: str | None = None) -> None:
+        message = shorten(message, MAX_MESSAGE)
         super().__init__(message)
         self.message = message
-        self.param = param
+        self.param = shorten(param, MAX_PARAM) if param is not None else None
         self.code = code or self.default_code
         self.headers: dict[str, str] = {}
 

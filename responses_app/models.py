@@ -143,7 +143,7 @@ class Status(models.TextChoices):
     """Where a response is in its life (responses-api.md §1.3)."""
 
     QUEUED = "queued"
-    IN_PROGRESS = "in_progress"
+    IN_PROGRESS = "in_progress", "In progress"
     COMPLETED = "completed"
     INCOMPLETE = "incomplete"
     FAILED = "failed"
@@ -181,6 +181,9 @@ class Response(models.Model):
     """
 
     uid = models.CharField("id", max_length=64, unique=True)
+    request_id = models.CharField(
+        "request id", max_length=64, blank=True, default="", db_default="", help_text="The x-request-id header of its request."
+    )
     project = models.CharField(max_length=100)
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL)
     model = models.CharField(max_length=200)
@@ -218,6 +221,8 @@ class Response(models.Model):
             models.Index(fields=("status", "-id"), name="response_status"),
             models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
             models.Index(fields=("created_at",), name="response_time"),
+            # Also by its beginning.
+            models.Index(fields=("request_id",), name="response_request", opclasses=("varchar_pattern_ops",)),
             # What a key has under way, and what stands in a conversation: few of all.
             models.Index(fields=("key",), name="response_running", condition=models.Q(ended_at=None)),
             models.Index(fields=("conversation", "-id"), name="response_in", condition=models.Q(conversation__isnull=False)),

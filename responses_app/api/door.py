@@ -24,6 +24,8 @@ logger = logging.getLogger("responses.api")
 
 Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
+# Where a request carries its id inside the server.
+REQUEST_ID = "responses.request_id"
 
 
 def answer(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
@@ -40,16 +42,22 @@ def door(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutin
 
     async def view(request: HttpRequest, **path: str) -> HttpResponseBase:
         began, request_id = time.monotonic(), mint("req_")
+        request.META[REQUEST_ID] = request_id
         try:
             response = await _serve(handlers, request, path, public)
         except Exception as error:
             response = _refuse(translated(error, request_id, f"{request.method} {request.path}"), request_id)
-        response["x-request-id"] = request_id
-        response["openai-version"] = "2020-10-01"
-        response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
-        return response
+        return _with_headers(response, began, request_id)
 
     return csrf_exempt(view)
+
+
+def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> HttpResponseBase:
+    """Add the headers that every answer has."""
+    response["x-request-id"] = request_id
+    response["openai-version"] = "2020-10-01"
+    response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
+    return response
 
 
 def translated(error: Exception, request_id: str, where: str) -> ApiError:
@@ -85,10 +93,9 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
 async def nowhere(request: HttpRequest, path: str = "") -> HttpResponseBase:
     """Any other address below the API: a JSON 404 instead of a page."""
     del path
-    request_id = mint("req_")
+    began, request_id = time.monotonic(), mint("req_")
     response = _refuse(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id)
-    response["x-request-id"] = request_id
-    return response
+    return _with_headers(response, began, request_id)
 
 
 def _refuse(error: ApiError, request_id: str) -> HttpResponse:

@@ -48,6 +48,7 @@ LENGTHS = {
 }
 
 SHOWN = 200
+MAX_INTEGER = 2.0**63
 
 
 def path(loc: Loc) -> str:
@@ -87,6 +88,9 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
 def wrong_type(where: str, expected: str, given: object) -> Invalid:
     """`invalid_type`, saying what was expected and what came."""
     came = next((word for type_, word in JSON_TYPES if isinstance(given, type_)), "another type")
+    if isinstance(given, float) and abs(given) >= MAX_INTEGER:
+        # The parser makes a float of an integer that has more than 64 bits.
+        came = "a number of more than 64 bits"
     message = f"Invalid type for '{where}': expected {expected}, but got {came} instead."
     return Invalid(message, param=where, code="invalid_type")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -15,7 +16,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 
 from responses_app.api import body, limits, model_access, pages, profile, query, requests, shown, sse, tools
-from responses_app.api.door import answer
+from responses_app.api.door import REQUEST_ID, answer
 from responses_app.api.limits import Ticket
 from responses_app.api.sse import Form
 from responses_app.errors import Invalid, NotFound, Unavailable
@@ -79,7 +80,8 @@ class AttendedStream(EventStream):
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     async with limits.admitted(key) as ticket:
-        order = await body.read(request, lambda raw: requests.read(raw, key))
+        read = await body.read(request, lambda raw: requests.read(raw, key))
+        order = replace(read, request_id=request.META[REQUEST_ID])
         model_access.permit(key, order.model)
         run = await hub.current().begin(order)
         if run.stored:

@@ -54,6 +54,7 @@ def _log(order: Order, served: Served, plan: Plan, worker: UUID | None, now: flo
 def _row(order: Order, uid: str, now: float, before: Context) -> Response:
     return Response(
         uid=uid,
+        request_id=order.request_id,
         project=order.project,
         key_id=order.key,
         model=order.model,

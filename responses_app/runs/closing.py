@@ -28,6 +28,8 @@ logger = logging.getLogger("responses.run")
 
 # The code of a response whose prompt the engine refuses: the client's mistake, and a 400 where nothing is streamed.
 INVALID_PROMPT = "invalid_prompt"
+# The tier of every response that has ended: whichever was asked for decides about the queue of the engine alone.
+SERVED_TIER = "default"
 
 
 def error_of(response: Mapping[str, Any]) -> ApiError | None:
@@ -74,15 +76,15 @@ class Closing(Telling):
     def _finish(self, finish: Finish | None) -> list[Event]:
         now, figures = int(time.time()), self._usage()
         if finish == "stop":
-            return self._writer.complete(now=now, usage=figures, aloud=self._aloud, service_tier="default")
+            return self._writer.complete(now=now, usage=figures, aloud=self._aloud, service_tier=SERVED_TIER)
         if finish == "length":
-            return self._writer.cut("max_output_tokens", now=now, usage=figures, service_tier="default")
+            return self._writer.cut("max_output_tokens", now=now, usage=figures, service_tier=SERVED_TIER)
         return self._failure("server_error", "The engine stopped this response before it was complete.")
 
     def _turned(self) -> list[Event]:
         """What was held back is said, whatever is open closes incomplete, and `response.incomplete` says why."""
         held = self._write(self._listener.close())
-        return held + self._writer.cut("steered", now=int(time.time()), usage=self._usage(), service_tier="default")
+        return held + self._writer.cut("steered", now=int(time.time()), usage=self._usage(), service_tier=SERVED_TIER)
 
     async def _fail(self, code: str, message: str) -> bool:
         if self._writer.ended:
@@ -113,7 +115,7 @@ class Closing(Telling):
 
     def _failure(self, code: str, message: str) -> list[Event]:
         kind = Invalid.type if code == INVALID_PROMPT else Failed.type
-        return self._writer.fail(code, message, kind, usage=self._spent(), aloud=self._aloud)
+        return self._writer.fail(code, message, kind, usage=self._spent(), aloud=self._aloud, service_tier=SERVED_TIER)
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response

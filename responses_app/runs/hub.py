@@ -16,8 +16,9 @@ from django.conf import settings
 
 from responses_app.dialects.memo import Memo
 from responses_app.engines.border import EngineDown
-from responses_app.errors import Busy, Invalid, Unavailable
+from responses_app.errors import Invalid, Unavailable
 from responses_app.models import Response
+from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.birth import born
 from responses_app.runs.compaction import compact
 from responses_app.runs.order import Order
@@ -48,6 +49,7 @@ class Hub:
     def __init__(self, served: Mapping[str, Served], aliases: Mapping[str, str] | None = None) -> None:
         self.served, self.aliases = served, aliases or {}
         self.runs: dict[str, Run] = {}
+        self.admission = Admission()
         # Accepting nothing new; and, a little later, ending, so that who is cut off now has not left by itself.
         self.draining = self.leaving = False
         # For those who wait for that.
@@ -99,30 +101,45 @@ class Hub:
         """As `begin`, with the plan. `before` is what the order continues and `memo` its prompt, if they are known."""
         await self._up()
         served = self.model(order.model)
-        parked = await self._admit(order)
+        place = await self._admit(order)
+        try:
+            run, planned = await self._prepare(order, served, before, memo, place)
+        except BaseException:
+            place.release()
+            raise
+        self._let_go(run, place)
+        await run.opened()
+        if run.parked:
+            self._tell_work()
+        return run, planned
+
+    async def _prepare(
+        self, order: Order, served: Served, before: Context | None, memo: Memo | None, place: Place
+    ) -> tuple[Run, Plan]:
+        """Plan the order and make its run, which has not begun."""
         planned = await plan(order, served, before, memo=memo)
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
+        parked = place.kind is Kind.QUEUED
         run = born(order, served, planned, self._recorder, None if parked else self._watch.worker)
         if not parked and not await served.engine.alive():
             raise Unavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
-        self._let_go(run)
-        await run.opened()
-        if parked:
-            self._tell_work()
         return run, planned
 
     async def count(self, order: Order) -> int:
         """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
         await self._up()
         served = self.model(order.model)
-        request = (await plan(order, served, measure=True)).request
+        self._accepts()
+        with self.admission.admitted():
+            request = (await plan(order, served, measure=True)).request
         return request.length or len(request.prompt)
 
     async def compact(self, order: Order) -> dict[str, Any]:
         """The `response.compaction` object. Raises ApiError; nothing is kept."""
         await self._up()
         self._accepts()
-        return await compact(order, self.model(order.model))
+        with self.admission.admitted():
+            return await compact(order, self.model(order.model))
 
     async def listen(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[Frame | None, None]:
         """Frames of a response up to its terminal one, whoever runs it and however often that changes; None after some silence."""
@@ -233,57 +250,42 @@ class Hub:
     def _accepts(self) -> None:
         if self.draining:
             raise Unavailable("The server is stopping. Try again in a moment.")
-        if sum(not run.background for run in self.runs.values()) >= settings.RESPONSES_MAX_CONCURRENT:
-            limit = settings.RESPONSES_MAX_CONCURRENT
-            raise Busy(f"{limit} responses are being generated, which is the limit. Try again in a moment.")
 
-    async def _admit(self, order: Order) -> bool:
-        """Whether it has to wait for room. Raises Busy, Unavailable. Counted apart: a long queue keeps nobody from being answered."""
+    async def _admit(self, order: Order) -> Place:
+        """Take a place for the order. Raises Busy, Unavailable. A long queue in the background keeps nobody from being answered."""
+        self._accepts()
         if not order.background:
-            self._accepts()
-            return False
-        if self.draining:
-            raise Unavailable("The server is stopping. Try again in a moment.")
+            return self.admission.admit()
         assert self._watch is not None  # noqa: S101 - started
-        room = self._room()
-        count = settings.RESPONSES_MAX_BACKGROUND - room
-        parked = room < 1 or self._watch.backlog
-        if parked:
-            count += await sync_to_async(leases.waiting)()
-        if count >= settings.RESPONSES_MAX_QUEUED:
-            raise Busy(
-                f"{count} responses are queued or generated in the background, which is the limit. Try again in a moment."
-            )
-        return parked
+        return await self.admission.admit_background(queue=self._watch.backlog)
 
     def _room(self) -> int:
         """How many more of the background may begin here."""
-        if self.draining:
-            return 0
-        running = sum(run.background and not run.parked for run in self.runs.values())
-        return int(settings.RESPONSES_MAX_BACKGROUND) - running
+        return 0 if self.draining else self.admission.background_room
 
     async def _adopt(self, pk: int) -> None:
         """Go on with a response that this process holds the lease of."""
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
         run = await take_over(pk, self._watch.worker, self.served, self._recorder)
         if run is not None and not self.leaving:
-            self._let_go(run)
+            self._let_go(run, self.admission.take(Kind.BACKGROUND if run.background else Kind.FOREGROUND))
 
-    def _let_go(self, run: Run) -> None:
+    def _let_go(self, run: Run, place: Place) -> None:
         # An empty context: the run must not inherit the database thread of the request that started it.
-        task = asyncio.get_running_loop().create_task(run.go(), name=run.uid, context=contextvars.Context())
+        task = asyncio.get_running_loop().create_task(_drive(run, place), name=run.uid, context=contextvars.Context())
         run.own(task)
         if self._tail is not None:
             run.shown = partial(self._tail.more, run)
         self.runs[run.uid] = run
         self._tasks.add(task)
-        task.add_done_callback(lambda _: self._forget(run, task))
+        task.add_done_callback(lambda _: self._forget(run, task, place))
 
-    def _forget(self, run: Run, task: asyncio.Task[None]) -> None:
+    def _forget(self, run: Run, task: asyncio.Task[None], place: Place) -> None:
         if self.runs.get(run.uid) is run:
             del self.runs[run.uid]
         self._tasks.discard(task)
+        # A task that was cancelled before its first step has not come to its own release.
+        place.release()
         run.let_go()
         if run.background and self._watch is not None:
             self._watch.wake()
@@ -298,6 +300,14 @@ class Hub:
         if self._watch is not None and self._tail is not None:
             self._watch.wake()
             self._tail.work()
+
+
+async def _drive(run: Run, place: Place) -> None:
+    """Run to the end and release the place in the same step: a listener that has heard the end can begin another."""
+    try:
+        await run.go()
+    finally:
+        place.release()
 
 
 _current: Hub | None = None

@@ -52,6 +52,8 @@ class Order:
     compacts: bool = False
     # Alternatives wanted for every token of a message; None: no log-probabilities at all.
     logprobs: int | None = None
+    # The `x-request-id` of the request.
+    request_id: str = ""
     previous_response_id: str | None = None
     conversation: str | None = None
     include: frozenset[str] = frozenset()

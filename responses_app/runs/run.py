@@ -18,7 +18,7 @@ from responses_app.errors import Failed
 from responses_app.grammar.events import Event
 from responses_app.grammar.pieces import Break, Compaction
 from responses_app.grammar.writer import Writer
-from responses_app.runs.closing import INVALID_PROMPT, Closing
+from responses_app.runs.closing import INVALID_PROMPT, SERVED_TIER, Closing
 from responses_app.runs.conversation import locked
 from responses_app.runs.generation import Broken, Generation
 from responses_app.runs.tally import Tally
@@ -185,7 +185,7 @@ class Run(Closing):
         if self._past.broken is not None:
             return await self._fail("server_error", self._past.broken)
         if self._past.cancelled:
-            await self.tell(self._writer.cancel(usage=self._spent()), ending=self._ending)
+            await self.tell(self._writer.cancel(usage=self._spent(), service_tier=SERVED_TIER), ending=self._ending)
             return False
         if self._writer.waiting:
             await self.tell(self._writer.start(), starts=True)
@@ -209,7 +209,7 @@ class Run(Closing):
     async def _read(self) -> None:
         """The engine reads the prompt, so that a request which goes on from it finds it cached; nothing is said."""
         await self._generation.warm()
-        done = self._writer.complete(now=int(time.time()), usage=self._usage(), fill=False, service_tier="default")
+        done = self._writer.complete(now=int(time.time()), usage=self._usage(), fill=False, service_tier=SERVED_TIER)
         await self.tell(done, ending=self._ending)
 
     async def _hear(self) -> tuple[Finish | None, list[Event]]:
@@ -248,7 +248,7 @@ class Run(Closing):
             return await self._end_with(self._failure("server_error", STOPPED))
         if self._steered:
             return await self._end_with(self._turned())
-        return await self._end_with(self._writer.cancel(usage=self._spent()))
+        return await self._end_with(self._writer.cancel(usage=self._spent(), service_tier=SERVED_TIER))
 
     @property
     def _calls(self) -> bool:

@@ -203,7 +203,7 @@ async def deny(consumer: AsyncWebsocketConsumer, error: ApiError, request_id: st
     if DENIAL not in (consumer.scope.get("extensions") or {}):
         await consumer.close()
         raise StopConsumer
-    headers = {"content-type": "application/json", "x-request-id": request_id, **error.headers}
+    headers = {"content-type": "application/json", "x-request-id": request_id, "openai-version": "2020-10-01", **error.headers}
     pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
     await consumer.base_send({"type": f"{DENIAL}.start", "status": error.status, "headers": pairs})
     await consumer.base_send({"type": f"{DENIAL}.body", "body": orjson.dumps(error.body())})

@@ -39,6 +39,8 @@ class Line(Protocol):
     """What a lane asks of its connection."""
 
     named_open: bool
+    # The id of the request that opened the connection.
+    request_id: str
 
     async def key(self) -> ApiKey:
         """Who is asking, still. Raises ApiError, also where no more responses are begun on this connection."""
@@ -201,7 +203,8 @@ class Lane:
             raise turn
         key = await self._line.key()
         async with limits.admitted(key) as ticket:
-            order = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
+            read = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
+            order = replace(read, request_id=self._line.request_id)
             model_access.permit(key, order.model)
             course = await self._launch(turn, order, ticket)
             try:

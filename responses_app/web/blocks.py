@@ -16,6 +16,9 @@ from responses_app.web.plain import cut, plain, pretty
 LONGEST: Final = 20_000
 SHORT: Final = 4_000
 RENDERED: Final = 60_000
+# A `.code` box shows 22 lines; on a narrow screen a line has some 40 characters.
+SCROLLING: Final = 600
+SCROLLING_LINES: Final = 15
 OUTPUT: Final = "_call_output"
 TEXTS: Final = {
     "input_text": "text",
@@ -35,6 +38,11 @@ class Part:
     left_out: int = 0
     picture: int | None = None
     note: str = ""
+
+    @property
+    def scrolls(self) -> bool:
+        """Whether the text may be higher than a `.code` box, which then scrolls and needs the focus of the keyboard."""
+        return len(self.text) > SCROLLING or self.text.count("\n") > SCROLLING_LINES
 
 
 @dataclass(slots=True)
@@ -101,7 +109,7 @@ class Reading:
         summary = [part for part in item.get("summary") or () if isinstance(part, Mapping)]
         told = [self._part(part, place) for place, part in enumerate([*summary, *parts]) if isinstance(part, Mapping)]
         sealed = item.get("encrypted_content")
-        return told or ([Part(note=f"sealed, {len(str(sealed))} characters")] if sealed else [])
+        return told or ([Part(note=f"Encrypted reasoning, {len(str(sealed))} characters")] if sealed else [])
 
     def _part(self, part: Mapping[str, Any], place: int) -> Part:
         kind = str(part.get("type"))

@@ -89,6 +89,8 @@ def _project(request: HttpRequest) -> str:
     """The project that was asked for, or the first one. Raises PermissionDenied."""
     mine = person.projects(request.user)
     project = request.GET.get("project") or next(iter(mine), "")
+    if not mine:
+        raise PermissionDenied(person.NO_PROJECT)
     if project not in mine:
-        raise PermissionDenied("This is none of your projects.")
+        raise PermissionDenied("You’re not a member of this project.")
     return project

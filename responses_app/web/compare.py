@@ -34,6 +34,8 @@ FIELDS: Final = (
 )
 LONGEST: Final = 40_000
 CELL: Final = 600
+# Characters of an unknown id that are repeated.
+SHOWN: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +53,23 @@ class Side:
 @login_required
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """GET /responses/compare?a=ID&b=ID."""
-    if not request.GET.get("a"):
-        raise Http404("Nothing to compare.")
-    context: dict[str, Any] = {"section": "responses", "a": _side(find(request, request.GET["a"].strip()))}
-    other = request.GET.get("b", "").strip()
-    if other:
-        context["b"] = b = _side(find(request, other))
-        a = context["a"]
+    """GET /responses/compare?a=ID&b=ID. An id that names no response keeps the form, with status 404."""
+    given = {name: request.GET.get(name, "").strip() for name in ("a", "b")}
+    sides = {name: _found(request, uid) for name, uid in given.items() if uid}
+    unknown = [(name.upper(), given[name][:SHOWN]) for name, side in sides.items() if side is None]
+    context: dict[str, Any] = {"section": "responses", "given": given, "unknown": unknown, **sides}
+    a, b = sides.get("a"), sides.get("b")
+    if a is not None and b is not None:
         context["fields"] = [(name, _cell(a, name), _cell(b, name)) for name in FIELDS]
         context["differences"] = (("Input", _lines(a.asked, b.asked)), ("Output", _lines(a.answered, b.answered)))
-    return render(request, "web/compare.html", context)
+    return render(request, "web/compare.html", context, status=404 if unknown else 200)
+
+
+def _found(request: HttpRequest, uid: str) -> Side | None:
+    try:
+        return _side(find(request, uid))
+    except Http404:
+        return None
 
 
 def _side(row: Response) -> Side:

@@ -18,6 +18,7 @@ from responses_app.store import replay
 from responses_app.store.outline import outline
 from responses_app.web.blocks import OUTPUT, Block, Reading
 from responses_app.web.found import find, number, page
+from responses_app.web.outcome import outcome
 from responses_app.web.reading import events
 from responses_app.web.timeline import timeline
 
@@ -49,11 +50,12 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "web/conversation.html",
         before=before,
         earlier=earlier,
+        most_earlier=EARLIER,
         hidden=len(row.history) - len(row.history[-EARLIER:] if earlier else []),
         asked=asked,
         answered=answered,
         instructions=snapshot.get("instructions"),
-        error=snapshot.get("error") or snapshot.get("incomplete_details"),
+        outcome=outcome(row, snapshot),
         timeline=timeline(outline(row.pk)),
     )
 

@@ -28,7 +28,7 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
     if request.method == "GET":
         return await sync_to_async(_asked)(request, row)
     if await _ended(request, row) and await sync_to_async(erase)(row.project, row.uid):
-        await sync_to_async(messages.success)(request, f"{row.uid} was deleted.")
+        await sync_to_async(messages.success)(request, f"Deleted {row.uid}.")
         return redirect("responses")
     return redirect("response", row.uid)
 

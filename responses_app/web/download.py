@@ -75,7 +75,7 @@ def image(request: HttpRequest, uid: str, item: str, place: int) -> HttpResponse
     data = _picture(found, url) if isinstance(url, str) else None
     kind = next((name for start, name in KINDS.items() if data and data.startswith(start)), None)
     if data is None or kind is None:
-        raise Http404("This picture is not kept.")
+        raise Http404("This image isn’t stored.")
     answer = HttpResponse(data, content_type=kind)
     answer["Cache-Control"] = "private, max-age=3600"
     return answer
@@ -96,5 +96,5 @@ def _item(request: HttpRequest, uid: str, item: str) -> Item:
     found = Item.objects.filter(uid=item, project=row.project).order_by("pk")
     mine = found.filter(response=row).first() or found.filter(pk__in=row.history).first()
     if mine is None:
-        raise Http404("The response has no such item.")
+        raise Http404("This response has no item with this ID.")
     return mine

@@ -18,13 +18,16 @@ from responses_app.store.records import Frame
 from responses_app.web.found import find, number, page
 from responses_app.web.plain import cut, plain, pretty
 from responses_app.web.reading import events
-from responses_app.web.stretches import ALL, Stretch, kind, stretches
+from responses_app.web.stretches import ALL, LABELS, Stretch, kind, stretches
 from responses_app.web.timeline import timeline
 
 LINES = 200
-# Of a run of deltas so many tell how it begins.
-BEGINNING = 12
+# Characters that are shown of what an event, or a run of deltas, says; as in response.js.
 BRIEF = 140
+# Of a run of deltas so many are read, and so many more while its text is shorter than that. Most tokens have more than three characters.
+STEPS = (12, 36, 96)
+# Fields of a snapshot that its line shows.
+TELLING = ("status", "error", "incomplete_details", "usage", "model")
 JSON_SHOWN = 60_000
 
 
@@ -56,7 +59,7 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
         "response-events",
         "web/events.html",
         lines=_lines(row.pk, lines),
-        kinds=ALL,
+        kinds=LABELS.items(),
         chosen=chosen,
         kept="".join(f"kind={word}&" for word in chosen),
         after=after,
@@ -98,7 +101,7 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
 def _frame(pk: int, place: int) -> Frame:
     frame = told(pk, [place]).get(place) if place < 2**31 else None
     if frame is None:
-        raise Http404("The log has no event of this number.")
+        raise Http404("This response has no event with this number.")
     return frame
 
 
@@ -122,25 +125,36 @@ def _run(marks: Sequence[Mark], opened: int) -> range:
 
 
 def _lines(pk: int, found: Sequence[Stretch]) -> list[Line]:
-    frames = told(pk, [mark.number for one in found for mark in one.marks[:BEGINNING]])
-    return [
-        Line(one, _brief([frames[mark.number] for mark in one.marks[:BEGINNING] if mark.number in frames])) for one in found
-    ]
+    texts = ["" for _ in found]
+    read = 0
+    for step in STEPS:
+        # Of a run whose text is long enough already, no more is read.
+        wanted = [one.marks[read : read + step] if len(text) <= BRIEF else () for one, text in zip(found, texts, strict=True)]
+        frames = told(pk, [mark.number for marks in wanted for mark in marks])
+        for place, marks in enumerate(wanted):
+            texts[place] += "".join(_text(frames[mark.number]) for mark in marks if mark.number in frames)
+        read += step
+    return [Line(one, _brief(text, more=len(one.marks) > read)) for one, text in zip(found, texts, strict=True)]
 
 
-def _brief(frames: Sequence[Frame]) -> str:
-    """Of deltas their text, of another event all but its type and number."""
-    said = []
-    for frame in frames:
-        # What is longer is not read for the sake of its beginning.
-        if len(frame.data) > JSON_SHOWN:
-            return f"{len(frame.data)} bytes"
-        event = orjson.loads(frame.data)
-        rest = {key: value for key, value in event.items() if key not in ("type", "sequence_number")}
-        delta = event.get("delta")
-        said.append(delta if isinstance(delta, str) else orjson.dumps(rest).decode())
-    text = "".join(said)
-    return plain(text[:BRIEF]) + ("…" if len(text) > BRIEF else "")
+def _text(frame: Frame) -> str:
+    """Return the text of a delta, or what tells an event from the others of its type."""
+    # What is longer is not read for the sake of its beginning.
+    if len(frame.data) > JSON_SHOWN:
+        return f"{len(frame.data)} bytes"
+    event = orjson.loads(frame.data)
+    delta = event.get("delta")
+    response = event.get("response")
+    if isinstance(response, dict):
+        # The rest of a snapshot is the same in all of them.
+        return orjson.dumps({key: response[key] for key in TELLING if response.get(key) is not None}).decode()
+    rest = {key: value for key, value in event.items() if key not in ("type", "sequence_number")}
+    return delta if isinstance(delta, str) else orjson.dumps(rest).decode()
+
+
+def _brief(text: str, *, more: bool) -> str:
+    """Return the beginning of the text, with an ellipsis if something is left out."""
+    return plain(text[:BRIEF]) + ("…" if more or len(text) > BRIEF else "")
 
 
 def _before(pk: int, after: int) -> int:

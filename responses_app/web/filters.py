@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import F, Q, QuerySet
 from django.http import QueryDict
@@ -101,17 +101,17 @@ def read(query: QueryDict) -> Wanted:
 
     def number(name: str) -> float | None:
         if told[name] and not NUMBER.fullmatch(told[name]):
-            wrong[name] = "a number"
+            wrong[name] = f"“{LABELS[name]}” must be a number."
         return None if not told[name] or name in wrong else float(told[name])
 
     def moment(name: str) -> datetime | None:
         found = _moment(told[name])
         if told[name] and found is None:
-            wrong[name] = "a time such as 2026-11-20T12:00, or an age such as 2h"
+            wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try 2026-11-20T12:00 or 2h."
         return found
 
     if told["status"] and told["status"] not in Status.values:
-        wrong["status"] = "one of " + ", ".join(Status.values)
+        wrong["status"] = "“Status” must be one of " + ", ".join(Status.values) + "."
     key, tokens = number("key"), number("tokens")
     return Wanted(
         project=told["project"],
@@ -129,19 +129,35 @@ def read(query: QueryDict) -> Wanted:
     )
 
 
-NAMES = ("q", "status", "model", "key", "tool", "since", "until", "meta", "seconds", "tokens", "project")
+# The names of the parameters, and how the page calls them.
+LABELS = {
+    "q": "Search",
+    "status": "Status",
+    "model": "Model",
+    "key": "Key",
+    "tool": "Tool",
+    "since": "From",
+    "until": "To",
+    "meta": "Metadata",
+    "seconds": "Min duration (s)",
+    "tokens": "Min output tokens",
+    "project": "Project",
+}
+NAMES = tuple(LABELS)
+# Those that the page always shows. The others are below “More filters”.
+ALWAYS_SHOWN = frozenset({"q", "status", "model"})
 
 
 def _pairs(text: str, wrong: dict[str, str]) -> dict[str, str]:
     pairs = [part.partition("=") for part in text.split(",") if part.strip()]
     if not all(sep and name.strip() for name, sep, _ in pairs):
-        wrong["meta"] = "key=value, with commas between several"
+        wrong["meta"] = "“Metadata” must be key=value, with commas between several."
         return {}
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _moment(text: str) -> datetime | None:
-    """A time, in UTC unless it says more, or so long ago."""
+    """A time, in the time zone of the pages unless it names another, or so long ago."""
     try:
         past = age(text) if text else None
     except ValueError:
@@ -152,4 +168,4 @@ def _moment(text: str) -> datetime | None:
         found = parse_datetime(text)
     except ValueError:
         return None
-    return found if found is None or found.tzinfo else found.replace(tzinfo=UTC)
+    return found if found is None or found.tzinfo else found.replace(tzinfo=timezone.get_current_timezone())

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
-from responses_app.models import Response, Status
+from responses_app.models import Response
 from responses_app.runs.ids import could_be
 from responses_app.store import replay
 from responses_app.web.person import seen
@@ -16,19 +16,19 @@ from responses_app.web.rows import Figures
 TABS = (
     ("response", "Conversation"),
     ("response-events", "Events"),
-    ("response-wire", "Wire"),
+    ("response-wire", "Raw"),
     ("response-prompt", "Prompt"),
     ("response-chain", "Chain"),
-    ("response-check", "Check"),
+    ("response-check", "Validation"),
 )
-RUNNING = frozenset({Status.QUEUED, Status.IN_PROGRESS})
+MISSING = "No response with this ID in your projects. It may have been deleted."
 
 
 def find(request: HttpRequest, uid: str) -> Response:
     """The response, if the person may see it. Raises Http404."""
     row = seen(request.user).select_related("key", "conversation").filter(uid=uid).first() if could_be(uid) else None
     if row is None:
-        raise Http404("There is no such response, or it is of a project that you do not belong to.")
+        raise Http404(MISSING)
     return row
 
 
@@ -40,6 +40,7 @@ def page(request: HttpRequest, row: Response, tab: str, template: str, **context
         "figures": Figures(row),
         "tabs": TABS,
         "tab": tab,
+        "tab_title": dict(TABS).get(tab, "Delete"),
         "running": row.ended_at is None,
         "end": replay.reach(row.pk),
     }

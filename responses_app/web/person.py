@@ -9,6 +9,7 @@ from responses_app.models import ApiKey, Membership, Response
 
 # The project of the first key, so that an operator has one before there is any other.
 FIRST = "default"
+NO_PROJECT = "You’re not a member of any project. Ask an admin to add you to one."
 
 
 def projects(user: AbstractBaseUser | AnonymousUser) -> list[str]:

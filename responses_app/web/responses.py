@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import hub
-from responses_app.web import filters
+from responses_app.web import filters, ids
 from responses_app.web.filters import Wanted
 from responses_app.web.histogram import Histogram, histogram
 from responses_app.web.person import projects, seen
@@ -42,7 +42,9 @@ class Shelf:
 @login_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """GET /responses."""
+    """GET /responses. A form sends its empty fields too; they are left out of the address."""
+    if not all(value for values in request.GET.lists() for value in values[1]):
+        return redirect(f"{request.path}?{_query(request.GET)}".rstrip("?&"))
     wanted = filters.read(request.GET)
     shelf = _shelf(seen(request.user), wanted, _place(request.GET, "after"), _place(request.GET, "before"))
     given = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
@@ -51,15 +53,17 @@ def index(request: HttpRequest) -> HttpResponse:
         "section": "responses",
         "wanted": wanted,
         "given": given,
-        "narrowed": bool(set(given) - {"q"}),
+        "narrowed": bool(set(given) - filters.ALWAYS_SHOWN),
         "shelf": shelf,
         "rows": rows(shelf.found),
         "live": request.GET.get("live") == "1",
         "query": _query(request.GET, *PLACE),
         "timeless": _query(request.GET, *PLACE, "since", "until"),
         "lifeless": _query(request.GET, *PLACE, "live"),
-        "statuses": Status.values,
+        "statuses": Status.choices,
+        "labels": filters.LABELS,
         "models": sorted(hub.current().served),
+        "base_url": request.build_absolute_uri("/v1"),
         "keys": ApiKey.objects.filter(project__in=mine).order_by("project", "name", "pk"),
         "projects": mine,
     }
@@ -69,6 +73,9 @@ def index(request: HttpRequest) -> HttpResponse:
 def _shelf(mine: QuerySet[Response], wanted: Wanted, after: int | None, before: int | None) -> Shelf:
     narrowed = wanted.indexed(mine)
     floor = None
+    by_id = ids.named(narrowed, wanted.text)
+    if by_id is not None:
+        narrowed, wanted = by_id, replace(wanted, text="")
     if wanted.window is not None:
         looked = narrowed if after is None else narrowed.filter(pk__lt=after)
         # `before` has no window: it goes back to where somebody has come from.

@@ -27,7 +27,16 @@ KINDS: Final = (
     ("incomplete", "life"),
     ("failed", "life"),
 )
-ALL: Final = ("life", "items", "reasoning", "text", "tools", "other")
+# The words of the URL, and how the page calls them.
+LABELS: Final = {
+    "life": "Lifecycle",
+    "items": "Items",
+    "reasoning": "Reasoning",
+    "text": "Text",
+    "tools": "Tools",
+    "other": "Other",
+}
+ALL: Final = tuple(LABELS)
 
 
 @lru_cache(256)

@@ -8,15 +8,23 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from responses_app.store.outline import Mark
+from responses_app.web.rate import Bar, bars
 from responses_app.web.stretches import DELTA, kind
 
 WIDTH: Final = 1000.0
-HEIGHT: Final = 46.0
-COLUMNS: Final = 120
 # A silence is longer than this, and much longer than usual.
 SILENCE_MS: Final = 400
 UNUSUAL: Final = 8
 SPEAKING: Final = frozenset({"reasoning", "text", "tools"})
+# The names of the phases, and how the page calls them.
+LABELS: Final = {
+    "queue": "Queued",
+    "prefill": "Prefill",
+    "reasoning": "Reasoning",
+    "text": "Text",
+    "tool": "Tool calls",
+    "silence": "Stalled",
+}
 # What was done, from when to when; of ten thousand events there are as many.
 Span: TypeAlias = tuple[str, int, int]
 
@@ -36,23 +44,32 @@ class Phase:
         """Milliseconds."""
         return self.end - self.start
 
+    @property
+    def label(self) -> str:
+        """How the page calls it."""
+        return LABELS[self.name]
+
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The phases in order, columns of the rate, the highest rate in deltas a second, and the whole time in milliseconds."""
+    """The phases in order, bars of the rate, and the whole time in milliseconds."""
 
     phases: Sequence[Phase]
-    columns: Sequence[tuple[float, float, float, float]]
-    fastest: float
+    bars: Sequence[Bar]
     total: int
 
     @property
-    def sums(self) -> list[tuple[str, int]]:
-        """Milliseconds by phase, in the order in which they began."""
+    def fastest(self) -> float:
+        """The highest rate, in deltas per second."""
+        return max((bar.rate for bar in self.bars), default=0.0)
+
+    @property
+    def sums(self) -> list[tuple[str, str, int]]:
+        """Name, label and milliseconds of each phase, in the order in which they began."""
         found: dict[str, int] = {}
         for phase in self.phases:
             found[phase.name] = found.get(phase.name, 0) + phase.took
-        return list(found.items())
+        return [(name, LABELS[name], ms) for name, ms in found.items()]
 
 
 def timeline(marks: Sequence[Mark]) -> Timeline | None:
@@ -65,8 +82,22 @@ def timeline(marks: Sequence[Mark]) -> Timeline | None:
         for name, start, end in _merged(_phases(marks))
         if end > start
     ]
-    columns, fastest = _columns(marks, total)
-    return Timeline(placed, columns, fastest, total)
+    return Timeline(placed, bars(_spoken(marks), total, WIDTH, _pause(marks)), total)
+
+
+def _spoken(marks: Sequence[Mark]) -> Iterator[tuple[str, int]]:
+    """Return the phase and the time of each delta."""
+    words = ((kind(mark.type), mark) for mark in marks if mark.type.endswith(DELTA))
+    return ((_phase(word), mark.ms) for word, mark in words if word in SPEAKING)
+
+
+def _phase(word: str) -> str:
+    return "tool" if word == "tools" else word
+
+
+def _pause(marks: Sequence[Mark]) -> int:
+    """Return how long a time between two events is no silence yet."""
+    return max(SILENCE_MS, UNUSUAL * _usual(marks))
 
 
 def _phases(marks: Sequence[Mark]) -> Iterator[Span]:
@@ -74,20 +105,20 @@ def _phases(marks: Sequence[Mark]) -> Iterator[Span]:
     began = next((mark.ms for mark in marks if mark.type == "response.in_progress"), 0)
     queued = any(mark.type == "response.queued" for mark in marks[:3])
     yield "queue", 0, began if queued else 0
-    usual, before, spoke = _usual(marks), began if queued else 0, False
+    pause, before, spoke = _pause(marks), began if queued else 0, False
     for mark in marks:
-        if mark.ms <= before:
-            continue
         word = kind(mark.type)
-        if not spoke:
-            name = "prefill"
-        elif mark.ms - before > max(SILENCE_MS, UNUSUAL * usual):
-            name = "silence"
-        else:
-            name = {"tools": "tool"}.get(word, word) if word in SPEAKING else ""
+        if mark.ms > before:
+            if not spoke:
+                name = "prefill"
+            elif mark.ms - before > pause:
+                name = "silence"
+            else:
+                name = _phase(word) if word in SPEAKING else ""
+            yield name, before, mark.ms
+            before = mark.ms
+        # Also one that shares its millisecond with the event before it.
         spoke = spoke or word in SPEAKING
-        yield name, before, mark.ms
-        before = mark.ms
 
 
 def _usual(marks: Sequence[Mark]) -> int:
@@ -106,19 +137,3 @@ def _merged(phases: Iterator[Span]) -> Iterator[Span]:
             held, since = name, start
         until = end
     yield held, since, until
-
-
-def _columns(marks: Sequence[Mark], total: int) -> tuple[list[tuple[float, float, float, float]], float]:
-    """x, y, width and height of each column that is not empty, and what the highest one stands for."""
-    counts = [0] * COLUMNS
-    for mark in marks:
-        if mark.type.endswith(DELTA):
-            counts[min(mark.ms * COLUMNS // total, COLUMNS - 1)] += 1
-    most, step = max(counts), WIDTH / COLUMNS
-    heights = [round(count / most * HEIGHT, 2) if most else 0 for count in counts]
-    drawn = [
-        (round(place * step, 2), round(HEIGHT - height, 2), round(step - 1, 2), height)
-        for place, height in enumerate(heights)
-        if height
-    ]
-    return drawn, most * COLUMNS * 1000 / total

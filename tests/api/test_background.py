@@ -102,6 +102,7 @@ class BackgroundTest(ApiCase):
             body = bodies[0]
             self.assertEqual(bodies, [body] * 5)
             self.assertEqual((body["status"], body["error"], body["completed_at"]), ("cancelled", None, None))
+            self.assertEqual(body["service_tier"], "default")
             self.assertEqual(self.engine.aborted, [uid])
             events = self.judge(await self.replay(client, uid))
             self.assertEqual((events[-1]["type"], events[-1]["response"]), ("response.failed", body))

@@ -234,6 +234,8 @@ class OddTest(ApiCase):
             ):
                 response = await client.get(path)
                 self.assertEqual((response.status_code, response["Content-Type"]), (404, "application/json"), path)
+                self.assertEqual(response["openai-version"], "2020-10-01")
+                self.assertTrue(response["openai-processing-ms"].isdecimal())
             for path in (
                 "/v1/responses/resp_%ff",
                 "/v1/responses/resp_x?stream=true",
@@ -275,6 +277,23 @@ class OddTest(ApiCase):
             for query in ("stream=maybe", "stream=true&starting_after=1_0", "stream=true&starting_after=%D9%A1"):
                 response = await client.get(f"/v1/responses/{uid}?{query}")
                 self.assertEqual(response.status_code, 400, query)
+
+    async def test_what_an_error_repeats_of_a_request_is_short(self) -> None:
+        long = "x" * 1_000_000
+        async with self.serving() as client:
+            for body in ({"previous_response_id": long}, {long: 1}, {"metadata": {long: 1}}, {"model": long}, {"include": [long]}):
+                response = await self.post(client, **body)
+                self.assertEqual(response.status_code, 400)
+                self.assertLess(len(response.content), 8000)
+
+    async def test_integers_of_any_size_are_taken_or_named(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            most = 2**64 - 1
+            self.assertEqual((await self.made(client, max_tool_calls=most))["max_tool_calls"], most)
+            for name in ("max_output_tokens", "max_tool_calls", "top_logprobs"):
+                body = f'{{"model":"m","input":"x","{name}":{2**64}}}'
+                response = await client.post("/v1/responses", body, content_type="application/json")
+                self.refused(response, 400, "invalid_type", name, "expected an integer, but got a number of more than 64 bits")
 
     async def test_content_types_make_no_difference(self) -> None:
         body = orjson.dumps({"model": "m", "input": "x"})

@@ -35,6 +35,7 @@ class RefusedPromptsTest(ApiCase):
                 self.assertEqual({key: events[-2][key] for key in KNOWN}, KNOWN)
                 self.assertEqual(events[-2]["error"], TOLD)
                 self.assertEqual(events[-1]["response"]["error"], KNOWN)
+                self.assertEqual([event["response"]["service_tier"] for event in (events[0], events[-1])], ["auto", "default"])
                 await self.check_stored(client, events[-1]["response"]["id"])
 
     async def test_a_post_without_a_stream(self) -> None:

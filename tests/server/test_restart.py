@@ -101,3 +101,25 @@ def test_an_ordered_stop_makes_no_noise(tmp_path: Path, slow: str) -> None:
     assert code == 0
     assert all(isinstance(one, httpx2.HTTPError) or one == 503 for one in answers)
     assert not re.findall(r"(?s)Traceback.*|.*never retrieved", server.said)
+
+
+def test_queued_and_running_responses_of_the_background_complete_at_the_next_start(tmp_path: Path, slow: str) -> None:
+    first = Server(tmp_path / "data", "--engine", slow, "--drain", "0.3", RESPONSES_MAX_BACKGROUND="1")
+    second = None
+    try:
+        headers = {"Authorization": f"Bearer {first.ready().key}"}
+        bodies = [{"model": "slow", "input": "Hi", "background": True, "store": store} for store in (True, True, False)]
+        uids = [httpx2.post(f"{first.url}/v1/responses", json=body, headers=headers).json()["id"] for body in bodies]
+        assert first.stop(signal.SIGTERM) == 0
+        second = Server(first.folder, "--engine", slow)
+        for uid in uids:
+            url = f"{second.ready().url}/v1/responses/{uid}"
+            with httpx2.stream("GET", f"{url}?stream=true", headers=headers, timeout=60) as answer:
+                events = list(heard(answer.iter_lines()))
+            check = Check()
+            assert [broken for event in events for broken in check.feed(event)] + check.close() == []
+            assert events[-1]["response"]["status"] == "completed"
+    finally:
+        first.end()
+        if second is not None:
+            second.end()

@@ -41,6 +41,14 @@ class CreateTest(SocketCase):
             replayed = await self.read(await client.get(f"/v1/responses/{response['id']}?stream=true&include_obfuscation=false"))
             self.assertEqual([{**event, "stream_id": "a"} for event in replayed], events)
 
+    async def test_responses_are_stored_with_the_id_of_the_request_that_opened_the_connection(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+            made = [await socket.made(), await socket.made()]
+        found = Response.objects.filter(uid__in=[one["id"] for one in made]).values_list("request_id", flat=True)
+        ids = {one async for one in found}
+        self.assertEqual(len(ids), 1)
+        self.assertRegex(ids.pop(), r"^req_[0-9a-f]{48}$")
+
     async def test_two_that_are_sent_at_once_are_made_one_after_the_other(self) -> None:
         async with self.serving(said(HELLO), said(THOUGHT)), self.socket() as socket:
             await socket.create()

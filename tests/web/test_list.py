@@ -90,7 +90,7 @@ class ListTest(WebCase):
     def test_what_is_not_understood_is_told_and_narrows_nothing(self) -> None:
         made()
         page = self.page("/responses?status=odd&since=yesterday&seconds=fast&meta=x&after=no&key=%00")
-        self.assertEqual(page.count("was not understood"), 5)
+        self.assertEqual(page.count('class="bad" role="alert"'), 5)
         self.assertEqual(UID.findall(page), ["resp_1"])
         self.assertEqual(read(QueryDict("tokens=1.5")).tokens, 1)
 
@@ -113,10 +113,10 @@ class ListTest(WebCase):
         for number in range(4):
             made(f"resp_{number}", deltas=1)
         with mock.patch.object(saying, "NEAR", 2), mock.patch.object(saying, "far", return_value=None):
-            page = self.page("/responses?q=resp_0")
+            page = self.page("/responses?q=from+resp_0")
             self.assertEqual(UID.findall(page), [])
-            self.assertIn("Looked through the newest 2 responses", page)
-            further = re.search(r'href="(\?[^"]*)">Look further back', page)
+            self.assertIn("Searched the latest 2 responses", page)
+            further = re.search(r'href="(\?[^"]*)">Search older', page)
             assert further
             self.assertEqual(self.shown(further[1].replace("&amp;", "&")), ["resp_0"])
 

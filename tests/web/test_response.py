@@ -42,7 +42,7 @@ class ResponseTest(WebCase):
         made()
         self.assertIn('href="/chat?previous_response_id=resp_1"', self.page("/responses/resp_1"))
         made("resp_running", ended_at=None, status="in_progress")
-        self.assertNotIn("Fork into the chat", self.page("/responses/resp_running"))
+        self.assertNotIn("Continue in chat", self.page("/responses/resp_running"))
 
     def test_what_is_not_there_is_not_found(self) -> None:
         made()
@@ -110,7 +110,7 @@ class ResponseTest(WebCase):
         row = made(deltas=100)
         seal(row.pk)
         Response.objects.filter(pk=row.pk).update(detail=Detail.OUTLINE)
-        self.assertIn("cannot be judged", self.page("/responses/resp_1/check"))
+        self.assertIn("can’t be validated", self.page("/responses/resp_1/check"))
         for tab in TABS:
             self.page(f"/responses/resp_1{tab}")
 
@@ -138,7 +138,7 @@ class ResponseTest(WebCase):
         page = self.page("/responses/resp_1")
         self.assertRegex(
             page,
-            r"(?s)function_call: f.*?output.*?sunny.*?<summary>reasoning</summary>.*?I think\..*?get_weather"
+            r"(?s)function_call: f.*?Output.*?sunny.*?<summary>Reasoning</summary>.*?I think\..*?get_weather"
             r".*?resp_2.*?22 degrees.*?get_time",
         )
         self.assertIn("&quot;city&quot;: &quot;Paris&quot;", page)
@@ -209,13 +209,15 @@ class ResponseTest(WebCase):
             made(uid, thread="resp_1", previous_uid=before)
         page = self.page("/responses/resp_2/chain")
         found = re.findall(
-            r'<li class="depth-(\d+)( here)?">(?:<span aria-label="(fork)">)?.*?href="/responses/(resp_\d)"', page, re.DOTALL
+            r'<li class="depth-(\d+)( here)?">(?:<span role="img" aria-label="(Branch)">)?.*?href="/responses/(resp_\d)"',
+            page,
+            re.DOTALL,
         )
         self.assertEqual(
             found,
             [
                 ("0", "", "", "resp_1"),
-                ("1", "", "fork", "resp_4"),
+                ("1", "", "Branch", "resp_4"),
                 ("0", " here", "", "resp_2"),
                 ("0", "", "", "resp_3"),
                 ("0", "", "", "resp_5"),
@@ -230,7 +232,7 @@ class ResponseTest(WebCase):
         self.assertIn('<tr class="other"><td></td><td dir="auto">but one</td><td dir="auto">but two</td>', page)
         self.assertIn('<tr class="same"><td></td><td dir="auto">the same</td>', page)
         self.page("/responses/compare?a=resp_1")
-        self.page("/responses/compare", 404)
+        self.assertIn("Tip:", self.page("/responses/compare"))
 
     def test_deletion_tells_what_goes_and_keeps_what_others_need(self) -> None:
         row = made()
@@ -238,8 +240,8 @@ class ResponseTest(WebCase):
         item(row, "msg_alone", "message")
         made("resp_2", thread="resp_1", previous_uid="resp_1", history=[mine.pk])
         page = self.page("/responses/resp_1/delete")
-        self.assertIn("1 item goes.", page)
-        self.assertIn("1 of its own stays", page)
+        self.assertIn("1 item.", page)
+        self.assertIn("1 of its items is kept", page)
         self.assertIn("resp_2", page)
         self.assertRedirects(self.client.post("/responses/resp_1/delete"), "/responses")
         self.assertFalse(Response.objects.filter(uid="resp_1").exists())

@@ -1,10 +1,14 @@
 // Buttons that copy what an element says; without a clipboard they stay hidden.
 
+const SHOWN_MS = 2000;
+
 for (const button of document.querySelectorAll("[data-copy]")) {
   if (!navigator.clipboard) continue;
   button.hidden = false;
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(document.querySelector(button.dataset.copy).textContent);
+    const before = button.textContent;
     button.textContent = "Copied";
+    setTimeout(() => (button.textContent = before), SHOWN_MS);
   });
 }

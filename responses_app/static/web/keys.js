@@ -1,4 +1,4 @@
-// Moving through a list with j and k, leaving with Esc, searching with /; a page says what its list is.
+// Moving through a list with j and k, leaving with Esc, searching with /; a page says what its list is, and what leaving does.
 
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
 
@@ -7,7 +7,7 @@ export function keyboard({ links, search, back }) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
       if (typing(event.target) || document.activeElement?.matches(links)) document.activeElement.blur();
-      else if (back) location.assign(back);
+      else if (back) back();
       return;
     }
     if (typing(event.target)) return;

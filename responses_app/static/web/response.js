@@ -1,18 +1,37 @@
 // The pages of one response: keyboard, and growth while it runs.
 
+import { backLink } from "./back.js";
 import "./copy.js";
 import { keyboard } from "./keys.js";
 import { events } from "./stream.js";
 import { visible, visibleBehind } from "./visible.js";
 
+// Characters that are shown of what an event, or a run of deltas, says; as in web/events.py.
+const BRIEF = 140;
+
 const page = document.querySelector("#response");
-keyboard({ links: "#events a.open, .chain a.open", back: page.dataset.back });
+keyboard({ links: "#events a.open, .chain a.open", back: backLink() });
 
 function element(name, className, text = "") {
   const made = document.createElement(name);
   made.className = className;
   made.textContent = text;
   return made;
+}
+
+const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+const titleOf = ({ type, role, name }) =>
+  role || type === "reasoning" ? capitalized(role ?? type) : [type, name].filter(Boolean).join(": ");
+
+// The beginning of a text, with an ellipsis if something is left out.
+const brief = (text) => visible(text.slice(0, BRIEF)) + (text.length > BRIEF ? "…" : "");
+
+function payload({ type, sequence_number, response, delta, ...rest }) {
+  if (typeof delta === "string") return delta;
+  if (!response) return JSON.stringify(delta === undefined ? rest : { ...rest, delta });
+  const { status, error, incomplete_details, usage, model } = response;
+  const telling = Object.entries({ status, error, incomplete_details, usage, model });
+  return JSON.stringify(Object.fromEntries(telling.filter(([, value]) => value != null)));
 }
 
 /** The answer from its first event on: what the server had shown of it is shown anew, so that nothing is missing or twice. */
@@ -32,7 +51,7 @@ class Answer {
   open(index, item) {
     const shape = item.type === "message" || item.type === "reasoning" ? item.type : "call";
     const block = element("article", `block ${shape}`);
-    block.append(element("h2", "", visible([item.role ?? item.type, item.name].filter(Boolean).join(": "))));
+    block.append(element("h2", "", visible(titleOf(item))));
     const text = element("div", shape === "call" ? "code mono" : "text");
     text.dir = "auto";
     block.append(text);
@@ -60,13 +79,14 @@ class Lines {
     cells[2].textContent = this.before === null ? "" : String(ms - this.before);
     [cells[1].dataset.name, cells[2].dataset.name] = ["ms", "Δ"];
     cells[3].textContent = event.type;
-    const said = element("span", "", typeof event.delta === "string" ? visible(event.delta) : "");
+    const text = payload(event);
+    const said = element("span", "", brief(text));
     said.dir = "auto";
     cells[4].append(said);
     const row = element("tr", "");
     row.append(...cells);
     this.body.append(row);
-    this.last = { type: event.type, count: 1, cell: cells[3], link, said, first: event.sequence_number };
+    this.last = { type: event.type, count: 1, cell: cells[3], link, said, text, first: event.sequence_number };
     this.before = ms;
   }
 
@@ -75,7 +95,10 @@ class Lines {
     last.count += 1;
     last.cell.textContent = `${last.count} × ${event.type}`;
     last.link.textContent = `${last.first}–${event.sequence_number}`;
-    if (last.said.textContent.length < 140) last.said.textContent += visibleBehind(last.said.textContent, event.delta);
+    if (last.text.length <= BRIEF) {
+      last.text += event.delta;
+      last.said.textContent = brief(last.text);
+    }
     this.before = Math.max(Math.round(Date.now() - Number(page.dataset.created) * 1000), 0);
   }
 }
@@ -86,12 +109,15 @@ async function follow(url) {
   const after = body?.dataset.after ?? "";
   // Of a page in the middle of a log, or of some kinds alone, nothing grows.
   const grows = place ? new Answer(place) : body && after !== "" && !("chosen" in body.dataset) ? new Lines(body) : null;
-  const said = document.querySelector("[data-said]");
-  let count = 0;
-  for await (const event of events(url, place || !grows ? -1 : Number(after))) {
+  const [state, said] = ["[data-state]", "[data-said]"].map((place) => document.querySelector(place));
+  const connected = (is) => {
+    if (!is && said) said.textContent = " · Connection lost. Reconnecting…";
+  };
+  for await (const event of events(url, place || !grows ? -1 : Number(after), connected)) {
     grows?.take(event);
-    count = event.sequence_number + 1;
-    if (said) said.textContent = `${count} events so far.`;
+    if (event.type === "response.in_progress" && state) state.textContent = "Running";
+    const count = event.sequence_number + 1;
+    if (said) said.textContent = ` · ${count} event${count === 1 ? "" : "s"}`;
   }
   // It has ended: the server shows it with its figures.
   location.reload();

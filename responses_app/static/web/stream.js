@@ -2,6 +2,7 @@
 
 const TERMINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
 const AGAIN_MS = 1000;
+const LONGEST_MS = 15_000;
 
 async function* blocks(body) {
   let held = "";
@@ -21,12 +22,19 @@ async function* read(body) {
   }
 }
 
-/** All events behind `after`, each once, the terminal one last. Ends early if the response is gone. */
-export async function* events(url, after = -1) {
-  for (;;) {
+/**
+ * All events behind `after`, each once, the terminal one last. Ends early if the response is gone, or the session has ended.
+ * `connected` is called with whether the connection stands.
+ */
+export async function* events(url, after = -1, connected = () => {}) {
+  for (let wait = AGAIN_MS; ; wait = Math.min(wait * 2, LONGEST_MS)) {
     try {
       const answer = await fetch(after < 0 ? url : `${url}?after=${after}`);
+      // A server that is being restarted is there again in a moment.
+      if (answer.status >= 500) throw new Error(String(answer.status));
       if (!answer.ok || answer.status === 204 || answer.redirected) return;
+      connected(true);
+      wait = AGAIN_MS;
       for await (const block of blocks(answer.body)) {
         const line = block.split("\n").find((one) => one.startsWith("data: {"));
         if (!line) continue;
@@ -38,6 +46,7 @@ export async function* events(url, after = -1) {
     } catch {
       // The connection broke; the log has the rest.
     }
-    await new Promise((later) => setTimeout(later, AGAIN_MS));
+    connected(false);
+    await new Promise((later) => setTimeout(later, wait));
   }
 }

@@ -1,0 +1,154 @@
+"""A pool of worker processes: started on demand, replaced when a job exceeds its limits, ended when idle."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import subprocess
+import threading
+import time
+from concurrent.futures import InvalidStateError
+from contextlib import suppress
+
+from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied, WorkerError, WorkerFailed
+from responses_app.workers.process import WorkerProcess
+from responses_app.workers.queue import FairQueue, Job
+
+logger = logging.getLogger("responses.workers")
+
+IDLE_S = 300.0
+# A process that somebody else has killed gets one more try.
+TRIES = 2
+
+
+class Pool:
+    """Calls `target` (`package.module:function`, bytes to bytes) in up to `size` processes, for any thread and any event loop.
+
+    Owners take turns. Each of them has at most `per_owner` running and `most_waiting` waiting jobs, none of which waits longer
+    than `wait_s`. A thread serves each process, because the kernel ends a process with the thread that started it.
+    """
+
+    def __init__(
+        self, target: str, limits: Limits, *, size: int, per_owner: int = 1, most_waiting: int = 1000, wait_s: float = 60.0
+    ) -> None:
+        self.target, self.limits = target, limits
+        self._size, self._most_waiting, self._wait_s = size, most_waiting, wait_s
+        self._queue = FairQueue(per_owner)
+        self._changed = threading.Condition()
+        self._threads = self._idle = 0
+
+    async def run(self, owner: str, payload: bytes, *, cpu_s: int | None = None) -> bytes:
+        """The result. A job whose caller is cancelled is stopped. Raises WorkerError."""
+        job = self._submit(owner, payload, cpu_s)
+        try:
+            async with asyncio.timeout(self._wait_s + self.limits.wall_s * TRIES):
+                return await asyncio.wrap_future(job.result)
+        except TimeoutError:
+            raise PoolBusy(f"no process was free for {self._wait_s:g} seconds") from None
+        finally:
+            self._cancel(job)
+
+    def call(self, owner: str, payload: bytes, *, cpu_s: int | None = None) -> bytes:
+        """As `run`, for a thread that may wait. Raises WorkerError."""
+        job = self._submit(owner, payload, cpu_s)
+        try:
+            return job.result.result(self._wait_s + self.limits.wall_s * TRIES)
+        except TimeoutError:
+            raise PoolBusy(f"no process was free for {self._wait_s:g} seconds") from None
+        finally:
+            self._cancel(job)
+
+    def _submit(self, owner: str, payload: bytes, cpu_s: int | None) -> Job:
+        job = Job(owner, payload, cpu_s or self.limits.cpu_s)
+        with self._changed:
+            if self._queue.count(owner) >= self._most_waiting:
+                raise PoolBusy(f"{self._most_waiting} other jobs wait already")
+            self._queue.add(job)
+            if self._threads < self._size and len(self._queue) > self._idle:
+                self._threads += 1
+                threading.Thread(target=self._serve, name=f"worker {self.target}", daemon=True).start()
+            self._changed.notify()
+        return job
+
+    def _cancel(self, job: Job) -> None:
+        """Stop a job, whether it waits or runs. One that has ended stays as it is."""
+        with self._changed:
+            job.is_cancelled = True
+            if self._queue.remove(job):
+                job.result.cancel()
+            elif job.process is not None:
+                job.process.kill()
+
+    def _serve(self) -> None:
+        """The program of a thread: one job after the other, in one process as long as that lives."""
+        process: WorkerProcess | None = None
+        while (job := self._next()) is not None:
+            try:
+                process = self._do(job, process)
+            finally:
+                with self._changed:
+                    self._queue.finish(job)
+                    self._changed.notify()
+        _end(process)
+
+    def _next(self) -> Job | None:
+        """The next job; None after IDLE_S without one, and then the thread has to end."""
+        deadline = time.monotonic() + IDLE_S
+        with self._changed:
+            self._idle += 1
+            while (job := self._queue.take()) is None and (left := deadline - time.monotonic()) > 0:
+                self._changed.wait(left)
+            self._idle -= 1
+            self._threads -= job is None
+            return job
+
+    def _do(self, job: Job, process: WorkerProcess | None) -> WorkerProcess | None:
+        """Give the job its result; the process for the next one, if it has outlived this one."""
+        for attempt in range(TRIES):
+            try:
+                process = process or WorkerProcess(self.target, self.limits)
+                self._ask(job, process)
+            except (LimitExceeded, WorkerDied, WorkerFailed) as error:
+                if process is not None and not (isinstance(error, WorkerFailed) and process.lives()):
+                    _end(process)
+                    process = None
+                if _is_killed(error) and attempt + 1 < TRIES and not job.is_cancelled:
+                    continue
+                self._fail(job, error)
+            break
+        return process
+
+    def _ask(self, job: Job, process: WorkerProcess) -> None:
+        with self._changed:
+            if job.is_cancelled:
+                return
+            job.process = process
+        try:
+            process.start()
+            reply = process.ask(job.payload, job.cpu_s)
+        finally:
+            with self._changed:
+                job.process = None
+        with suppress(InvalidStateError):
+            job.result.set_result(reply)
+
+    def _fail(self, job: Job, error: WorkerError) -> None:
+        if isinstance(error, WorkerFailed):
+            logger.error("%s: %s", self.target, error)
+        elif not job.is_cancelled:
+            logger.warning("%s: a job was stopped: %s", self.target, error)
+        with suppress(InvalidStateError):
+            job.result.set_exception(error)
+
+
+def _is_killed(error: WorkerError) -> bool:
+    """Whether somebody else has ended the process, so that the job may succeed in another one."""
+    return isinstance(error, WorkerDied) and error.signal_number in (0, signal.SIGKILL, signal.SIGTERM)
+
+
+def _end(process: WorkerProcess | None) -> None:
+    if process is not None:
+        process.kill()
+        with suppress(subprocess.TimeoutExpired):
+            process.reap()

@@ -1,0 +1,105 @@
+"""One worker process, as the pool sees it: started, asked, killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from responses_app.workers import protocol
+from responses_app.workers.limits import LimitExceeded, Limits, WorkerDied, WorkerFailed
+
+ROOT = Path(__file__).resolve().parents[2]
+START_LIMIT_S = 60.0
+KILL_LIMIT_S = 10.0
+# What a worker needs of the environment. Keys and passwords are not passed on. RESPONSES_OWNER is the mark of engines/guard.py.
+ENVIRON = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "RESPONSES_OWNER")
+
+
+class WorkerProcess:
+    """A child process that calls one function. To be made and asked by one thread, which must outlive the process.
+
+    Raises WorkerFailed where no process can be made.
+    """
+
+    def __init__(self, target: str, limits: Limits) -> None:
+        self._limits = limits
+        self._is_ready = False
+        ours, theirs = socket.socketpair()
+        self._connection = ours
+        try:
+            with theirs:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-m", "responses_app.workers.child", target, str(os.getpid()), str(limits.memory_bytes)],
+                    stdin=theirs.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={**{name: os.environ[name] for name in ENVIRON if name in os.environ}, "PYTHONPATH": str(ROOT)},
+                    # Ctrl-C is for the server, which ends its workers itself.
+                    start_new_session=True,
+                )
+        except OSError as error:
+            ours.close()
+            raise WorkerFailed(f"A worker process did not start: {error}") from error
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def lives(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    def start(self) -> None:
+        """Wait until it has imported what it needs, the first time. Raises WorkerFailed."""
+        if self._is_ready:
+            return
+        try:
+            kind, text = protocol.receive(self._connection, time.monotonic() + START_LIMIT_S)
+        except OSError as error:
+            self.kill()
+            raise WorkerFailed(f"A worker process did not start ({type(error).__name__}).") from error
+        if kind != protocol.READY:
+            self.kill()
+            raise WorkerFailed(text.decode(errors="replace"))
+        self._is_ready = True
+
+    def ask(self, payload: bytes, cpu_s: int) -> bytes:
+        """The result for the payload. Raises LimitExceeded and WorkerDied, after which it has ended, and WorkerFailed."""
+        deadline = time.monotonic() + self._limits.wall_s
+        try:
+            protocol.send(self._connection, cpu_s, payload, deadline)
+            kind, reply = protocol.receive(self._connection, deadline)
+        except TimeoutError:
+            self.kill()
+            raise LimitExceeded(f"more than {self._limits.wall_s:g} seconds") from None
+        except OSError:
+            raise self._death(cpu_s) from None
+        if kind != protocol.RESULT:
+            raise WorkerFailed(reply.decode(errors="replace"))
+        return reply
+
+    def kill(self) -> None:
+        """End it now, from any thread."""
+        self._process.kill()
+        with suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def reap(self) -> int:
+        """Wait for its end and free its resources; the exit code, or -signal."""
+        code = self._process.wait(KILL_LIMIT_S)
+        self._connection.close()
+        return code
+
+    def _death(self, cpu_s: int) -> LimitExceeded | WorkerDied:
+        self.kill()
+        code = self._process.wait(KILL_LIMIT_S)
+        if code == -signal.SIGXCPU:
+            return LimitExceeded(f"more than {cpu_s} seconds of computing time")
+        return WorkerDied(f"A worker process ended with {signal.Signals(-code).name if code < 0 else code}.", max(-code, 0))

@@ -1,0 +1,275 @@
+"""RESPONSES_MAX_CONCURRENT holds for requests that come at once, and every way out of a request gives its place back."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+from django.db import OperationalError
+from django.test import AsyncClient, override_settings
+
+from responses_app.engines.scripted import Delay, Fault, Line, Scripted, Tokens
+from responses_app.errors import ApiError, Busy
+from responses_app.models import Lease
+from responses_app.runs import hub
+from responses_app.runs.admission import Kind
+from responses_app.runs.hub import Hub
+from responses_app.runs.ids import mint
+from responses_app.runs.served import Served
+from responses_app.store import history
+from tests.api.case import HARMONY, HELLO, ApiCase, said, tokens
+from tests.sockets.case import SocketCase
+
+LIMIT = 20.0
+MANY = 50
+
+
+class GatedDialect:
+    """Harmony that renders no prompt before `gate` is set; `most` is how many were rendered at the same time."""
+
+    def __init__(self) -> None:
+        self.gate = threading.Event()
+        self.now = self.most = 0
+        self._lock = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(HARMONY, name)
+
+    def render(self, turn: Any) -> list[int]:
+        with self._lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+        assert self.gate.wait(LIMIT)
+        with self._lock:
+            self.now -= 1
+        return HARMONY.render(turn)
+
+
+class AdmissionCase(SocketCase):
+    """An API whose planning waits at a gate."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.dialect = self.gated = GatedDialect()  # type: ignore[assignment]
+        self.engine = Scripted([said(HELLO)], loop=True)
+
+    @property
+    def taken(self) -> int:
+        return sum(self.hub.admission.counts.values())
+
+    async def until(self, happened: Callable[[], bool]) -> None:
+        async with asyncio.timeout(LIMIT):
+            while not happened():
+                await asyncio.sleep(0.01)
+
+    async def ask(self, client: AsyncClient, path: str = "", **body: Any) -> Any:
+        data = orjson.dumps({"model": "m", "input": "Hi", **body})
+        return await client.post(f"/v1/responses{path}", data, content_type="application/json")
+
+    @asynccontextmanager
+    async def waiting(self, count: int = 4) -> AsyncIterator[AsyncClient]:
+        """A server in whose planning so many requests wait."""
+        async with self.serving() as client:
+            tasks = [asyncio.ensure_future(self.post(client, store=False)) for _ in range(count)]
+            await self.until(lambda: self.gated.now == count)
+            try:
+                yield client
+            finally:
+                self.gated.gate.set()
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@override_settings(RESPONSES_MAX_CONCURRENT=4)
+class TogetherTest(AdmissionCase):
+    """Requests that come at once."""
+
+    async def test_of_fifty_at_once_four_are_let_in_and_the_others_are_told_when_to_come_back(self) -> None:
+        async with self.serving() as client:
+            tasks = [asyncio.ensure_future(self.post(client, stream=number % 2 == 0, store=False)) for number in range(MANY)]
+            await self.until(lambda: sum(task.done() for task in tasks) == MANY - 4)
+            self.assertEqual(self.gated.now, 4)
+            self.gated.gate.set()
+            answers = await asyncio.gather(*tasks)
+            for answer in answers:
+                if answer.status_code == 429:
+                    self.refused(answer, 429, "rate_limit_exceeded", None, "4 responses")
+                    self.assertEqual(answer["Retry-After"], "1")
+                elif answer.streaming:
+                    await self.read(answer)
+            self.assertEqual(sorted(answer.status_code for answer in answers), [200] * 4 + [429] * (MANY - 4))
+            self.assertEqual(self.gated.most, 4)
+            await self.until(lambda: self.taken == 0)
+
+    async def test_counting_compacting_and_sockets_take_places_too(self) -> None:
+        async with self.waiting() as client, self.socket() as socket:
+            for path in ("/input_tokens", "/compact"):
+                self.refused(await self.ask(client, path), 429, "rate_limit_exceeded", None)
+            self.assertEqual((await socket.refused())["status"], 429)
+            self.gated.gate.set()
+            await self.until(lambda: self.taken == 0)
+            self.assertEqual((await self.ask(client, "/input_tokens")).status_code, 200)
+            self.assertEqual((await self.ask(client, "/compact")).status_code, 200)
+            self.assertEqual((await socket.made())["status"], "completed")
+            self.assertEqual(self.taken, 0)
+
+    @override_settings(RESPONSES_MAX_BACKGROUND=2)
+    async def test_the_background_has_a_limit_of_its_own_which_holds_too(self) -> None:
+        self.engine = Scripted([Line([Tokens(tokens(HELLO)[:4]), Delay(600)])], loop=True)
+        async with self.waiting() as client:
+            tasks = [asyncio.ensure_future(self.post(client, background=True)) for _ in range(6)]
+            # Nothing of them is kept yet: all wait in the planning.
+            await self.until(lambda: self.taken == 10)
+            self.assertEqual(self.hub.admission.counts[Kind.BACKGROUND], 2)
+            self.assertEqual(self.hub.admission.counts[Kind.QUEUED], 4)
+            self.gated.gate.set()
+            await asyncio.gather(*tasks)
+            self.assertEqual(self.hub.admission.counts[Kind.QUEUED], 0)
+            self.assertEqual(self.hub.admission.counts[Kind.BACKGROUND], 2)
+            self.assertEqual(await Lease.objects.filter(waiting=True).acount(), 4)
+
+
+@override_settings(RESPONSES_MAX_CONCURRENT=1)
+class OneTest(AdmissionCase):
+    """With one place, each way out must give it back before the next request."""
+
+    async def test_a_listener_that_has_heard_the_end_can_begin_another(self) -> None:
+        self.gated.gate.set()
+        async with self.serving() as client, self.socket() as socket:
+            for number in range(20):
+                store = number % 2 == 0
+                self.assertEqual((await self.stream(client, store=store))[-1]["type"], "response.completed")
+                self.assertEqual((await self.post(client, store=store)).status_code, 200)
+                self.assertEqual((await socket.made(store=store))["status"], "completed")
+            for _ in range(20):
+                await socket.create()
+            for _ in range(20):
+                self.assertEqual((await socket.turn())[-1]["type"], "response.completed")
+
+    async def test_a_client_that_leaves_in_the_planning_gives_its_place_back(self) -> None:
+        async with self.serving() as client:
+            for stream in (True, False):
+                task = asyncio.ensure_future(self.post(client, stream=stream))
+                await self.until(lambda: self.gated.now > 0)
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+                self.assertEqual(self.taken, 0)
+                self.gated.gate.set()
+                await self.until(lambda: self.gated.now == 0)
+                self.assertEqual((await self.post(client)).status_code, 200)
+                self.gated.gate.clear()
+
+    async def test_refusals_and_failures_give_the_place_back(self) -> None:
+        self.gated.gate.set()
+        self.engine = Scripted([Line([Fault("bad")]), said(HELLO)])
+        async with self.serving() as client:
+            unknown = mint("resp_")
+            self.assertEqual((await self.post(client, previous_response_id=unknown)).status_code, 400)
+            with patch.object(history, "context", side_effect=OperationalError("away")):
+                self.assertEqual((await self.post(client, previous_response_id=unknown)).status_code, 503)
+            self.assertEqual((await self.post(client)).status_code, 400)
+            self.engine.go_away()
+            self.assertEqual((await self.post(client)).status_code, 503)
+            self.engine.come_back()
+            self.assertEqual((await self.post(client)).status_code, 200)
+            self.assertEqual(self.taken, 0)
+
+    async def test_a_response_that_is_taken_over_takes_a_place_and_gives_it_back(self) -> None:
+        self.gated.gate.set()
+        self.engine = Scripted([Line([*said(HELLO).steps[:3], Delay(600), *said(HELLO).steps[3:]])], loop=True)
+        async with self.serving() as client:
+            response = await self.post(client, stream=True)
+            self.assertEqual(response.status_code, 200)
+            second = Hub({"m": Served("m", self.engine, "", {}, dialect=self.dialect)})
+            try:
+                await second.start()
+                await self.hub.drain(0)
+                self.assertEqual(self.taken, 0)
+                await self.until(lambda: second.admission.counts[Kind.FOREGROUND] == 1)
+                for run in second.runs.values():
+                    run.leave()
+                await self.until(lambda: not second.runs)
+                self.assertEqual(sum(second.admission.counts.values()), 0)
+            finally:
+                await second.close()
+                await self.engine.start()
+            response.close()
+
+
+@override_settings(RESPONSES_MAX_CONCURRENT=4, RESPONSES_MAX_BACKGROUND=4, RESPONSES_FINISH_ON_DISCONNECT=False)
+class HammerTest(AdmissionCase):
+    """Random requests that end in random ways."""
+
+    async def test_after_any_mixture_of_ends_no_place_is_taken(self) -> None:
+        self.gated.gate.set()
+        chance = random.Random(7)
+        faults = [Line([Fault("bad")]), Line([*said(HELLO).steps[:4], Fault("bad")])]
+        self.engine = Scripted([said(HELLO), slow(), *faults, said(HELLO)], loop=True)
+        async with self.serving() as client:
+            for _ in range(12):
+                await asyncio.gather(*(self.one(client, chance) for _ in range(12)))
+                self.assertLessEqual(self.gated.most, 4 + 4 + 12)
+                self.assertGreaterEqual(self.taken, 0)
+            for run in list(self.hub.runs.values()):
+                run.leave()
+            await self.until(lambda: not self.hub.runs and self.taken == 0)
+            self.assertEqual(set(self.hub.admission.counts.values()), {0})
+
+    async def one(self, client: AsyncClient, chance: random.Random) -> None:
+        """A request of any kind, whose client may leave at any time."""
+        kinds: list[Callable[[], Awaitable[Any]]] = [
+            lambda: self.post(client, store=False),
+            lambda: self.streamed(client),
+            lambda: self.post(client, previous_response_id=mint("resp_")),
+            lambda: self.post(client, temperature=9),
+            lambda: self.post(client, background=True),
+            lambda: self.ask(client, "/input_tokens"),
+            lambda: self.ask(client, "/compact"),
+            self.spoken,
+        ]
+        task = asyncio.ensure_future(chance.choice(kinds)())
+        if chance.random() < 0.4:
+            await asyncio.wait({task}, timeout=chance.random() * 0.03)
+            task.cancel()
+        with suppress(asyncio.CancelledError, ApiError):
+            await task
+
+    async def streamed(self, client: AsyncClient) -> None:
+        response = await self.post(client, stream=True, store=False)
+        if response.status_code == 200:
+            await self.read(response)
+
+    async def spoken(self) -> None:
+        async with self.socket() as socket:
+            await socket.create()
+            await socket.turn()
+
+
+def slow() -> Line:
+    """A line that pauses behind each token."""
+    return Line([step for one in said(HELLO).steps for step in (one, Delay(0.01))])
+
+
+class CountTest(ApiCase):
+    """The count itself."""
+
+    async def test_a_place_is_given_back_once(self) -> None:
+        async with self.serving():
+            admission = hub.current().admission
+            with override_settings(RESPONSES_MAX_CONCURRENT=1):
+                place = admission.admit()
+                with self.assertRaises(Busy):
+                    admission.admit()
+                place.release()
+                place.release()
+                admission.admit()
+                with self.assertRaises(Busy):
+                    admission.admit()

@@ -1,0 +1,156 @@
+"""The pages for 400, 403, 404 and 500: in the look of the site, with a way on; and the comparison of an unknown id."""
+
+from __future__ import annotations
+
+from unittest import mock
+
+from django.contrib.auth.models import User
+from django.db import OperationalError, connection
+from django.test import Client, RequestFactory, override_settings
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from django.views.defaults import bad_request, server_error
+
+from responses_app.models import Membership
+from responses_app.web import policy
+from tests.web.case import WebCase, made
+
+
+class ErrorPagesTest(WebCase):
+    """Seen by people who have signed in, and by others."""
+
+    def error(self, url: str, status: int, client: Client | None = None, **kwargs: str) -> str:
+        """The page of an error, which looks like any other page."""
+        answer = (client or self.client).get(url, **kwargs)
+        self.assertEqual(answer.status_code, status, url)
+        self.assertEqual(answer["Content-Security-Policy"], policy.POLICY)
+        text: str = answer.content.decode()
+        self.assertIn('href="/static/web/base.css"', text)
+        self.assertIn('<html lang="en">', text)
+        self.assertIn('<a class="brand" href="/">', text)
+        return text
+
+    def test_an_unknown_address_leads_on(self) -> None:
+        page = self.error("/nowhere", 404)
+        self.assertIn("<h1>Page not found</h1>", page)
+        self.assertIn('href="/responses">Responses</a>', page)
+        self.assertNotIn("Resolver404", page)
+        page = self.error("/nowhere", 404, Client())
+        self.assertIn('href="/sign-in"', page)
+
+    def test_an_unknown_response_says_what_is_missing(self) -> None:
+        made()
+        self.assertIn("No response with this ID in your projects.", self.error("/responses/resp_none", 404))
+        self.assertIn("No response with this ID", self.error("/responses/resp_none/live", 404))
+        self.assertIn("This response has no event with this number.", self.error("/responses/resp_1/events/9999", 404))
+        self.assertIn("This response has no item with this ID.", self.error("/responses/resp_1/items/msg_none", 404))
+
+    def test_a_person_without_a_project_is_told_what_to_do_in_the_chat_and_in_the_list(self) -> None:
+        made()
+        self.client.force_login(User.objects.create_user("ada"))
+        page = self.error("/chat", 403)
+        self.assertIn("You’re not a member of any project. Ask an admin to add you to one.", page)
+        self.assertIn("You’re signed in as ada.", page)
+        self.assertIn('action="/sign-out"', page)
+        page = self.page("/responses")
+        self.assertIn("You’re not a member of any project", page)
+        self.assertNotIn("Send your first request", page)
+
+    def test_another_project_is_refused_in_words(self) -> None:
+        ada = User.objects.create_user("ada")
+        Membership.objects.create(user=ada, project="q")
+        self.client.force_login(ada)
+        self.assertIn("You’re not a member of this project.", self.error("/chat?project=p", 403))
+
+    def test_a_form_that_has_expired_says_so(self) -> None:
+        strict = Client(enforce_csrf_checks=True)
+        strict.force_login(self.operator)
+        answer = strict.post("/responses/resp_1/delete")
+        self.assertEqual(answer.status_code, 403)
+        self.assertContains(answer, "<h1>This form has expired</h1>", status_code=403)
+        self.assertContains(answer, 'href="/static/web/base.css"', status_code=403)
+
+    @override_settings(ALLOWED_HOSTS=["good.example"])
+    def test_a_request_that_is_not_understood_says_so(self) -> None:
+        page = self.error("/responses", 400, HTTP_HOST="bad.example")
+        self.assertIn("<h1>Bad request</h1>", page)
+
+    def test_our_own_mistake_is_a_page_that_asks_no_database(self) -> None:
+        made()
+        self.client.raise_request_exception = False
+        for error in (ValueError("secret detail"), OperationalError("the database is away")):
+            with mock.patch("responses_app.web.conversation.outline", side_effect=error):
+                page = self.error("/responses/resp_1", 500)
+            self.assertIn("<h1>Something went wrong</h1>", page)
+            self.assertNotIn(str(error), page)
+            self.assertNotIn("Sign out", page)
+
+    def test_the_page_of_our_own_mistake_is_rendered_without_a_user_or_a_query(self) -> None:
+        with CaptureQueriesContext(connection) as queries:
+            request = RequestFactory().get("/")
+            for answer in (server_error(request), bad_request(request, ValueError())):
+                self.assertIn(b'<a class="brand" href="/">', answer.content)
+        self.assertEqual(len(queries), 0)
+
+
+class CompareTest(WebCase):
+    """The form of the comparison."""
+
+    def test_an_unknown_id_keeps_the_form_and_is_named(self) -> None:
+        made("resp_1")
+        page = self.page("/responses/compare?a=resp_1&b=resp_none", 404)
+        self.assertIn('name="a" value="resp_1"', page)
+        self.assertIn('name="b" value="resp_none"', page)
+        self.assertIn("B: no response with the ID <code>resp_none</code> in your projects.", page)
+        self.assertNotIn("A: no response", page)
+        page = self.page("/responses/compare?a=%E2%80%AEodd&b=resp_1", 404)
+        self.assertIn("A: no response with the ID <code>⟨U+202E⟩odd</code>", page)
+
+    def test_an_empty_form_is_a_page(self) -> None:
+        self.assertIn('name="a" value=""', self.page("/responses/compare"))
+        made("resp_1")
+        self.assertIn('name="b" value=""', self.page("/responses/compare?a=resp_1"))
+
+
+class FiltersTest(WebCase):
+    """The address of a list, and what is open on it."""
+
+    def test_empty_fields_of_the_form_are_left_out_of_the_address(self) -> None:
+        empty = "key=&tool=&since=&until=&meta=&seconds=&tokens="
+        answer = self.client.get(f"/responses?q=a+b&status=failed&model=&{empty}")
+        self.assertRedirects(answer, "/responses?q=a+b&status=failed")
+        self.assertRedirects(self.client.get(f"/responses?q=&{empty}&live=1"), "/responses?live=1")
+        self.assertRedirects(self.client.get(f"/responses?{empty}"), "/responses")
+
+    def test_more_filters_open_only_if_one_of_them_is_set(self) -> None:
+        made(status="failed")
+        for query in ("", "?status=failed", "?model=m", "?q=x", "?status=failed&model=m&q=x&live=1"):
+            self.assertIn("<details><summary>More filters", self.page(f"/responses{query}"), query)
+        for query in ("?tool=x", "?since=2h", "?seconds=odd", "?status=failed&tokens=1"):
+            self.assertIn("<details open><summary>More filters", self.page(f"/responses{query}"), query)
+
+    def test_what_is_not_valid_is_told_by_the_name_of_its_field(self) -> None:
+        page = self.page("/responses?since=yesterday&seconds=fast&meta=x&status=odd")
+        for said in (
+            "“From” isn’t a valid time. Try 2026-11-20T12:00 or 2h.",
+            "“Min duration (s)” must be a number.",
+            "“Metadata” must be key=value, with commas between several.",
+            "“Status” must be one of queued,",
+        ):
+            self.assertIn(said, page)
+
+    def test_an_empty_list_invites_to_a_first_request(self) -> None:
+        page = self.page("/responses")
+        self.assertIn("curl http://testserver/v1/responses", page)
+        self.assertIn('href="/chat">Open chat</a>', page)
+
+    @override_settings(TIME_ZONE="America/New_York")
+    def test_times_are_those_of_the_zone_that_is_named(self) -> None:
+        timezone.get_default_timezone.cache_clear()
+        self.addCleanup(timezone.get_default_timezone.cache_clear)
+        made("resp_1")
+        page = self.page("/responses")
+        self.assertRegex(page, r"Nov 19, (2026, )?19:00:00")
+        self.assertRegex(page, r"Times in E[SD]T\.")
+        self.assertIn("2026-11-19 19:00:00 EST", self.page("/responses/resp_1"))
+        self.assertIn("resp_1", self.page("/responses?since=2026-11-19T18:59&until=2026-11-19T19:01"))

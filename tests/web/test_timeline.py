@@ -1,0 +1,96 @@
+"""The timeline of a response: its phases and the bars of its rate are what the times of its events say."""
+
+from __future__ import annotations
+
+import random
+from unittest import TestCase
+
+from responses_app.store.outline import Mark
+from responses_app.web.timeline import Timeline, timeline
+
+REASONING, TEXT, CALL = (
+    "response.reasoning_text.delta",
+    "response.output_text.delta",
+    "response.function_call_arguments.delta",
+)
+
+
+def drawn(*events: tuple[str, int], queued: bool = False) -> Timeline:
+    """The timeline of a log with these events between its first and its last."""
+    begun = [
+        ("response.created", 0),
+        *([("response.queued", 0)] if queued else []),
+        ("response.in_progress", 41 if queued else 0),
+    ]
+    found = timeline([Mark(number, *event) for number, event in enumerate([*begun, *events])])
+    assert found is not None
+    return found
+
+
+def sums(found: Timeline) -> dict[str, int]:
+    """Milliseconds by phase."""
+    return {name: ms for name, _, ms in found.sums}
+
+
+def steadily(per_second: float, count: int, start: int, kind: str = TEXT, jitter_ms: float = 0) -> list[tuple[str, int]]:
+    """Deltas at that rate, the first one at `start`."""
+    chance = random.Random(7)
+    return [(kind, round(start + n * 1000 / per_second + chance.uniform(0, jitter_ms))) for n in range(count)]
+
+
+class PhasesTest(TestCase):
+    """What was done when."""
+
+    def test_prefill_ends_with_the_first_delta_also_if_it_shares_its_millisecond_with_the_item(self) -> None:
+        found = drawn(
+            ("response.output_item.added", 208), (REASONING, 208), (REASONING, 258), ("response.completed", 300), queued=True
+        )
+        self.assertEqual(sums(found), {"queue": 41, "prefill": 167, "reasoning": 92})
+
+    def test_prefill_ends_with_the_first_delta_in_a_later_millisecond(self) -> None:
+        found = drawn(("response.output_item.added", 208), (TEXT, 210), (TEXT, 260))
+        self.assertEqual(sums(found), {"prefill": 210, "text": 50})
+
+    def test_a_long_wait_is_stalled_and_calls_are_tool_calls(self) -> None:
+        found = drawn((TEXT, 100), (TEXT, 120), (TEXT, 140), (TEXT, 2140), (CALL, 2150))
+        self.assertEqual(sums(found), {"prefill": 100, "text": 40, "silence": 2000, "tool": 10})
+
+
+class RateTest(TestCase):
+    """How fast it spoke."""
+
+    def test_short_answers_show_their_true_rate(self) -> None:
+        for rate, count in ((198, 40), (198, 23), (46.7, 20), (46.7, 12), (900, 200), (10, 9)):
+            with self.subTest(rate=rate, count=count):
+                found = drawn(*steadily(rate, count, 217), ("response.completed", 217 + round(count * 1000 / rate)))
+                for bar in found.bars:
+                    self.assertAlmostEqual(bar.rate, rate, delta=rate * 0.1)
+                self.assertTrue(found.bars)
+
+    def test_jitter_and_groups_of_deltas_do_not_raise_the_rate(self) -> None:
+        found = drawn(*steadily(200, 400, 300, jitter_ms=4))
+        self.assertLess(found.fastest, 240)
+        grouped = [(TEXT, 100 + step * 50) for step in range(30) for _ in range(5)]
+        for bar in drawn(*grouped).bars:
+            self.assertAlmostEqual(bar.rate, 100, delta=1)
+
+    def test_bars_lie_in_their_phase_and_in_the_picture(self) -> None:
+        events = [*steadily(100, 60, 500, REASONING), *steadily(100, 60, 1500), *steadily(100, 60, 6000, CALL)]
+        found = drawn(("response.output_item.added", 499), *events, ("response.completed", 6700))
+        phases = {"reasoning": (500, 1090), "text": (1500, 2090), "tool": (6000, 6590)}
+        for bar in found.bars:
+            first, last = phases[bar.name]
+            self.assertGreaterEqual(bar.start, first)
+            self.assertLessEqual(bar.end, last)
+            self.assertAlmostEqual(bar.x, bar.start / 6.7, delta=0.01)
+            self.assertLessEqual(bar.x + bar.width, 1000)
+        self.assertEqual({bar.name for bar in found.bars}, set(phases))
+
+    def test_all_deltas_but_the_first_of_each_run_are_counted_once(self) -> None:
+        found = drawn(*steadily(37, 1000, 120))
+        self.assertAlmostEqual(sum(bar.rate * (bar.end - bar.start) / 1000 for bar in found.bars), 999, delta=0.01)
+        self.assertLessEqual(len(found.bars), 120)
+
+    def test_deltas_of_one_moment_have_no_rate(self) -> None:
+        found = drawn((TEXT, 100), (TEXT, 100), (TEXT, 100), ("response.completed", 101))
+        self.assertEqual((list(found.bars), found.fastest), ([], 0.0))
