@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
-from responses_app.api import body, items, pages, profile, query, requests, shown
+from responses_app.api import body, items, limits, pages, profile, query, requests, shown
 from responses_app.api.door import answer
 from responses_app.api.problems import wrong_type
 from responses_app.errors import Invalid, NotFound
@@ -29,16 +29,18 @@ MOST_ITEMS = 20
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/conversations."""
-    metadata, new = await body.read(request, _new, b"{}")
-    given, fetched = await gather(key.project, new)
-    row = Conversation(
-        uid=mint("conv_"),
-        project=key.project,
-        metadata=metadata,
-        created_at=datetime.fromtimestamp(int(time.time()), UTC),
-    )
-    await sync_to_async(conversations.create)(row, given, fetched)
-    return answer(_shape(row))
+    async with limits.admitted(key) as ticket:
+        metadata, new = await body.read(request, _new, b"{}")
+        given, fetched = await gather(key.project, new)
+        row = Conversation(
+            uid=mint("conv_"),
+            project=key.project,
+            metadata=metadata,
+            created_at=datetime.fromtimestamp(int(time.time()), UTC),
+        )
+        await sync_to_async(conversations.create)(row, given, fetched)
+        await ticket.give()
+    return answer(_shape(row), headers=ticket.headers)
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -67,10 +69,15 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """POST /v1/conversations/{id}/items: all of them, or none."""
     include = query.include(request)
-    given = await body.read(request, _added, b"{}")
-    row = await find(key.project, uid)
-    bodies: list[str] = await _change(conversations.add, row, *await gather(key.project, given))
-    return _listed(request, Page([(0, body) for body in bodies], more=False), include)
+    async with limits.admitted(key) as ticket:
+        given = await body.read(request, _added, b"{}")
+        row = await find(key.project, uid)
+        bodies: list[str] = await _change(conversations.add, row, *await gather(key.project, given))
+        await ticket.give()
+    response = _listed(request, Page([(0, body) for body in bodies], more=False), include)
+    for name, value in ticket.headers.items():
+        response[name] = value
+    return response
 
 
 async def list_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
@@ -244,8 +245,12 @@ async def _tokens_prompt(tokens: Sequence[int], images: Sequence[bytes]) -> Any:
 
     prompt = TokensPrompt(prompt_token_ids=list(tokens))
     if images:
-        prompt["multi_modal_data"] = {"image": await asyncio.to_thread(_decode, images)}
+        prompt["multi_modal_data"] = {"image": await asyncio.get_running_loop().run_in_executor(_DECODERS, _decode, images)}
     return prompt
+
+
+# Threads of their own: the default ones render the prompts of everybody.
+_DECODERS = ThreadPoolExecutor(2, "images")
 
 
 def _decode(images: Sequence[bytes]) -> list[Any]:

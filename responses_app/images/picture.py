@@ -6,8 +6,11 @@ import binascii
 import re
 from base64 import b64decode
 from io import BytesIO
+from typing import NamedTuple
 
 from PIL import Image, ImageOps, UnidentifiedImageError
+
+from responses_app.images.work import TooMuchWork, check_jpeg
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
@@ -17,6 +20,22 @@ _DATA = re.compile(r"data:(?P<type>[^;,]*)(?P<parameters>(?:;[^;,]*)*),", re.IGN
 MOST_BYTES = 20 * 1024 * 1024
 # A photo of the largest cameras in use. A kilobyte of PNG can say much more: its decoded size is what costs memory.
 MOST_PIXELS = 50_000_000
+
+
+# White space inside base64 is what MIME encoders put there.
+_SPACE = b" \t\n\r\v\f"
+
+
+class Size(NamedTuple):
+    """Width and height in pixels."""
+
+    width: int
+    height: int
+
+    @property
+    def area(self) -> int:
+        """The number of pixels."""
+        return self.width * self.height
 
 
 class BadImage(ValueError):
@@ -51,10 +70,8 @@ def media_type(url: str) -> str:
 def data(url: str) -> bytes:
     """The bytes in a data URL. Raises BadImage."""
     media_type(url)
-    # White space inside is what MIME encoders put there; nothing else is left out.
-    encoded = "".join(url.partition(",")[2].split())
     try:
-        return b64decode(encoded, validate=True)
+        return b64decode(url.partition(",")[2].encode("ascii").translate(None, _SPACE), validate=True)
     except (binascii.Error, ValueError) as error:
         raise BadImage(
             "Expected a base64-encoded data URL with an image MIME type, but got an invalid base64-encoded value.",
@@ -62,20 +79,27 @@ def data(url: str) -> bytes:
         ) from error
 
 
-def check(picture: bytes) -> None:
-    """See that a picture can be decoded; of an animation that is its first frame. Raises BadImage."""
+def check(picture: bytes) -> Size:
+    """See that a picture can be decoded; of an animation that is its first frame. Raises BadImage.
+
+    How long this takes is the sender's choice, within limits: to be called in a process of its own (images/decoder.py).
+    """
     if not picture:
         raise BadImage("The image is empty.", "empty_image_file")
     if len(picture) > MOST_BYTES:
         raise BadImage(f"The image has {len(picture)} bytes; up to {MOST_BYTES} are taken.", "image_file_too_large")
     try:
         with _opened(picture) as image:
-            size = image.width * image.height
-            if size > MOST_PIXELS:
+            size = Size(image.width, image.height)
+            if size.area > MOST_PIXELS:
                 raise _too_large(f"{image.width} x {image.height}")
+            check_jpeg(picture, size.area)
             image.load()
+            return size
     except BadImage:
         raise
+    except TooMuchWork as error:
+        raise BadImage(f"The image {error}, which takes too long to decode.", "image_too_large") from error
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise _too_large("too many") from error
     except UnidentifiedImageError as error:
@@ -97,12 +121,6 @@ def reduced(picture: bytes, side: int) -> bytes:
         out = BytesIO()
         upright.save(out, "PNG")
         return out.getvalue()
-
-
-def area(picture: bytes) -> int:
-    """How many pixels a picture that was checked has."""
-    with _opened(picture) as image:
-        return image.width * image.height
 
 
 def _opened(picture: bytes) -> Image.Image:

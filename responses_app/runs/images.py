@@ -9,8 +9,9 @@ from typing import Any, TypeAlias
 from django.conf import settings
 
 from responses_app.dialects.parts import Image, images
-from responses_app.errors import Invalid
-from responses_app.images import picture
+from responses_app.errors import Busy, Invalid
+from responses_app.images import decoder, picture
+from responses_app.images.decoder import DecoderBusy
 from responses_app.images.fetch import Web
 from responses_app.images.picture import BadImage
 from responses_app.store import images as store
@@ -22,6 +23,8 @@ SCHEMES: Mapping[str, Sequence[str]] = {"https": ("https",), "http": ("https", "
 # Of one request, in bytes, as a body may have.
 MOST_FETCHED = 64 * 1024 * 1024
 AT_ONCE = 8
+# As many as OpenAI takes.
+MOST_IMAGES = 500
 
 
 def web() -> Web:
@@ -44,7 +47,11 @@ async def new(project: str, given: Items, items: Items, param: str = "input") ->
         return {}
     stored = [raw["id"] for raw in given if "id" in raw]
     kept = await store.of_items(project, stored) if stored else {}
-    found = await _all({image.url: image for image in reversed(shown) if (image.item, image.url) not in kept}, param)
+    wanted = {image.url: image for image in reversed(shown) if (image.item, image.url) not in kept}
+    if len(wanted) > MOST_IMAGES:
+        message = f"Invalid '{param}': too many images. Expected at most {MOST_IMAGES} images, but got {len(wanted)}."
+        raise Invalid(message, param=param, code="array_above_max_length")
+    found = await _all(project, wanted, param)
     return {(image.item, image.url): kept.get((image.item, image.url)) or found[image.url] for image in shown}
 
 
@@ -60,25 +67,27 @@ def _decoded(shown: Sequence[Image]) -> Images:
     return {(image.item, image.url): picture.data(image.url) for image in shown}
 
 
-async def _all(wanted: Mapping[str, Image], param: str) -> Mapping[str, bytes]:
-    """The bytes of every URL. The first failure ends the others. Raises Invalid."""
+async def _all(project: str, wanted: Mapping[str, Image], param: str) -> Mapping[str, bytes]:
+    """The bytes of every URL. The first failure ends the others. Raises Invalid, Busy."""
     room, tasks = _Room(), dict[str, asyncio.Task[bytes]]()
     try:
         async with asyncio.TaskGroup() as group:
             for url, image in wanted.items():
-                tasks[url] = group.create_task(_one(image, param, room))
-    except* Invalid as errors:
+                tasks[url] = group.create_task(_one(project, image, param, room))
+    except* (Invalid, Busy) as errors:
         raise errors.exceptions[0] from None
     return {url: task.result() for url, task in tasks.items()}
 
 
-async def _one(image: Image, param: str, room: _Room) -> bytes:
+async def _one(project: str, image: Image, param: str, room: _Room) -> bytes:
     where = f"{param}{image.path.removeprefix('input')}.image_url"
     try:
         data = await (asyncio.to_thread(picture.data, image.url) if picture.is_data(image.url) else room.fetch(image.url))
-        await asyncio.to_thread(picture.check, data)
+        await decoder.check(project, data)
     except BadImage as error:
         raise Invalid(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
+    except DecoderBusy as error:
+        raise Busy(str(error)) from error
     return data
 
 

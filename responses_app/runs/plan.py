@@ -124,7 +124,7 @@ async def ask(
         memo=memo,
     )
     turn, origins = functions.plain(turn)
-    prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto")
+    prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto", project=order.project)
     try:
         with _away(served):
             turn, request = await _request(order, served, served.dialect, turn, prompts)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from responses_app.dialects import parts
 from responses_app.dialects.base import BadTurn, Dialect, Turn
 from responses_app.engines.border import BadPrompt, Engine
-from responses_app.errors import Invalid
-from responses_app.images import picture
+from responses_app.errors import Busy, Invalid
+from responses_app.images import decoder
+from responses_app.images.decoder import DecoderBusy
+from responses_app.images.picture import BadImage
 from responses_app.store.records import Images
 
 # Of one prompt: decoded, its images are in memory together, three bytes a pixel.
@@ -51,6 +53,9 @@ class Prompts:
     dialect: Dialect
     images: Images
     measure: bool
+    project: str
+    # What a prompt shows of each image: the bytes and the number of pixels. It is rendered again with fewer items.
+    shown: dict[parts.Image, tuple[bytes, int]] = field(default_factory=dict)
 
     async def of(self, turn: Turn) -> Prompt:
         """The prompt of a turn. Raises BadTurn, and what `measured` raises."""
@@ -61,8 +66,8 @@ class Prompts:
         shown = list(parts.images(turn.items))
         if not shown:
             return Prompt(tokens, (), len(tokens))
-        found = [await self._bytes(image) for image in shown]
-        pixels = sum(map(picture.area, found))
+        seen = [await self._seen(image) for image in shown]
+        found, pixels = [data for data, _ in seen], sum(area for _, area in seen)
         if pixels > MOST_PIXELS or not (self.measure or self.engine.measures):
             return Prompt(tokens, found, len(tokens), measured=False, pixels=pixels)
         try:
@@ -73,8 +78,22 @@ class Prompts:
                 return Prompt(tokens, found, max(len(tokens), self.engine.max_model_len), pixels=pixels)
             raise Invalid(f"The model does not take these images: {error}", param="input", code="invalid_image") from error
 
-    async def _bytes(self, image: parts.Image) -> bytes:
-        found = self.images.get((image.item, image.url))
-        if found is None:
+    async def _seen(self, image: parts.Image) -> tuple[bytes, int]:
+        """The bytes that are told for an image, and how many pixels these have."""
+        key = replace(image, path="")
+        if key not in self.shown:
+            self.shown[key] = await self._read(image)
+        return self.shown[key]
+
+    async def _read(self, image: parts.Image) -> tuple[bytes, int]:
+        data = self.images.get((image.item, image.url))
+        if data is None:
             raise BadTurn("The image is not kept any more.", image.path, "image_file_not_found")
-        return await asyncio.to_thread(picture.reduced, found, LOW_SIDE) if image.detail == "low" else found
+        try:
+            if image.detail == "low":
+                data = await decoder.reduced(self.project, data, LOW_SIDE)
+            return data, (await decoder.check(self.project, data)).area
+        except BadImage as error:
+            raise BadTurn(str(error), image.path, error.code) from error
+        except DecoderBusy as error:
+            raise Busy(str(error)) from error

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
@@ -13,9 +14,11 @@ import PIL.Image
 
 from responses_app.engines.border import BadPrompt, EngineDown
 from responses_app.engines.scripted import Scripted
+from responses_app.images import decoder
 from responses_app.models import Conversation, Event, Image, Item, Response
 from tests.api.case import HELLO, TOOL, ApiCase, said
 from tests.api.seeing import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
+from tests.images.hostile import progressive, segmented
 from tests.images.web import Site, site
 
 
@@ -31,6 +34,13 @@ FUNCTION = {"type": "function_call", "call_id": "c1", "name": "get_weather", "ar
 async def rows() -> int:
     """How many rows there are."""
     return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for it."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.01)
 
 
 async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
@@ -218,6 +228,32 @@ class RefusedTest(SeeingCase):
                         response = await self.post(client, input=[user("?"), user("Look:", bad)], stream=stream)
                         self.refused(response, 400, code, f"input[1].content[1]{where}", words)
                         self.assertEqual(await rows(), 0)
+
+    async def test_a_picture_that_takes_too_long_to_decode_is_refused_by_its_path(self) -> None:
+        async with self.serving() as client:
+            bad = part(data_url(progressive(1000), "image/jpeg"))
+            response = await self.post(client, input=[user("Look:", bad)])
+            self.refused(response, 400, "image_too_large", "input[0].content[1].image_url", "1,000,000,000 pixels")
+            body = orjson.dumps({"items": [user(bad)]})
+            response = await client.post("/v1/conversations", body, content_type="application/json")
+            self.refused(response, 400, "image_too_large", "items[0].content[0].image_url", "1,000,000,000 pixels")
+
+    async def test_the_number_of_images_has_a_limit(self) -> None:
+        async with self.serving() as client:
+            with patch("responses_app.runs.images.MOST_IMAGES", 2):
+                many = [part(data_url(png(size=(3, n)))) for n in range(1, 4)]
+                self.refused(await self.post(client, input=[user(*many)]), 400, "array_above_max_length", "input", "at most 2 images")
+
+    async def test_a_client_that_leaves_takes_its_pictures_along(self) -> None:
+        async with self.serving(answered()) as client:
+            slow = [part(data_url(segmented(3_500_000) + bytes([n]), "image/jpeg")) for n in range(2)]
+            asking = asyncio.create_task(self.post(client, input=[user(*slow)]))
+            queue = decoder._pool._queue
+            await until(lambda: len(queue) == 1)
+            asking.cancel()
+            await asyncio.wait({asking})
+            await until(lambda: len(queue) == 0 and not queue._running)
+            await self.made(client, input=[user(part(data_url(png(size=(5, 7)))))])
 
     async def test_an_image_of_an_output_is_refused_by_its_path(self) -> None:
         async with self.serving() as client:

@@ -77,6 +77,19 @@ class MinuteTest(LimitsCase):
                 answer = await client.post(f"/v1/responses/{path}", body, content_type="application/json")
                 self.refused(answer, 429, "rate_limit_exceeded", None)
 
+    async def test_making_a_conversation_and_adding_to_it_are_requests_too(self) -> None:
+        await self.limit(requests_per_minute=2, at_a_time=1)
+        body = orjson.dumps({"items": [{"role": "user", "content": "Hi"}]})
+        async with self.serving() as client:
+            made = await client.post("/v1/conversations", body, content_type="application/json")
+            self.assertEqual((made.status_code, made["x-ratelimit-remaining-requests"]), (200, "1"))
+            path = f"/v1/conversations/{orjson.loads(made.content)['id']}/items"
+            added = await client.post(path, body, content_type="application/json")
+            self.assertEqual((added.status_code, added["x-ratelimit-remaining-requests"]), (200, "0"))
+            for one in ("/v1/conversations", path):
+                self.refused(await client.post(one, body, content_type="application/json"), 429, "rate_limit_exceeded", None)
+            self.assertEqual(await Slot.objects.acount(), 0)
+
     async def test_a_key_without_limits_costs_no_query_and_has_no_headers(self) -> None:
         async with self.serving(said(HELLO)) as client:
             with mock.patch.object(limits, "_taken", side_effect=AssertionError):

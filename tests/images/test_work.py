@@ -1,0 +1,73 @@
+"""How much work a JPEG asks for, by its structure."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from responses_app.images import picture
+from responses_app.images.picture import BadImage
+from responses_app.images.work import TooMuchWork, check_jpeg
+from tests.images.hostile import progressive, segmented
+from tests.images.test_picture import drawn
+
+MOST = 100
+
+
+def with_preview(data: bytes, preview: bytes) -> bytes:
+    """The JPEG with another one in an APP1 segment, as cameras write previews."""
+    return data[:2] + b"\xff\xe1" + (len(preview) + 2).to_bytes(2, "big") + preview + data[2:]
+
+
+def test_a_progressive_jpeg_of_a_camera_is_taken() -> None:
+    assert picture.check(progressive(12)) == (7000, 7000)
+    assert picture.check(progressive(20)) == (7000, 7000)
+
+
+@pytest.mark.parametrize("scans", [21, 1000, 100_000])
+def test_pixels_times_scans_are_limited_before_anything_is_decoded(scans: int) -> None:
+    hostile = progressive(scans)
+    began = time.process_time()
+    with pytest.raises(BadImage, match="1,000,000,000 pixels in all its scans") as caught:
+        picture.check(hostile)
+    assert caught.value.code == "image_too_large"
+    assert time.process_time() - began < 0.5
+
+
+def test_the_number_of_scans_is_limited() -> None:
+    assert picture.check(progressive(MOST, 100)) == (100, 100)
+    with pytest.raises(BadImage, match="more than 100 scans"):
+        picture.check(progressive(MOST + 1, 100))
+
+
+def test_scans_of_a_preview_do_not_count() -> None:
+    preview = progressive(MOST, 100)
+    whole = with_preview(progressive(MOST, 100), preview)
+    assert preview in whole
+    assert picture.check(whole) == (100, 100)
+    with pytest.raises(BadImage, match="scans"):
+        picture.check(with_preview(progressive(MOST + 1, 100), preview))
+
+
+def test_bytes_behind_the_end_do_not_count() -> None:
+    check_jpeg(progressive(MOST, 100) * 2, 100 * 100)
+
+
+def test_the_number_of_segments_is_limited() -> None:
+    assert picture.check(segmented(9000)) == (1, 1)
+    with pytest.raises(BadImage, match="more than 10,000 segments"):
+        picture.check(segmented(20_000))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\xff", b"\xff\xd8", b"\xff\xd8\xff\xe1\0", b"\xff\xd8" + b"\xff" * 1_000_000, b"\xff\xd8\xff\xda"]
+)
+def test_what_is_cut_off_is_counted_as_far_as_it_goes(data: bytes) -> None:
+    check_jpeg(data, 1)
+
+
+def test_other_formats_have_no_scans() -> None:
+    check_jpeg(drawn("PNG") + b"\xff\xda" * 1000, 1)
+    with pytest.raises(TooMuchWork):
+        check_jpeg(b"\xff\xd8" + b"\xff\xda\0\2" * 1000, 1)
