@@ -13,14 +13,15 @@ from contextvars import ContextVar
 from typing import Any
 
 import django
-from asgiref.sync import ThreadSensitiveContext
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from channels.routing import ProtocolTypeRouter
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
-from django.core.exceptions import RequestAborted
+from django.core.exceptions import RequestAborted, SuspiciousOperation
 from django.core.handlers.asgi import ASGIHandler
-from django.core.handlers.exception import convert_exception_to_response
+from django.core.handlers.exception import convert_exception_to_response, response_for_exception
 from django.core.signals import request_started
 from django.db import close_old_connections, reset_queries
+from django.http import Http404
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
@@ -114,8 +115,20 @@ class ApiHandler(Handler):
         self._middleware_chain = convert_exception_to_response(self._get_response_async)  # type: ignore[attr-defined]
 
 
+class StaticHandler(ASGIStaticFilesHandler):
+    """Django's handler for static files, which lets everything but Http404 escape as an error of the server."""
+
+    async def get_response_async(self, request: Any) -> Any:
+        """Answer 404 for a path that leads out of the static files, or that no file system takes."""
+        try:
+            return await super().get_response_async(request)
+        except (SuspiciousOperation, ValueError, OSError) as error:
+            missing = Http404(f"There is no such static file: {type(error).__name__}")
+            return await sync_to_async(response_for_exception, thread_sensitive=False)(request, missing)
+
+
 api = ApiHandler()
-site = ASGIStaticFilesHandler(Handler())
+site = StaticHandler(Handler())
 
 
 async def http(
