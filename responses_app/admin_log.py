@@ -21,6 +21,7 @@ from django.utils.safestring import SafeString, mark_safe
 from responses_app.models import Response
 from responses_app.store import replay
 from responses_app.store.records import Frame
+from responses_app.web.numbers import read_number
 from responses_app.web.plain import plain
 
 TEMPLATES = "admin/responses_app/response"
@@ -78,8 +79,8 @@ def beginning(row: Response) -> SafeString:
 
 
 def _after(request: HttpRequest) -> int:
-    text = request.GET.get("after", "")
-    return min(int(text), LAST) if text.isascii() and text.isdigit() else -1
+    found = read_number(request.GET.get("after", ""), LAST)
+    return -1 if found is None else found
 
 
 def _found(responses: ModelAdmin[Any], request: HttpRequest, pk: int) -> Response:

@@ -20,6 +20,7 @@ from responses_app.runs import context, conversation, fit, images, obeyed, seale
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.prompt import Prompt, Prompts
+from responses_app.runs.salt import cache_salt
 from responses_app.runs.served import Served
 from responses_app.runs.summary import QUESTION, Summing, asking
 from responses_app.store.history import Context
@@ -189,15 +190,13 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
         ignore_eos=order.ignore_eos,
         stop_token_ids=dialect.stop_token_ids,
     )
-    # A key of one project says nothing about what another one has in the cache.
-    salt = f"{order.project}/{order.cache_key}" if order.cache_key else None
     return turn, Request(
         mint("resp_"),
         prompt.tokens,
         sampling,
         constraint,
         priority=order.priority,
-        cache_salt=salt,
+        cache_salt=cache_salt(order.project, order.cache_key),
         images=prompt.images,
         length=prompt.length if prompt.measured else None,
     )

@@ -22,6 +22,8 @@ FAR = 20_000
 SLACK = timedelta(minutes=10)
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
 BIGGEST = 2**63 - 1
+# More than any time zone and SLACK add to a time or take from it.
+ROUND = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,7 @@ def read(query: QueryDict) -> Wanted:
         return None if not told[name] or name in wrong else float(told[name])
 
     def moment(name: str) -> datetime | None:
-        found = _moment(told[name])
+        found = _in_calendar(told[name])
         if told[name] and found is None:
             wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try 2026-11-20T12:00 or 2h."
         return found
@@ -154,6 +156,18 @@ def _pairs(text: str, wrong: dict[str, str]) -> dict[str, str]:
         wrong["meta"] = "“Metadata” must be key=value, with commas between several."
         return {}
     return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _in_calendar(text: str) -> datetime | None:
+    """Read a time that has room around it: the calendar of Python and Postgres ends with the year 9999."""
+    try:
+        found = _moment(text)
+        if found is not None:
+            found = found.astimezone(UTC)
+            _ = found - ROUND, found + ROUND
+    except OverflowError:
+        return None
+    return found
 
 
 def _moment(text: str) -> datetime | None:

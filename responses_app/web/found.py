@@ -10,6 +10,7 @@ from django.shortcuts import render
 from responses_app.models import Response
 from responses_app.runs.ids import could_be
 from responses_app.store import replay
+from responses_app.web.numbers import read_number
 from responses_app.web.person import seen
 from responses_app.web.rows import Figures
 
@@ -49,5 +50,5 @@ def page(request: HttpRequest, row: Response, tab: str, template: str, **context
 
 def number(request: HttpRequest, name: str, default: int = -1) -> int:
     """A number of the query, or the default."""
-    text = request.GET.get(name, "")
-    return min(int(text), 2**31 - 1) if text.isascii() and text.isdigit() else default
+    found = read_number(request.GET.get(name, ""), 2**31 - 1)
+    return default if found is None else found

@@ -17,6 +17,7 @@ from responses_app.runs import hub
 from responses_app.web import filters, ids
 from responses_app.web.filters import Wanted
 from responses_app.web.histogram import Histogram, histogram
+from responses_app.web.numbers import read_number
 from responses_app.web.person import projects, seen
 from responses_app.web.rows import rows
 
@@ -104,8 +105,7 @@ def _shelf(mine: QuerySet[Response], wanted: Wanted, after: int | None, before: 
 
 
 def _place(query: QueryDict, name: str) -> int | None:
-    text = query.get(name, "")
-    return min(int(text), filters.BIGGEST) if text.isascii() and text.isdigit() else None
+    return read_number(query.get(name, ""), filters.BIGGEST)
 
 
 def _query(query: QueryDict, *without: str) -> str:

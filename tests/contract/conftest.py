@@ -27,11 +27,19 @@ class Address:
 
     port: int
     key: str = KEY
+    folder: Path = Path()
 
     @property
     def base(self) -> str:
         """The base URL for clients."""
         return f"http://127.0.0.1:{self.port}/v1"
+
+    def key_of(self, project: str) -> str:
+        """A new key of another project."""
+        environ = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        command = [sys.executable, ROOT / "manage.py", "createkey", project]
+        environ["RESPONSES_DATA_DIR"] = str(self.folder)
+        return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
 @pytest.fixture(scope="session")
@@ -57,7 +65,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out, stdin=subprocess.DEVNULL)
     try:
         _wait(process, port, log)
-        yield Address(port)
+        yield Address(port, folder=folder / "data")
     finally:
         process.send_signal(signal.SIGINT)
         try:

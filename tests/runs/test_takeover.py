@@ -101,6 +101,7 @@ class TakeoverTest(ApiCase):
             self.assertEqual((again.heard, list(again.prompt)), (len(tokens(HEAD)), [*first.prompt, *tokens(HEAD)]))
             self.assertEqual(again.sampling.max_tokens, first.sampling.max_tokens - again.heard)
             self.assertNotEqual(first.id, again.id)
+            self.assertEqual(again.cache_salt, first.cache_salt)
             usage = events[-1]["response"]["usage"]
             self.assertEqual(usage["output_tokens"], len(tokens(WHOLE)))
             self.assertEqual(usage["input_tokens"], len(first.prompt))

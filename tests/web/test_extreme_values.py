@@ -1,0 +1,95 @@
+"""Extreme values in the address of a page: the page says what is wrong, and is never a 500."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from responses_app.web import filters
+from tests.web.case import made
+
+VALUES = (
+    "0001-01-01T00:00",
+    "0001-01-01T00:00+14:00",
+    "9999-12-31T23:59:59",
+    "9999-12-31T23:59:59-23:59",
+    "2026-02-30T00:00",
+    "99999999999d",
+    "999999d",
+    "999999h",
+    "\0",
+    "a\0b",
+    "\ud800".encode("utf-8", "surrogatepass"),
+    b"\xff\xfe",
+    "9" * 5000,
+    "9223372036854775808",
+    "-1",
+    "1e400",
+    "nan",
+    "999999999.999999",
+    "٣٣٣",
+    "²",
+    "=",
+    "a=" + "b" * 5000,
+    "%",
+    "\\",
+    "'",
+    "{}",
+)
+NAMES = (*filters.NAMES, "after", "before", "live")
+PAGES = (
+    ("/responses/resp_1/events", "after"),
+    ("/responses/resp_1/events", "at"),
+    ("/responses/resp_1/wire", "after"),
+    ("/responses/resp_1/prompt", "after"),
+    ("/responses/resp_1/chain", "after"),
+    ("/responses/resp_1/chain", "before"),
+    ("/responses/resp_1/live", "after"),
+    ("/responses/compare", "a"),
+    ("/chat", "q"),
+    ("/chat", "before"),
+    ("/chat", "previous_response_id"),
+    ("/chat/threads", "q"),
+    ("/admin/responses_app/response/", "q"),
+    ("/admin/responses_app/response/", "p"),
+    ("/admin/responses_app/item/", "q"),
+)
+WRONG_TIMES = ("0001-01-01T00:00", "9999-12-31T23:59:59-23:59", "999999d", "99999999999d")
+
+
+@pytest.fixture
+def operator(client: Client, db: None) -> Client:
+    client.force_login(User.objects.create_superuser("root", "", "x"))
+    client.raise_request_exception = False
+    made("resp_1")
+    return client
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_filter_of_the_list_fails(operator: Client, name: str) -> None:
+    answers = {value: operator.get(f"/responses?{name}={quote(value)}").status_code for value in VALUES}
+    assert {value: status for value, status in answers.items() if status != 200} == {}
+
+
+@pytest.mark.parametrize(("page", "name"), PAGES)
+def test_no_other_page_fails(operator: Client, page: str, name: str) -> None:
+    answers = {value: operator.get(f"{page}?{name}={quote(value)}").status_code for value in VALUES}
+    assert {value: status for value, status in answers.items() if status >= 500} == {}
+
+
+@pytest.mark.parametrize("path", ["events/{}", "keys/{}", "items/{}"])
+def test_no_number_of_a_path_fails(operator: Client, path: str) -> None:
+    numbers = ("2147483647", "2147483648", "9223372036854775807", "9223372036854775808", "9" * 5000)
+    root = "/" if path.startswith("keys") else "/responses/resp_1/"
+    assert {operator.get(root + path.format(number)).status_code for number in numbers} == {404}
+
+
+@pytest.mark.parametrize("value", WRONG_TIMES)
+@pytest.mark.parametrize("name", ["since", "until"])
+def test_a_time_that_no_calendar_has_room_for_is_told(operator: Client, name: str, value: str) -> None:
+    html = operator.get(f"/responses?{name}={quote(value)}").content.decode()
+    assert 'role="alert"' in html
+    assert "resp_1" in html
