@@ -43,7 +43,9 @@ def paths(chat_server: Server) -> list[str]:
     second = chat_server.ask(model=model, input="weatherwise", tools=[TOOL], previous_response_id=first).json()["id"]
     # A fork, so that the chain is a tree; and one that fails.
     chat_server.ask(model=model, input="twice", previous_response_id=first)
-    chat_server.ask(model=model, input="breakage")
+    failed = chat_server.ask(model=model, input="breakage", background=True).json()["id"]
+    # Arguments that are higher than their box.
+    huge = chat_server.ask(model=model, input="hugely", tools=[TOOL]).json()["id"]
     chat_server.manage("createkey", "limited", "--requests-per-minute", "5", "--model", model)
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
     return [
@@ -53,6 +55,12 @@ def paths(chat_server: Server) -> list[str]:
         "/responses?q=nothing",
         *(f"/responses/{second}{tab}" for tab in tabs),
         f"/responses/{first}",
+        f"/responses/{failed}",
+        f"/responses/{huge}",
+        "/responses?live=1",
+        "/responses/compare",
+        f"/responses/compare?a={first}&b=resp_none",
+        "/nowhere",
         f"/responses/compare?a={first}&b={second}",
         "/keys",
         "/keys/1",
