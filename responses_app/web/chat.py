@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 
 from responses_app.runs import hub
 from responses_app.runs.ids import could_be
-from responses_app.web import browser_key, chat_threads, chat_turns, found, person
+from responses_app.web import browser_key, chat_threads, chat_times, chat_turns, found, person
 
 # In the order of how much a model thinks.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -56,6 +56,14 @@ def threads(request: HttpRequest) -> HttpResponse:
 def turns(request: HttpRequest, uid: str) -> HttpResponse:
     """GET /chat/{id}/turns: the thread up to this response; with `newest`, on to the newest that follows it."""
     return JsonResponse(chat_turns.told(found.find(request, uid), newest="newest" in request.GET))
+
+
+@never_cache
+@login_required
+@require_GET
+def times(request: HttpRequest, uid: str) -> HttpResponse:
+    """GET /chat/{id}/times: the figures under an answer, by the times of its log."""
+    return JsonResponse(chat_times.told([found.find(request, uid)])[uid])
 
 
 @never_cache

@@ -86,7 +86,7 @@ def _title(bodies: Iterable[str]) -> str:
             said = " ".join(orjson.loads(f'"{text[1]}"').split()) if _whole(text[1]) else ""
             if said:
                 return said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
-    return "Without words"
+    return "Untitled"
 
 
 def _whole(text: str) -> bool:

@@ -11,7 +11,9 @@ from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response
 from responses_app.store import replay
+from responses_app.web import chat_times
 from responses_app.web.chat_threads import BRANCH
+from responses_app.web.parameters import parameters
 
 # Of a snapshot, what the page shows.
 SHOWN = ("status", "output", "error", "usage", "incomplete_details")
@@ -24,7 +26,8 @@ Parents: TypeAlias = Mapping[str, str | None]
 def told(row: Response, *, newest: bool = False) -> dict[str, Any]:
     """The turns up to `row`, or on to the newest response that follows it, and how many items came before them all.
 
-    `conversation` is the id of the one that `row` stands in, and in which the thread goes on.
+    `conversation` is the id of the one that `row` stands in, and in which the thread goes on. `parameters` are those of the last request
+    with a message: the thread goes on with them.
     """
     known = _known(row)
     parents = _parents(known)
@@ -40,7 +43,24 @@ def told(row: Response, *, newest: bool = False) -> dict[str, Any]:
         turns[0]["siblings"] = _firsts(row.project, chain[0])
     history: list[int] = Response.objects.filter(pk=chain[0].pk).values_list("history", flat=True)[0]
     last = chain[-1].conversation
-    return {"turns": turns, "earlier": len(history), "conversation": last.uid if last is not None else None}
+    asked = next((row for row, turn in zip(reversed(chain), reversed(turns), strict=False) if _has_message(turn)), chain[-1])
+    return {
+        "turns": turns,
+        "earlier": len(history),
+        "conversation": last.uid if last is not None else None,
+        "parameters": _without_branch(parameters(asked)),
+    }
+
+
+def _has_message(turn: Mapping[str, Any]) -> bool:
+    """Whether a request has a message. One with outputs of tools alone goes on with the request before."""
+    return any(item.get("type", "message") == "message" for item in turn["input"])
+
+
+def _without_branch(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters without the mark that the page itself sets."""
+    metadata = {name: value for name, value in told.get("metadata", {}).items() if name != BRANCH}
+    return {**{name: value for name, value in told.items() if name != "metadata"}, **({"metadata": metadata} if metadata else {})}
 
 
 def _known(row: Response) -> list[Response]:
@@ -95,10 +115,12 @@ def _turns(chain: Sequence[Response]) -> list[dict[str, Any]]:
     for pk, body in items.values_list("response_id", "body"):
         inputs[pk].append(orjson.loads(body))
     rows = replay.ends(Response.objects.filter(pk__in=keys)).defer("history").order_by("pk")
-    return [_turn(row, inputs[row.pk]) for row in rows]
+    found = list(rows)
+    times = chat_times.told(found)
+    return [_turn(row, inputs[row.pk], times[row.uid]) for row in found]
 
 
-def _turn(row: Any, given: list[dict[str, Any]]) -> dict[str, Any]:
+def _turn(row: Any, given: list[dict[str, Any]], times: chat_times.Times) -> dict[str, Any]:
     snapshot = replay.terminal(row)
     return {
         "id": row.uid,
@@ -106,5 +128,6 @@ def _turn(row: Any, given: list[dict[str, Any]]) -> dict[str, Any]:
         "status": row.status,
         "metadata": row.metadata,
         "input": given,
+        "times": times,
         "response": {name: value for name, value in orjson.loads(snapshot).items() if name in SHOWN} if snapshot else None,
     }

@@ -12,4 +12,5 @@ urlpatterns = [
     path("chat/secret", chat.secret, name="chat-secret"),
     path("chat/<str:uid>", chat.thread, name="chat-thread"),
     path("chat/<str:uid>/turns", chat.turns, name="chat-turns"),
+    path("chat/<str:uid>/times", chat.times, name="chat-times"),
 ]

@@ -31,6 +31,7 @@ print("<b>hi</b>")
 <script>document.title = "owned"</script><img src=x onerror="document.title='owned'">"""
 SLOWLY = " ".join(f"word{number}" for number in range(60))
 BROODING = f"<|channel|>analysis<|message|>{SLOWLY}<|end|><|start|>assistant"
+GRADUAL = f"# A heading\n\nSome **bold** text.\n\n```python\nprint(1)\n```\n\n{SLOWLY}"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
 # One generation each: how the last message ends, what is said, and the pause behind each token; below 0 all is said at once.
 LINES = [
@@ -50,6 +51,9 @@ LINES = [
     ("snowfall", f"{FINAL}So it snows.<|return|>", 0.0),
     ("oddly", f"{FINAL}\x1b[31mred\x1b[0m \u202egnp.exe\u202c {'x' * 3000}<|return|>", 0.0),
     ("hugely", CALL.replace("Oslo", "word " * 60_000), -1),
+    ("gradually", f"{FINAL}{GRADUAL}<|return|>", 0.05),
+    ("wordlessly", "<|channel|>analysis<|message|>There is nothing to say.<|return|>", 0.0),
+    ("pensively", f"{THOUGHT}{FINAL}{SLOWLY}<|return|>", 0.1),
     ("endlessly", f"{FINAL}{SLOWLY}<|return|>", 0.5),
 ]
 
@@ -118,12 +122,12 @@ class Visitor:
         self.ended()
 
     def choose(self, *names: str, by_itself: bool = True) -> None:
-        """Switch demonstration tools on."""
+        """Switch demo tools on."""
         settings = self.page.locator("details.settings > summary")
         settings.click()
         for name in names:
-            self.page.get_by_label(name, exact=True).check()
-        self.page.get_by_label("answer by themselves").set_checked(by_itself)
+            self.page.get_by_label(name.capitalize(), exact=True).check()
+        self.page.get_by_label("Run automatically").set_checked(by_itself)
         settings.click()
 
     @property

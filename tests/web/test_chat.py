@@ -51,9 +51,9 @@ def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
     visitor.hears("oddly", "⟨U+001B⟩[31mred")
     assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     visitor.say("hugely")
-    card = visitor.page.get_by_role("region", name="Call of get_weather")
+    card = visitor.page.get_by_role("region", name="Call to get_weather")
     expect(card.get_by_role("button", name=re.compile("more characters"))).to_be_visible()
-    expect(visitor.page.get_by_label("Output of get_weather")).to_be_focused()
+    expect(visitor.page.get_by_label("Result of get_weather")).to_be_focused()
     assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -208,7 +208,7 @@ def test_conversations_are_listed_under_their_first_words_and_found(visitor: Vis
     visitor.page.go_back()
     search.fill("nobody said this")
     search.press("Enter")
-    expect(threads).to_contain_text("Nothing was found")
+    expect(threads).to_contain_text("No results")
 
 
 def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
@@ -233,7 +233,7 @@ def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
 def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: Visitor) -> None:
     visitor.page.route(re.compile(r"/v1/responses$"), lambda route: route.abort())
     visitor.say("greetings")
-    expect(visitor.last.get_by_role("alert")).to_have_text("The server cannot be reached.")
+    expect(visitor.last.get_by_role("alert")).to_have_text("Can’t reach the server.")
     visitor.page.unroute_all()
     visitor.last.get_by_role("button", name="Try again").click()
     expect(visitor.last).to_contain_text("Hello there!")

@@ -61,7 +61,7 @@ def test_all_of_it_can_be_read_and_named(
     visitor.last.get_by_role("button", name="Try again").click()
     expect(visitor.last).to_contain_text("2 of 2")
     visitor.say("handmade")
-    expect(visitor.page.get_by_label("Output of get_weather")).to_be_visible()
+    expect(visitor.page.get_by_label("Result of get_weather")).to_be_visible()
     visitor.page.locator("details.settings > summary").click()
     assert visitor.page.evaluate(POORLY_SEEN) == []
     assert visitor.page.evaluate(NAMELESS) == []

@@ -79,10 +79,10 @@ def test_a_person_talks_and_comes_back(visitor: Visitor) -> None:
 def test_it_calls_a_tool_of_the_page(visitor: Visitor) -> None:
     visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
     visitor.page.locator("details.settings > summary").click()
-    visitor.page.get_by_label("weather", exact=True).check()
+    visitor.page.get_by_label("Weather", exact=True).check()
     visitor.page.locator("details.settings > summary").click()
     visitor.say("What is the weather in Oslo?")
-    card = visitor.page.get_by_role("region", name="Call of get_weather")
+    card = visitor.page.get_by_role("region", name="Call to get_weather")
     expect(card).to_contain_text('"source":"sample"', timeout=60_000)
     expect(visitor.answers).to_have_count(2)
     visitor.ended()
@@ -95,7 +95,7 @@ def test_it_sees_a_picture_that_was_attached(visitor: Visitor) -> None:
     visitor.page.get_by_label("Model", exact=True).select_option("demo-vision")
     expect(visitor.page.locator(".attach")).to_be_visible()
     attach.set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
-    expect(visitor.page.get_by_text("notes.txt: only PNG")).to_be_visible()
+    expect(visitor.page.get_by_text("notes.txt can’t be attached")).to_be_visible()
     picture = {"name": "square.png", "mimeType": "image/png", "buffer": red_square()}
     attach.set_input_files(picture)
     visitor.page.get_by_role("button", name="Remove square.png").click()
@@ -105,5 +105,5 @@ def test_it_sees_a_picture_that_was_attached(visitor: Visitor) -> None:
     visitor.ended()
     expect(visitor.last).to_contain_text("red")
     visitor.page.reload()
-    expect(visitor.page.get_by_alt_text("The attached image")).to_be_visible()
+    expect(visitor.page.get_by_alt_text("Attached image")).to_be_visible()
     expect(visitor.page.get_by_role("navigation", name="Conversations")).to_contain_text("What colour is it?")

@@ -196,5 +196,5 @@ class ThreadsTest(ApiCase):
         root = await User.objects.acreate_superuser("root")
         async with self.serving():
             page = (await (await self.browser(root)).get("/chat")).content.decode()
-            self.assertIn("Nothing was said yet.", page)
+            self.assertIn("No conversations yet", page)
             self.assertIn("<noscript>", page)

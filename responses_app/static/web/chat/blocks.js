@@ -4,6 +4,7 @@ import { el, visible } from "./dom.js";
 import { Growing, long } from "./growing.js";
 
 const SUMMARY_LENGTH = 72;
+
 class Message {
   constructor() {
     this.element = el("div", { class: "message" });
@@ -14,15 +15,45 @@ class Message {
     if (!event.type.endsWith("output_text.delta") && event.type !== "response.refusal.delta") return;
     let part = this.parts.get(event.content_index);
     if (!part) {
-      part = new Growing("div", { class: "plain", dir: "auto" });
+      part = event.type === "response.refusal.delta" ? new Growing("div", { class: "plain", dir: "auto" }) : new StreamedText();
       this.parts.set(event.content_index, part);
       this.element.append(part.element);
     }
     part.append(event.delta);
   }
 
+  // What was streamed in full stays as it is, so that nothing moves at the end.
   settle(item) {
-    this.element.replaceChildren(...item.content.map(partOf));
+    const settled = item.content.map((part, index) => (part.text !== undefined && this.parts.get(index)?.finish?.(part.text)) || partOf(part));
+    if (settled.length !== this.element.children.length || settled.some((element, index) => element !== this.element.children[index])) this.element.replaceChildren(...settled);
+  }
+}
+
+// The text of a part while it is streamed: plain until the module is here that reads Markdown.
+class StreamedText {
+  constructor() {
+    this.text = "";
+    this.shown = new Growing("div", { class: "plain", dir: "auto" });
+    import("./markdown_stream.js").then(({ MarkdownStream }) => {
+      const { element } = this.shown;
+      this.shown = this.markdown = new MarkdownStream();
+      this.shown.append(this.text);
+      element.replaceWith(this.element);
+    });
+  }
+
+  get element() {
+    return this.shown.element;
+  }
+
+  append(text) {
+    this.text += text;
+    this.shown.append(text);
+  }
+
+  // The element with all of the text, or null where it cannot be kept.
+  finish(text) {
+    return this.markdown && text === this.text && this.markdown.finish() ? this.element : null;
   }
 }
 
@@ -44,14 +75,11 @@ class Reasoning {
     this.latest = el("span", { class: "latest", dir: "auto" });
     this.text = new Growing("div", { class: "plain", dir: "auto" });
     this.element = el("details", { class: "reasoning" }, el("summary", {}, this.label, this.latest), this.text.element);
-    this.began = performance.now();
     this.tail = "";
-    this.live = false;
   }
 
   hear(event) {
     if (!event.type.startsWith("response.reasoning") || !event.type.endsWith(".delta")) return;
-    this.live = true;
     this.text.append(event.delta);
     this.tail = (this.tail + event.delta).slice(-4 * SUMMARY_LENGTH);
     // The line that it is at, as far as it goes.
@@ -60,11 +88,21 @@ class Reasoning {
 
   settle(item) {
     const said = [...(item.summary ?? []), ...(item.content ?? [])].map((part) => part.text).join("\n\n");
-    const seconds = (performance.now() - this.began) / 1000;
-    this.label.textContent = this.live ? `Thought for ${seconds.toFixed(1)} s` : "Thought";
+    if (this.seconds === undefined) this.label.textContent = "Thought";
     this.latest.textContent = "";
-    this.text.element.replaceChildren(...long(said || "What it thought is sealed."));
+    this.text.element.replaceChildren(...long(said || "Reasoning is encrypted."));
   }
+
+  // How long it took, by the times of the log.
+  took(seconds) {
+    this.seconds = seconds;
+    this.label.textContent = `Thought for ${duration(seconds)}`;
+  }
+}
+
+function duration(seconds) {
+  if (seconds < 0.1) return "less than 0.1 s";
+  return seconds < 60 ? `${seconds.toFixed(1)} s` : `${Math.floor(seconds / 60)} min ${Math.floor(seconds % 60)} s`;
 }
 
 class Other {

@@ -5,24 +5,24 @@ import { Growing, long } from "./growing.js";
 export class Call {
   constructor(item) {
     this.item = item;
-    this.state = el("span", { class: "state" }, "calling…");
+    this.state = el("span", { class: "state" }, "Calling…");
     this.arguments = new Growing("pre", { tabindex: "0", dir: "ltr", role: "region", "aria-label": "Arguments" });
     this.output = el("div", { class: "output" });
     const head = el("div", { class: "head" }, el("code", {}, visible(item.name)), this.state);
-    this.element = el("section", { class: "card call", "aria-label": `Call of ${item.name}` }, head, this.arguments.element, this.output);
+    this.element = el("section", { class: "card call", "aria-label": `Call to ${visible(item.name)}` }, head, this.arguments.element, this.output);
     this.answered = false;
   }
 
   hear(event) {
     if (!event.type.endsWith("_arguments.delta") && !event.type.endsWith("_input.delta")) return;
     this.arguments.append(event.delta);
-    this.state.textContent = `calling… ${this.arguments.length.toLocaleString()} characters`;
+    this.state.textContent = `Calling… ${this.arguments.length.toLocaleString()} characters`;
   }
 
   settle(item) {
     this.item = item;
     this.arguments.element.replaceChildren(...long(pretty(item.arguments ?? item.input)));
-    this.state.textContent = this.open ? "waits for an output" : item.status === "incomplete" ? "was cut off" : "answered";
+    this.state.textContent = this.open ? "Waiting for result" : item.status === "incomplete" ? "Cut off" : "Done";
   }
 
   // One that was cut off can never be answered, and so needs no output.
@@ -32,14 +32,18 @@ export class Call {
 
   answer(output) {
     this.answered = true;
-    this.state.textContent = "answered";
+    this.state.textContent = "Done";
     const text = typeof output === "string" ? output : JSON.stringify(output, null, 2);
-    this.output.replaceChildren(el("span", { class: "quiet" }, "Output"), el("pre", { tabindex: "0", dir: "auto" }, ...long(text)));
+    this.output.replaceChildren(el("span", { class: "quiet" }, "Result"), el("pre", { tabindex: "0", dir: "auto", role: "region", "aria-label": "Result" }, ...long(text)));
+  }
+
+  outputOf(text) {
+    return { type: `${this.item.type}_output`, call_id: this.item.call_id, output: text };
   }
 
   // A form for the person; `done` gets the text.
   ask(done) {
-    const field = el("textarea", { rows: "2", required: true, "aria-label": `Output of ${this.item.name}`, placeholder: "What does the tool answer?" });
+    const field = el("textarea", { rows: "2", required: true, "aria-label": `Result of ${visible(this.item.name)}`, placeholder: "Tool result" });
     const submit = (event) => {
       event.preventDefault();
       if (field.value.trim()) done(field.value);
@@ -47,7 +51,7 @@ export class Call {
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
     });
-    this.output.replaceChildren(el("form", { onsubmit: submit }, field, el("button", {}, "Give this output")));
+    this.output.replaceChildren(el("form", { onsubmit: submit }, field, el("button", {}, "Submit result")));
     return field;
   }
 }

@@ -1,4 +1,4 @@
-// The form at the foot of the page: the text, its pictures, the keys that send and stop.
+// The form at the foot of the page: the text, its images, the keys that send and stop.
 const DRAFT = "chat-draft";
 const TALLEST = 240;
 
@@ -9,9 +9,9 @@ export class Composer {
     this.field = form.elements.text;
     this.stopButton = form.querySelector(".stop");
     this.sendButton = form.querySelector(".send");
+    this.notice = form.querySelector(".notice");
     this.pictures = { urls: [], take: () => [] };
-    // Where no model sees, nobody needs it.
-    if (form.querySelector("[data-sees='1']")) import("./pictures.js").then(({ Pictures }) => (this.pictures = new Pictures(form)));
+    if (form.querySelector("[data-sees='1']")) this.loadPictures();
     this.actions = actions;
     this.busy = false;
     form.addEventListener("submit", (event) => this.submit(event));
@@ -21,9 +21,30 @@ export class Composer {
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && this.busy && !event.defaultPrevented) this.actions.stop();
     });
+    form.elements.model.addEventListener("change", () => (this.notice.textContent = ""));
+    this.takeFiles();
     // What was typed and not sent outlives a reload.
     this.field.value = sessionStorage.getItem(DRAFT) ?? "";
     this.typed();
+  }
+
+  // Anywhere on the page: a file that is dropped and not taken would replace the page in the browser.
+  takeFiles() {
+    this.form.addEventListener("paste", (event) => this.attach(event, event.clipboardData));
+    document.addEventListener("dragover", (event) => event.dataTransfer?.types.includes("Files") && event.preventDefault());
+    document.addEventListener("drop", (event) => this.attach(event, event.dataTransfer));
+  }
+
+  attach(event, data) {
+    const files = [...(data?.files ?? [])];
+    // Text that is copied from an office program comes with a picture of itself.
+    if (files.length === 0 || (event.type === "paste" && data.types.includes("text/plain"))) return;
+    event.preventDefault();
+    this.loadPictures().then((pictures) => pictures.add(files));
+  }
+
+  loadPictures() {
+    return (this.loaded ??= import("./pictures.js").then(({ Pictures }) => (this.pictures = new Pictures(this.form))));
   }
 
   key(event) {
@@ -45,6 +66,7 @@ export class Composer {
     if (this.busy || (!text && this.pictures.urls.length === 0)) return;
     const images = this.pictures.take();
     this.field.value = "";
+    this.notice.textContent = "";
     this.typed();
     this.actions.send(text, images);
   }

@@ -10,7 +10,7 @@ export function openEditor(opener, old, send) {
     event.preventDefault();
     if (field.value.trim()) send(field.value);
   };
-  const form = el("form", { class: "editor", onsubmit: submit }, field, el("button", { class: "main" }, "Send as a new branch"), button("Cancel", close));
+  const form = el("form", { class: "editor", onsubmit: submit }, field, el("button", { class: "main" }, "Send"), button("Cancel", close));
   form.addEventListener("keydown", (event) => {
     if (event.key === "Escape") (event.stopPropagation(), close());
     if (event.key === "Enter" && event.target === field && !event.shiftKey && !event.isComposing) submit(event);

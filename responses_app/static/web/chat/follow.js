@@ -25,7 +25,7 @@ export async function* follow(api, start, { signal, trouble }) {
         yield event;
         if (TERMINAL.has(event.type)) return;
       }
-      throw new Error("The connection ended before the response did.");
+      throw new Error("The connection was lost before the response was complete.");
     } catch (error) {
       // Without an id nobody knows whether the response was begun: a person decides whether to ask for another one.
       if (signal.aborted || !id || final(error) || misses >= TRIES) throw error;

@@ -3,7 +3,7 @@ import { el, visible } from "./dom.js";
 import { inline } from "./inline.js";
 
 // Longer texts stay plain: nobody reads them, and laying them out would stop the page.
-const LONGEST = 300_000;
+export const LONGEST = 300_000;
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
@@ -11,9 +11,13 @@ const QUOTE = /^ {0,3}> ?/;
 const ENTRY = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const DIVIDER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
 const DEEPEST = 8;
+// By whether the divider of a column has a colon at its left and its right end.
+const SIDES = { "true false": "left", "false true": "right", "true true": "center" };
+
+export const container = () => el("div", { class: "markdown", dir: "auto" });
 
 export function markdown(text) {
-  const made = el("div", { class: "markdown", dir: "auto" });
+  const made = container();
   if (text.length > LONGEST) made.append(el("pre", {}, visible(text)));
   else made.append(...blocks(visible(text).split("\n"), 0));
   return made;
@@ -22,15 +26,18 @@ export function markdown(text) {
 // Each reader takes lines from `at` on and gives [element, next line], or null where the lines are none of its kind.
 const READERS = [fence, heading, rule, quote, list, table, paragraph];
 
-function blocks(lines, depth) {
+const blocks = (lines, depth) => parse(lines, depth).map(([element]) => element);
+
+// Each block as [element, number of the line behind it].
+export function parse(lines, depth = 0) {
   const made = [];
   for (let at = 0; at < lines.length; ) {
     if (lines[at].trim() === "") at += 1;
     else {
       const readers = depth < DEEPEST ? READERS : [paragraph];
-      const [element, next] = readers.reduce((found, reader) => found ?? reader(lines, at, depth), null);
-      made.push(element);
-      at = next;
+      const found = readers.reduce((block, reader) => block ?? reader(lines, at, depth), null);
+      made.push(found);
+      at = found[1];
     }
   }
   return made;
@@ -94,22 +101,26 @@ function unwrapped(made) {
   return made[0]?.tagName === "P" ? [...made[0].childNodes, ...made.slice(1)] : made;
 }
 
+const opensTable = (lines, at) => lines[at].includes("|") && DIVIDER.test(lines[at + 1] ?? "") && cells(lines[at]).length === cells(lines[at + 1]).length;
+
 function table(lines, at) {
-  if (!lines[at].includes("|") || !DIVIDER.test(lines[at + 1] ?? "") || !lines[at + 1].includes("-")) return null;
+  if (!opensTable(lines, at)) return null;
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|")) end += 1;
-  const row = (line, tag) => el("tr", {}, ...cells(line).map((cell) => el(tag, {}, ...inline(cell))));
+  // Classes, as the policy of the pages allows no styles.
+  const sides = cells(lines[at + 1]).map((cell) => SIDES[`${cell.startsWith(":")} ${cell.endsWith(":")}`]);
+  const row = (line, tag) => el("tr", {}, ...sides.map((side, place) => el(tag, { class: side }, ...inline(cells(line)[place] ?? ""))));
   const body = lines.slice(at + 2, end).map((line) => row(line, "td"));
   const made = el("table", {}, el("thead", {}, row(lines[at], "th")), el("tbody", {}, ...body));
   return [el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" }, made), end];
 }
 
 function cells(line) {
-  return line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
+  return line.trim().replace(/^\||(?<!\\)\|$/g, "").split(/(?<!\\)\|/).map((cell) => cell.trim());
 }
 
 function paragraph(lines, at) {
   let end = at + 1;
-  while (end < lines.length && lines[end].trim() !== "" && ![FENCE, HEADING, QUOTE, ENTRY].some((sign) => sign.test(lines[end]))) end += 1;
+  while (end < lines.length && lines[end].trim() !== "" && !opensTable(lines, end) && ![FENCE, HEADING, QUOTE, ENTRY].some((sign) => sign.test(lines[end]))) end += 1;
   return [el("p", {}, ...inline(lines.slice(at, end).join("\n"))), end];
 }

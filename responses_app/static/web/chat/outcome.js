@@ -1,23 +1,35 @@
 // How a response ended, in words: what it took, and what went wrong.
 import { button, el, visible } from "./dom.js";
 
-const REASONS = { max_output_tokens: "It reached the limit of output tokens.", content_filter: "It was filtered." };
+const REASONS = { max_output_tokens: "Stopped at the output token limit.", content_filter: "Stopped by the content filter." };
 
-export function failure(response, retry) {
+export function outcome(response, retry) {
   if (response.status === "cancelled") return [el("p", { class: "quiet" }, "Stopped.")];
   if (response.status === "incomplete") {
     const reason = response.incomplete_details?.reason;
-    return [el("p", { class: "warn" }, REASONS[reason] ?? `It ended early: ${reason}.`)];
+    return [el("p", { class: "warn" }, REASONS[reason] ?? (reason ? `Ended early: ${reason}.` : "Ended early."))];
   }
-  if (response.status !== "failed") return [];
-  const message = response.error?.message ?? "The server does not say why.";
-  return [el("p", { class: "bad", role: "alert" }, `It failed: ${visible(message)}`), button("Try again", retry)];
+  if (response.status === "failed") {
+    const message = response.error?.message ?? "Unknown error.";
+    return [el("p", { class: "bad", role: "alert" }, `Error: ${visible(message)}`), button("Try again", retry)];
+  }
+  return response.output.some(saysSomething) ? [] : [el("p", { class: "quiet" }, "The model returned no text.")];
 }
 
-export function figures(usage) {
+function saysSomething(item) {
+  if (item.type === "message") return item.content.some((part) => (part.text ?? part.refusal ?? "-").trim());
+  return item.type !== "reasoning";
+}
+
+// Tokens and speed in one line. `times` are {first_s, rate} by the clock of the server; null where they are not known.
+export function figures(usage, times) {
   if (!usage) return null;
   const thought = usage.output_tokens_details?.reasoning_tokens;
   const cached = usage.input_tokens_details?.cached_tokens;
-  const text = `${usage.input_tokens} tokens in${cached ? ` (${cached} cached)` : ""}, ${usage.output_tokens} out${thought ? ` (${thought} thinking)` : ""}`;
-  return el("span", { class: "quiet" }, text);
+  const parts = [`${count(usage.input_tokens)} in${cached ? ` (${count(cached)} cached)` : ""}`, `${count(usage.output_tokens)} out${thought ? ` (${count(thought)} reasoning)` : ""}`];
+  if (times?.first_s != null) parts.push(`${times.first_s.toFixed(times.first_s < 1 ? 2 : 1)} s TTFT`);
+  if (times?.rate != null) parts.push(`${times.rate.toFixed(times.rate < 10 ? 1 : 0)} tok/s`);
+  return el("span", { class: "quiet figures", title: "Tokens in and out, time to first token, output tokens per second" }, parts.join(" · "));
 }
+
+const count = (number) => number.toLocaleString("en");

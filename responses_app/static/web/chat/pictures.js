@@ -1,5 +1,5 @@
-// Pictures that go with a message: chosen, pasted or dropped, shown small, sent as data URLs.
-import { button, el } from "./dom.js";
+// Images that go with a message: chosen, pasted or dropped, shown small, sent as data URLs.
+import { button, el, visible } from "./dom.js";
 
 const TAKEN = ["image/png", "image/jpeg", "image/webp", "image/gif"];
 const LARGEST = 15_000_000;
@@ -10,36 +10,33 @@ export class Pictures {
     this.form = form;
     this.shown = form.querySelector(".pictures");
     this.chooser = form.elements.image;
-    this.said = form.querySelector(".pictures-said");
-    this.chooser.addEventListener("change", () => this.add(this.chooser.files).then(() => (this.chooser.value = "")));
-    form.addEventListener("paste", (event) => this.offer(event, event.clipboardData));
-    form.addEventListener("dragover", (event) => event.preventDefault());
-    form.addEventListener("drop", (event) => this.offer(event, event.dataTransfer));
+    this.notice = form.querySelector(".notice");
+    this.chooser.addEventListener("change", () => this.add([...this.chooser.files]).then(() => (this.chooser.value = "")));
     form.elements.model.addEventListener("change", () => this.fit());
     this.fit();
   }
 
-  get sees() {
-    return this.form.elements.model.selectedOptions[0]?.dataset.sees === "1";
+  get model() {
+    return this.form.elements.model.selectedOptions[0];
   }
 
-  // Of another model the pictures stay out of sight, and are not sent.
+  get sees() {
+    return this.model?.dataset.sees === "1";
+  }
+
+  // With a model that takes no images they stay out of sight, and are not sent.
   fit() {
     this.chooser.closest(".attach").hidden = !this.sees;
     this.shown.hidden = !this.sees;
-  }
-
-  offer(event, data) {
-    if (!data?.files.length || !this.sees) return;
-    event.preventDefault();
-    this.add(data.files);
+    if (!this.sees && this.urls.length) this.notice.textContent = `${this.model?.value} doesn’t accept images. The attached images won’t be sent.`;
   }
 
   async add(files) {
-    this.said.textContent = "";
+    this.notice.textContent = this.sees ? "" : `${this.model?.value ?? "This server"} doesn’t accept images.`;
+    if (!this.sees) return;
     for (const file of files) {
-      if (!TAKEN.includes(file.type) || file.size > LARGEST) this.said.textContent = `${file.name}: only PNG, JPEG, WebP or GIF up to 15 MB can be sent.`;
-      else this.show(await read(file), file.name);
+      if (!TAKEN.includes(file.type) || file.size > LARGEST) this.notice.textContent = `${visible(file.name)} can’t be attached. Use PNG, JPEG, WebP or GIF images up to 15 MB.`;
+      else this.show(await read(file), visible(file.name));
     }
   }
 

@@ -2,7 +2,7 @@
 
 export class Refused extends Error {
   constructor(status, error) {
-    super(error?.message ?? `The server answered ${status}.`);
+    super(error?.message ?? `The server returned an error (HTTP ${status}).`);
     this.status = status;
     this.code = error?.code ?? null;
   }
@@ -46,7 +46,7 @@ export class Api {
     const response = await fetch(this.secretUrl, { signal, redirect: "manual", headers: { Accept: "application/json" } });
     if (response.ok) return (await response.json()).secret;
     // A redirect, which leads to the sign-in page.
-    if (response.type === "opaqueredirect") throw new Refused(401, { message: "You are signed out. Sign in again in another tab, then try again." });
+    if (response.type === "opaqueredirect") throw new Refused(401, { message: "You’ve been signed out. Sign in again in another tab, then try again." });
     throw await refused(response);
   }
 }

@@ -9,6 +9,6 @@ export class Speaker {
   }
 
   say(text) {
-    this.element.textContent = visible(text.length > LONGEST ? `${text.slice(0, LONGEST)}… The answer goes on.` : text);
+    this.element.textContent = visible(text.length > LONGEST ? `${text.slice(0, LONGEST)}… (continued)` : text);
   }
 }

@@ -1,4 +1,4 @@
-// The demonstration tools, which run in this page: what the model is told of them, and what they do.
+// The demo tools, which run in this page: what the model is told of them, and what they do.
 import { calculate } from "./calculator.js";
 
 const object = (properties, required) => ({ type: "object", properties, required, additionalProperties: false });
@@ -33,6 +33,11 @@ const TOOLS = {
     },
   },
 };
+
+// The name of the box in the form that stands for this tool of a request, if it is one of these and not another of the same name.
+export function demoName(tool) {
+  return Object.keys(TOOLS).find((name) => TOOLS[name].name === tool.name && TOOLS[name].description === tool.description);
+}
 
 export const declared = (names) =>
   names.filter((name) => TOOLS[name]).map((name) => {
