@@ -68,9 +68,9 @@ class ApiKey(models.Model):
         """Its limits in words; empty if it has none."""
         words = []
         if self.requests_per_minute is not None:
-            words.append(f"{self.requests_per_minute} a minute")
+            words.append(f"{self.requests_per_minute} per minute")
         if self.at_a_time is not None:
-            words.append(f"{self.at_a_time} at a time")
+            words.append(f"{self.at_a_time} concurrent")
         return words + self.allowed_models
 
     @staticmethod

@@ -16,12 +16,12 @@ from responses_app.web.person import belongs, projects
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
     """The limits of a key and its name; an empty limit is none."""
 
-    allowed_models = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Models")
+    allowed_models = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Allowed models")
 
     class Meta:
         model = ApiKey
         fields = ("name", "requests_per_minute", "at_a_time", "allowed_models")
-        labels: ClassVar = {"requests_per_minute": "Requests a minute", "at_a_time": "Responses at a time"}
+        labels: ClassVar = {"requests_per_minute": "Requests per minute", "at_a_time": "Concurrent responses"}
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -52,7 +52,7 @@ class NewKeyForm(KeyForm):
         """One of the projects of whoever asks; superusers may begin new ones."""
         project: str = self.cleaned_data["project"]
         if not belongs(self.user, project):
-            raise forms.ValidationError("You do not belong to that project.")
+            raise forms.ValidationError("You’re not a member of this project.")
         return project
 
     def make(self) -> str:

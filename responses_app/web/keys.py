@@ -1,4 +1,4 @@
-"""The key page: keys of the projects a person belongs to; to be made, which shows the secret once, changed and revoked."""
+"""The key page: keys of the projects a person belongs to. They are created, which shows the secret once, changed and revoked."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods
 
 from responses_app.models import ApiKey
+from responses_app.web import new_secret
 from responses_app.web.key_form import KeyForm, NewKeyForm
 from responses_app.web.person import projects
 
@@ -22,16 +23,16 @@ from responses_app.web.person import projects
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
-    """GET and POST /keys. The secret is in the answer to POST alone; no other page can show it again."""
-    form, secret = NewKeyForm(request.user, _sent(request)), None
+    """GET and POST /keys. The page behind a POST shows the secret; no later one can."""
+    form = NewKeyForm(request.user, _sent(request))
     if form.is_bound and form.is_valid():
-        secret = form.make()
-        form = NewKeyForm(request.user)
+        new_secret.put(request, form.make())
+        return redirect("keys")
     context: dict[str, Any] = {
         "section": "keys",
-        "keys": _mine(request).order_by("revoked_at", "project", "-created_at"),
+        "keys": _mine(request).order_by(F("revoked_at").desc(nulls_first=True), "project", "-created_at"),
         "form": form,
-        "secret": secret,
+        "secret": new_secret.take(request),
         "base_url": request.build_absolute_uri("/v1"),
     }
     return render(request, "web/keys.html", context)
@@ -47,21 +48,23 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
     if form.is_bound and form.is_valid():
         # The other columns may have changed meanwhile: it may be used, or revoked.
         form.instance.save(update_fields=KeyForm.Meta.fields)
-        messages.success(request, f"{key.name} is changed. A process that has just seen it may go by the old limits for half a minute.")
+        messages.success(request, f"{key.name} was updated. Its old limits may apply for up to 30 seconds.")
         return redirect("keys")
     return render(request, "web/key.html", {"section": "keys", "key": get_object_or_404(_mine(request), pk=pk), "form": form})
 
 
 @never_cache
 @login_required
-@require_POST
+@require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """POST /keys/N/revoke."""
+    """GET and POST /keys/N/revoke: a question, and what is done after a yes."""
     key = get_object_or_404(_mine(request), pk=pk)
+    if request.method != "POST" and key.revoked_at is None:
+        return render(request, "web/key_revoke.html", {"section": "keys", "key": key})
     if key.revoked_at is None:
         key.revoked_at = timezone.now()
         key.save(update_fields=["revoked_at"])
-        messages.success(request, f"{key.name} is revoked. A process that has just seen it may take it for half a minute more.")
+        messages.success(request, f"{key.name} was revoked. It may keep working for up to 30 seconds.")
     return redirect("keys")
 
 

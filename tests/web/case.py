@@ -17,7 +17,7 @@ from tests.store.logs import kept, told
 from tests.store.test_recorder import NOW
 
 INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|(href|src)=\"?javascript:", re.IGNORECASE)
-LARGEST = 62_000
+LARGEST = 60_000
 
 
 def made(uid: str = "resp_1", *, deltas: int = 40, **fields: Any) -> Response:

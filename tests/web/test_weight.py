@@ -1,4 +1,4 @@
-"""What a browser fetches for a page, all files together and not compressed: under 62 kB before data."""
+"""What a browser fetches for a page, all files together and not compressed: under 60 kB before data."""
 
 from __future__ import annotations
 
