@@ -1,4 +1,4 @@
-// A tool call as a card: its arguments as they come, then its output, or a field in which the person writes one.
+// A tool call as a card: its arguments as they come, then its output.
 import { el, visible } from "./dom.js";
 import { Growing, long } from "./growing.js";
 
@@ -39,20 +39,6 @@ export class Call {
 
   outputOf(text) {
     return { type: `${this.item.type}_output`, call_id: this.item.call_id, output: text };
-  }
-
-  // A form for the person; `done` gets the text.
-  ask(done) {
-    const field = el("textarea", { rows: "2", required: true, "aria-label": `Result of ${visible(this.item.name)}`, placeholder: "Tool result" });
-    const submit = (event) => {
-      event.preventDefault();
-      if (field.value.trim()) done(field.value);
-    };
-    field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);
-    });
-    this.output.replaceChildren(el("form", { onsubmit: submit }, field, el("button", {}, "Submit result")));
-    return field;
   }
 }
 
