@@ -43,7 +43,8 @@ def test_a_call_that_nobody_answers_does_not_block_the_thread(visitor: Visitor) 
     visitor.say("handmade")
     expect(visitor.page.get_by_label("Result of get_weather")).to_be_visible()
     visitor.hears("greetings", "Hello there!")
-    expect(visitor.page.get_by_role("region", name="Call to get_weather")).to_contain_text("The user did not provide a result for this tool call.")
+    card = visitor.page.get_by_role("region", name="Call to get_weather")
+    expect(card).to_contain_text("The user did not provide a result for this tool call.")
 
 
 def test_parameters_go_with_the_request_and_are_remembered(visitor: Visitor) -> None:
