@@ -13,7 +13,6 @@ from responses_app.api.problems import Loc, path, translate, untyped, value, wro
 from responses_app.api.sound import unsound
 from responses_app.api.strict import conforms, misshapen
 from responses_app.api.tool_shapes import CLIENT, HOSTED, Custom, Function, GrammarFormat, Namespace, TextFormat
-from responses_app.dialects import grammars
 from responses_app.dialects.functions import named
 from responses_app.errors import Invalid
 
@@ -123,19 +122,13 @@ def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 
 def _format(raw: object, loc: Loc) -> dict[str, Any]:
-    """What the text of a custom tool is. Raises Invalid, also for a grammar that is none (§3.15)."""
+    """What the text of a custom tool is. Raises Invalid. Grammars are compiled elsewhere (`runs.definitions`)."""
     raw = given(raw, loc)
     model = GrammarFormat if raw.get("type") == "grammar" else TextFormat
     try:
-        form = model.model_validate(raw).model_dump()
+        return model.model_validate(raw).model_dump()
     except ValidationError as error:
         raise translate(error, loc, model.model_fields) from error
-    try:
-        grammars.ebnf(form)
-    except grammars.BadGrammar as error:
-        where = path((*loc, "definition"))
-        raise Invalid(f"Invalid '{where}': {error}.", param=where, code="invalid_grammar") from error
-    return form
 
 
 def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:

@@ -9,7 +9,7 @@ another server did is told as calls of functions.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -48,6 +48,7 @@ class Origin:
 
 Origins: TypeAlias = Mapping[str, Origin]
 Json: TypeAlias = Mapping[str, Any]
+Ebnf: TypeAlias = Callable[[Json], str | None]
 
 
 def named(name: str, namespace: str | None) -> str:
@@ -55,16 +56,25 @@ def named(name: str, namespace: str | None) -> str:
     return f"{namespace}__{name}" if namespace and namespace != BARE else name
 
 
-def plain(turn: Turn) -> tuple[Turn, Origins]:
-    """The same turn in functions, and what those are that are no functions; `turn` itself if all are."""
+def plain(turn: Turn, ebnf: Ebnf = grammars.ebnf) -> tuple[Turn, Origins]:
+    """The same turn in functions, and what those are that are no functions; `turn` itself if all are.
+
+    `ebnf` looks up the grammar of a format, where it was converted elsewhere.
+    """
     told = {named(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
     origins = {name: Origin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in told.items()}
     strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace or one.async_}
     if not strange and not any(map(_strange, turn.items)) and len(told) == len(turn.tools):
         return turn, {}
     items = [_item(item) for item in hosted.told(turn.items) if item.get("type") != "additional_tools"]
-    tools = [_function(name, tool) for name, (tool, _) in told.items()]
+    tools = [_function(name, tool, ebnf) for name, (tool, _) in told.items()]
     return replace(turn, items=items, tools=tools, tool_choice=_choice(turn.tool_choice)), strange
+
+
+def formats(turn: Turn) -> list[Json]:
+    """The formats of all custom tools that the model is told."""
+    tools = [tool for tool, _ in [*_each(turn.tools), *_each(_added(turn), found=True)]]
+    return [tool["format"] for tool in tools if tool["type"] == "custom" and tool.get("format")]
 
 
 def heard(listener: Listener, origins: Origins) -> Listener:
@@ -110,13 +120,13 @@ def _item(item: Json) -> Json:
     return told
 
 
-def _function(name: str, tool: Json) -> Json:
+def _function(name: str, tool: Json, ebnf: Ebnf) -> Json:
     if tool["type"] == "function":
         return {**tool, "name": name}
     if tool["type"] in CLIENT_TOOLS:
         return client_tools.function(tool)
     form = tool.get("format") or {}
-    grammar = grammars.ebnf(form)
+    grammar = ebnf(form)
     said = {"name": name, "description": _described(tool.get("description"), form) if grammar else tool.get("description")}
     return {"type": "function", **said, "parameters": _SCHEMA, "strict": True, "grammar": grammar}
 

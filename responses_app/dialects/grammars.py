@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from responses_app.dialects import larks, regexes
 from responses_app.dialects.regexes import BadGrammar
 
-__all__ = ["BadGrammar", "ebnf"]
+__all__ = ["BadGrammar", "convert", "ebnf"]
+
+# Of the result, in characters. An engine compiles a grammar of this size within a second.
+MAX_EBNF = 100_000
 
 
 def ebnf(form: Mapping[str, Any]) -> str | None:
     """EBNF with a rule `root` for the text as it stands in a JSON string, None for a format of any text. Raises BadGrammar."""
-    return _ebnf(form["syntax"], form["definition"]) if form.get("type") == "grammar" else None
+    return convert(form["syntax"], form["definition"]) if form.get("type") == "grammar" else None
 
 
-@lru_cache(256)
-def _ebnf(syntax: str, definition: str) -> str:
-    return larks.ebnf(definition) if syntax == "lark" else f"root ::= {regexes.ebnf(definition)}"
+def convert(syntax: str, definition: str) -> str:
+    """The EBNF of a Lark grammar or a regular expression. Takes up to seconds, for a process with a limit. Raises BadGrammar."""
+    found = larks.ebnf(definition) if syntax == "lark" else f"root ::= {regexes.ebnf(definition)}"
+    if len(found) > MAX_EBNF:
+        raise BadGrammar(f"it has {len(found)} characters once it is written out as EBNF; at most {MAX_EBNF} are allowed")
+    return found

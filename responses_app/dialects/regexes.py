@@ -26,6 +26,8 @@ _DIGITS: Final[Ranges] = [(0x30, 0x39)]
 _SPACES: Final[Ranges] = [(0x09, 0x0D), (0x20, 0x20)]
 _WORDS: Final[Ranges] = [(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)]
 MOST_REPEATS: Final = 10_000
+# Characters and classes of an expression, each as often as the repeats around it say.
+MOST_PARTS: Final = 50_000
 
 
 class BadGrammar(ValueError):
@@ -39,9 +41,28 @@ def ebnf(pattern: str) -> str:
     except (ReError, RecursionError, OverflowError) as error:
         raise BadGrammar(f"the regular expression cannot be read: {error}") from error
     try:
+        parts = _parts(tree)
+        if parts > MOST_PARTS:
+            raise BadGrammar(f"its repeats multiplied out are more than {MOST_PARTS} parts")
         return _sequence(_unanchored(list(tree)), tree.state.flags)
     except RecursionError as error:
         raise BadGrammar("the regular expression is nested too deeply") from error
+
+
+def _parts(nodes: Iterable[Any]) -> int:
+    """How many characters and classes there are once all repeats are multiplied out."""
+    total = 0
+    for kind, value in nodes:
+        if kind is op.BRANCH:
+            total += sum(_parts(branch) for branch in value[1])
+        elif kind is op.SUBPATTERN:
+            total += _parts(value[3])
+        elif kind in (op.MAX_REPEAT, op.MIN_REPEAT):
+            least, most, inner = value
+            total += _parts(inner) * max(least if most is op.MAXREPEAT else most, 1)
+        else:
+            total += 1
+    return total
 
 
 def literal(text: str) -> str:

@@ -141,8 +141,11 @@ class Engine(Protocol):
         """How many tokens a prompt has once every placeholder is as long as its image is to the model. Raises BadPrompt, EngineDown."""
         ...
 
+    # Whether the engine compiles constraints with xgrammar as it is installed here, so that a refusal of that one is known before.
+    has_xgrammar: bool
+
     def check(self, constraint: Constraint) -> None:
-        """Whether a constraint can be compiled, as far as that can be told here; takes milliseconds. Raises BadPrompt."""
+        """Whether the engine takes a constraint, as far as that is known without compiling it; linear in its size. Raises BadPrompt."""
         ...
 
     async def alive(self) -> bool:

@@ -31,6 +31,7 @@ class Embedded:
     """
 
     measures = True
+    has_xgrammar = True
 
     def __init__(self, model: str, options: Mapping[str, str] | None = None) -> None:
         self.model = model
@@ -57,14 +58,15 @@ class Embedded:
 
     def check(self, constraint: Constraint) -> None:
         """See `Engine.check`."""
-        from vllm import SamplingParams
-        from vllm.sampling_params import StructuredOutputsParams
-        from vllm.v1.structured_output.backend_xgrammar import validate_xgrammar_grammar
+        from vllm.sampling_params import check_json_nesting
+        from vllm.v1.structured_output.backend_xgrammar import has_xgrammar_unsupported_json_features
 
         try:
-            structured = StructuredOutputsParams(**structured_fields(constraint))
-            validate_xgrammar_grammar(SamplingParams(structured_outputs=structured))
-        except Exception as error:  # Compilers in native code raise what they like; whatever it is, the constraint was refused.
+            if constraint.kind in ("json", "structural_tag"):
+                check_json_nesting(constraint.value, structural_tag=constraint.kind == "structural_tag")
+            if constraint.kind == "json" and has_xgrammar_unsupported_json_features(constraint.value):
+                raise BadPrompt("The provided JSON schema contains features not supported by xgrammar.")
+        except ValueError as error:
             raise BadPrompt(str(error)) from error
 
     async def measure(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:

@@ -55,6 +55,7 @@ class Remote:
     """
 
     measures = False
+    has_xgrammar = False
 
     def __init__(
         self,

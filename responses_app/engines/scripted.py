@@ -99,6 +99,8 @@ class Scripted:
     async def start(self) -> None:
         self._started, self._closed = True, False
 
+    has_xgrammar = False
+
     def check(self, constraint: Constraint) -> None:
         """A tape obeys no constraint, so it takes any."""
 

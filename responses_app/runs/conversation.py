@@ -7,7 +7,7 @@ from typing import Any
 
 from responses_app.errors import Invalid, NotFound
 from responses_app.models import Conversation
-from responses_app.runs import images
+from responses_app.runs import definitions, images
 from responses_app.runs.context import with_ids
 from responses_app.runs.ids import could_be
 from responses_app.store import conversations, history
@@ -45,8 +45,9 @@ def missing(uid: str) -> NotFound:
 async def gather(project: str, items: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], Images]:
     """Items to be added by hand: every one has an id, and a reference is the item that it refers to; and images that were fetched.
 
-    Raises NotFound, and Invalid for an image that is none.
+    Raises NotFound, Busy, and Invalid for an image or a grammar that is none.
     """
+    await definitions.check(project, (), items, "items")
     wanted = [item["id"] for item in items if item["type"] == "item_reference" and could_be(item["id"])]
     whole = with_ids(items, await history.find(project, wanted) if wanted else {}, "items")
     return whole, images.fetched(await images.new(project, items, whole, "items"))

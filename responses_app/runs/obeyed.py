@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from responses_app.compiler.jobs import Job
+from responses_app.compiler.pool import Refused
 from responses_app.dialects import tags
 from responses_app.engines.border import BadPrompt, Constraint, Engine
 from responses_app.errors import Invalid
+from responses_app.runs.definitions import compiled
 from responses_app.runs.order import Order
 
 # What a compiler says of itself: the time, and the line of its source.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
 
 
-def check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
-    """A strict schema must be obeyed in full. Raises Invalid."""
+async def check(engine: Engine, order: Order, constraint: Constraint | None) -> None:
+    """A strict schema must be obeyed in full. Raises Invalid, Busy."""
     schema = order.format.get("schema")
     try:
         if schema is not None and order.format.get("strict"):
-            engine.check(Constraint("json", schema))
+            await _compile(engine, order.project, Constraint("json", schema))
         if constraint is not None:
-            engine.check(constraint)
+            await _compile(engine, order.project, constraint)
     except BadPrompt as error:
-        raise _blamed(engine, order, error) from error
+        raise await _blamed(engine, order, error) from error
 
 
-def _blamed(engine: Engine, order: Order, error: BadPrompt) -> Invalid:
+async def _compile(engine: Engine, project: str, constraint: Constraint) -> None:
+    """Raises BadPrompt for what the engine does not take or its compiler refuses, Busy."""
+    await asyncio.to_thread(engine.check, constraint)
+    if not engine.has_xgrammar:
+        return
+    value = constraint.value
+    text = value if isinstance(value, str) else await asyncio.to_thread(json.dumps, value)
+    try:
+        await compiled(project, Job(constraint.kind, text))
+    except Refused as error:
+        raise BadPrompt(str(error)) from error
+
+
+async def _blamed(engine: Engine, order: Order, error: BadPrompt) -> Invalid:
     """An answer is constrained by one tag of all schemas, and a compiler says of that no more than yes or no."""
     for where, schema in _schemas(order):
-        if _refused(engine, Constraint("structural_tag", _alone(schema))) is not None:
-            return _invalid(where, _refused(engine, Constraint("json", schema)) or error)
+        if await _refused(engine, order, Constraint("structural_tag", _alone(schema))) is not None:
+            return _invalid(where, await _refused(engine, order, Constraint("json", schema)) or error)
     return _invalid("text.format.schema" if "schema" in order.format else "tools", error)
 
 
@@ -49,9 +66,9 @@ def _alone(schema: Mapping[str, Any]) -> str:
     return json.dumps({"type": "structural_tag", "format": tags.json_value(schema)})
 
 
-def _refused(engine: Engine, constraint: Constraint) -> BadPrompt | None:
+async def _refused(engine: Engine, order: Order, constraint: Constraint) -> BadPrompt | None:
     try:
-        engine.check(constraint)
+        await _compile(engine, order.project, constraint)
     except BadPrompt as error:
         return error
     return None

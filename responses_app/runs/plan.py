@@ -14,9 +14,9 @@ from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
 from responses_app.dialects.memo import Memo
 from responses_app.dialects.stops import stopped
-from responses_app.engines.border import Constraint, Engine, EngineDown, Request, Sampling
+from responses_app.engines.border import Constraint, EngineDown, Request, Sampling
 from responses_app.errors import Invalid, Unavailable
-from responses_app.runs import context, conversation, fit, images, obeyed, sealed, shape
+from responses_app.runs import context, conversation, definitions, fit, images, obeyed, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
 from responses_app.runs.prompt import Prompt, Prompts
@@ -54,6 +54,7 @@ async def plan(
 
     `before` is what the order continues, where that is known; else it is looked up. `memo` is what is known of its prompt.
     """
+    await definitions.check(order.project, order.tools, order.input)
     if before is None:
         before = await _before(order)
     own = await context.resolve(order)
@@ -124,7 +125,8 @@ async def ask(
         format=order.format,
         memo=memo,
     )
-    turn, origins = functions.plain(turn)
+    grammars = await definitions.convert(order.project, functions.formats(turn))
+    turn, origins = functions.plain(turn, grammars.ebnf)
     prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto", project=order.project)
     try:
         with _away(served):
@@ -165,7 +167,8 @@ def _seen(order: Order, served: Served, items: Sequence[Mapping[str, Any]], own:
 async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, prompts: Prompts) -> tuple[Turn, Request]:
     """The engine's request. Raises BadTurn for what this model cannot be told, Invalid for a prompt that does not fit."""
     limit = served.engine.max_model_len
-    tokens, constraint = await asyncio.to_thread(_told, order, served.engine, dialect, turn)
+    tokens, constraint = await asyncio.to_thread(_told, dialect, turn)
+    await obeyed.check(served.engine, order, constraint)
     prompt = await prompts.measured(turn, tokens)
     if order.truncation == "auto" and not prompt.fits(limit - 1):
         wanted = min(order.max_output_tokens or ROOM, limit // 4)
@@ -202,11 +205,9 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
     )
 
 
-def _told(order: Order, engine: Engine, dialect: Dialect, turn: Turn) -> tuple[list[int], Constraint | None]:
-    """Its tokens, and what the answer must match. Raises BadTurn, Invalid."""
-    tokens, constraint = dialect.render(turn), dialect.constrain(turn)
-    obeyed.check(engine, order, constraint)
-    return tokens, constraint
+def _told(dialect: Dialect, turn: Turn) -> tuple[list[int], Constraint | None]:
+    """Its tokens, and what the answer must match. Raises BadTurn."""
+    return dialect.render(turn), dialect.constrain(turn)
 
 
 async def _fitted(prompts: Prompts, turn: Turn, prompt: Prompt, most: int) -> tuple[Turn, Prompt]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -47,11 +48,11 @@ def tool(parameters: Any) -> dict[str, Any]:
 )
 def test_it_is_named(more: dict[str, Any], where: str, code: str) -> None:
     with pytest.raises(Invalid) as raised:
-        obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], **more), TAG)
+        asyncio.run(obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], **more), TAG))
     assert (raised.value.param, raised.value.code, raised.value.message) == (where, code, "Invalid schema: Unclosed '['")
 
 
 def test_what_no_schema_is_to_blame_for_has_the_words_of_the_engine() -> None:
     with pytest.raises(Invalid) as raised:
-        obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG)
+        asyncio.run(obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG))
     assert (raised.value.param, raised.value.message) == ("tools", "Invalid schema: Invalid structural tag.")
