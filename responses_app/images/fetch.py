@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import ssl
+import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,12 +18,17 @@ from responses_app.images.picture import MOST_BYTES, BadImage
 
 LIMIT_S = 20.0  # For all of it: names, redirects and bytes.
 CONNECT_S = 5.0
+# A host that is not asked is refused no sooner: an answer at once would tell an internal name from one that does not exist.
+LEAST_REFUSAL_S = 1.0
 REDIRECTS = 3
 MOST_URL = 8192
 PORTS = {"https": 443, "http": 80}
+UNREACHABLE = "its host is not on the public internet, cannot be reached or does not answer in time"
 _MOVED = frozenset({301, 302, 303, 307, 308})
 # Not compressed: a small answer that becomes a large one is no picture's way. Some hosts refuse who does not say his name.
 _HEADERS = {"Accept": "image/png,image/jpeg,image/webp,image/gif", "Accept-Encoding": "identity", "User-Agent": "Verbatim"}
+
+logger = logging.getLogger("responses.images")
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
@@ -30,6 +37,10 @@ async def resolve(host: str, port: int) -> Sequence[str]:
     """The addresses of a host name, in figures. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
+
+
+class Unreachable(Exception):
+    """A host that is not asked: it has no address, or an internal one. The message is for the log alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +53,7 @@ class Web:
     # Certificates that are trusted; the usual ones unless told otherwise.
     trust: ssl.SSLContext | None = None
     limit: float = LIMIT_S
+    least_refusal: float = LEAST_REFUSAL_S
     most: int = MOST_BYTES
     ports: dict[str, int] = field(default_factory=lambda: dict(PORTS))
 
@@ -60,14 +72,19 @@ class Web:
         return parsed
 
     async def fetch(self, url: str) -> bytes:
-        """The bytes at `url`, which may be no picture at all. Raises BadImage."""
+        """Fetch the bytes at `url`, which may be no picture at all. Raises BadImage.
+
+        Hosts that are unknown, internal, silent or slow have one message: several would make a list of internal host names.
+        """
+        parsed, began = self.check(url), time.monotonic()
         try:
             async with asyncio.timeout(self.limit):
-                return await self._follow(self.check(url))
-        except TimeoutError as error:
-            raise _failed(url, f"it took more than {self.limit:g} seconds") from error
-        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, UnicodeError) as error:
-            raise _failed(url, _reason(error)) from error
+                return await self._follow(parsed)
+        except (Unreachable, TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, UnicodeError) as error:
+            logger.info("image %s: %s", _short(url), _reason(error))
+            if isinstance(error, Unreachable | socket.gaierror | UnicodeError):
+                await asyncio.sleep(began + self.least_refusal - time.monotonic())
+            raise _failed(url, UNREACHABLE) from error
 
     async def _follow(self, url: httpx2.URL) -> bytes:
         for _ in range(REDIRECTS + 1):
@@ -92,12 +109,12 @@ class Web:
             return await self._get(client, url, addresses[-1])
 
     async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
-        """All addresses of the host, if all are public. Raises BadImage."""
+        """All addresses of the host, if all are public. Raises Unreachable."""
         addresses = list(dict.fromkeys(await self.resolve(url.host, url.port or self.ports[url.scheme])))
         if not addresses:
-            raise _failed(str(url), "its host has no address")
+            raise Unreachable("its host has no address")
         if url.host.lower() not in self.inside and not all(map(is_public, addresses)):
-            raise _bad(f"The host '{url.host}' is not on the public internet, and images are fetched from there only.")
+            raise Unreachable(f"its host '{url.host}' is not on the public internet")
         return addresses
 
     async def _get(self, client: httpx2.AsyncClient, url: httpx2.URL, address: str) -> bytes | str:
@@ -160,9 +177,12 @@ def _failed(url: str, reason: str) -> BadImage:
 
 
 def _reason(error: Exception) -> str:
+    """Say for the log why a host could not be asked."""
+    if isinstance(error, Unreachable):
+        return str(error)
     if isinstance(error, socket.gaierror | UnicodeError):
         return "its host name is not known"
-    if isinstance(error, httpx2.TimeoutException):
+    if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return "its host does not answer"
     return "the connection to its host failed"
 

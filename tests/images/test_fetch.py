@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from responses_app.images.fetch import REDIRECTS, Web
 from responses_app.images.picture import BadImage
 from tests.images.web import HOST, Site, answer, certificate, dripping, moved, site
 
+CANNOT = "its host is not on the public internet, cannot be reached or does not answer in time"
 PICTURE = b"\x89PNG and so on"
 
 
@@ -40,7 +42,7 @@ def here() -> Iterator[Site]:
 
 def web(names: Names | None = None, **fields: Any) -> Web:
     """One that takes http, and the site of these tests for one of the internet."""
-    return Web(**{"schemes": ("https", "http"), "inside": {HOST}, "resolve": names or Names(), **fields})
+    return Web(**{"schemes": ("https", "http"), "inside": {HOST}, "resolve": names or Names(), "least_refusal": 0, **fields})
 
 
 def fetched(url: str, **fields: Any) -> bytes:
@@ -69,9 +71,9 @@ def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
         here.pages["/a"] = PICTURE
         names = Names(other_example=["127.0.0.1"])
         assert fetched(here.url("/a", scheme="https"), names=names, trust=trust) == PICTURE
-        refused(here.url("/a", scheme="https"), "connection to its host failed", names=names)
+        refused(here.url("/a", scheme="https"), CANNOT, names=names)
         other = here.url("/a", host="other.example", scheme="https")
-        refused(other, "connection to its host failed", names=names, trust=trust, inside={"other.example"})
+        refused(other, CANNOT, names=names, trust=trust, inside={"other.example"})
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
 def test_an_internal_address_is_never_asked(here: Site, addresses: list[str]) -> None:
     here.asked.clear()
     url = here.url("/a", host="inside.example")
-    refused(url, "'inside.example' is not on the public internet", names=Names(inside_example=addresses))
+    refused(url, CANNOT, names=Names(inside_example=addresses))
     assert here.asked == []
 
 
@@ -124,7 +126,7 @@ def test_a_redirect_cannot_leave_https(tmp_path: Path) -> None:
         ({"content_length": "9" * 15}, b"x", "more than 100 bytes", "image_file_too_large"),
         ({"status": 403}, b"x", "HTTP status 403", "invalid_image_url"),
         ({"status": 304}, b"", "HTTP status 304", "invalid_image_url"),
-        ({"content_length": "50"}, b"x", "connection to its host failed", "invalid_image_url"),
+        ({"content_length": "50"}, b"x", CANNOT, "invalid_image_url"),
     ],
 )
 def test_what_is_no_picture_or_too_large_is_refused(here: Site, headers: Any, body: bytes, words: str, code: str) -> None:
@@ -141,7 +143,7 @@ def test_what_may_be_a_picture_is_read(here: Site, kind: str) -> None:
 def test_what_never_ends_is_left(here: Site) -> None:
     here.pages["/drip"] = dripping(5)
     began = time.monotonic()
-    refused(here.url("/drip"), "more than 0.5 seconds", limit=0.5)
+    refused(here.url("/drip"), CANNOT, limit=0.5)
     assert time.monotonic() - began < 2
 
 
@@ -151,10 +153,35 @@ def test_the_next_address_is_tried_where_one_is_not_reached(here: Site) -> None:
 
 
 def test_hosts_that_are_not_there_are_named_in_the_answer(here: Site) -> None:
-    refused("https://nobody.example/a", "'https://nobody.example/a' could not be downloaded: its host name is not known")
+    refused("https://nobody.example/a", f"'https://nobody.example/a' could not be downloaded: {CANNOT}")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        refused(f"http://{HOST}:{closed.getsockname()[1]}/a", "connection to its host failed")
+        refused(f"http://{HOST}:{closed.getsockname()[1]}/a", CANNOT)
+
+
+def test_unknown_internal_and_silent_hosts_are_told_apart_by_the_log_alone(
+    here: Site, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "responses.images")
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen(0)
+        names = Names(inside_example=["10.0.0.1"], nowhere_example=[])
+        hosts = ("unknown.example", "inside.example", "nowhere.example", f"{HOST}:{silent.getsockname()[1]}")
+        told = set()
+        for host in hosts:
+            with pytest.raises(BadImage) as caught:
+                fetched(f"http://{host}/a", names=names, limit=0.3)
+            told.add((str(caught.value).replace(host, "HOST"), caught.value.code))
+    assert len(told) == 1
+    assert len({record.getMessage().rpartition(": ")[2] for record in caplog.records}) == len(hosts)
+
+
+def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: Site) -> None:
+    for host in ("unknown.example", "inside.example"):
+        began = time.monotonic()
+        refused(f"https://{host}/a", CANNOT, names=Names(inside_example=["10.0.0.1"]), least_refusal=0.4)
+        assert 0.4 <= time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(
