@@ -15,6 +15,7 @@ DATA_DIR = data_dir()
 
 DEBUG = envbool("DEBUG")
 SECRET_KEY = check_secret_key(envstr("SECRET_KEY")) or secret_key(DATA_DIR)
+SECRET_KEY_FALLBACKS = envstr("SECRET_KEY_FALLBACKS").split()
 ALLOWED_HOSTS = envlist("ALLOWED_HOSTS", "*")
 CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
 

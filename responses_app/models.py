@@ -16,6 +16,8 @@ from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Left, Replace
 
+from responses_app.keyring import secret_keys
+
 SECRET_BYTES = 32
 PREFIX_LENGTH = 10
 # The name of the constraint that keeps a second response off a conversation.
@@ -74,9 +76,14 @@ class ApiKey(models.Model):
         return words + self.allowed_models
 
     @staticmethod
-    def hash(secret: str) -> str:
-        """Hex HMAC of a key. Keys have 256 random bits, so no slow hash is needed."""
-        return hmac.new(settings.SECRET_KEY.encode(), secret.encode(), hashlib.sha256).hexdigest()
+    def hashes(secret: str) -> list[str]:
+        """Hash a key with SECRET_KEY and then with the older ones. Keys have 256 random bits, so no slow hash is needed."""
+        return [hmac.new(key.encode(), secret.encode(), hashlib.sha256).hexdigest() for key in secret_keys()]
+
+    @classmethod
+    def hash(cls, secret: str) -> str:
+        """Hex HMAC of a key."""
+        return cls.hashes(secret)[0]
 
     @classmethod
     def make(
@@ -89,8 +96,21 @@ class ApiKey(models.Model):
 
     @classmethod
     def find(cls, secret: str) -> Self | None:
-        """The live key with this secret, or None."""
-        return cls.objects.filter(digest=cls.hash(secret), revoked_at=None).first()
+        """The live key with this secret, or None. One that was hashed with an older SECRET_KEY is hashed anew."""
+        digests = cls.hashes(secret)
+        found = {key.digest: key for key in cls.objects.filter(digest__in=digests)}
+        key = next((found[digest] for digest in digests if digest in found), None)
+        if key is None or key.revoked_at is not None:
+            return None
+        if key.digest != digests[0]:
+            cls.objects.filter(pk=key.pk).update(digest=digests[0])
+            key.digest = digests[0]
+        return key
+
+    @classmethod
+    def known(cls, secret: str) -> bool:
+        """Whether there is a row for this secret, revoked or not."""
+        return cls.objects.filter(digest__in=cls.hashes(secret)).exists()
 
 
 class Slot(models.Model):

@@ -7,16 +7,22 @@ import time
 from datetime import timedelta
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.contrib.auth.signals import user_logged_out
 from django.db.models import Q
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
 from django.http import HttpRequest
 from django.utils import timezone
 
 from responses_app.errors import Unauthorized
-from responses_app.models import ApiKey
+from responses_app.models import ApiKey, Membership
 from responses_app.web import browser_key
 
 # A revoked key may work for this long in a process that has just seen it.
 REMEMBER_SECONDS = 30.0
+# That of a browser may work for this long in a process other than the one in which its person has signed out.
+REMEMBER_BROWSER_SECONDS = 5.0
 REMEMBER_KEYS = 10_000
 USED_EVERY = timedelta(minutes=1)
 _seen: dict[str, tuple[float, ApiKey]] = {}
@@ -44,7 +50,7 @@ async def bearer(header: str) -> ApiKey:
         raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
     if len(_seen) >= REMEMBER_KEYS:
         _seen.clear()
-    _seen[digest] = (now + REMEMBER_SECONDS, key)
+    _seen[digest] = (now + (REMEMBER_BROWSER_SECONDS if key.pk is None else REMEMBER_SECONDS), key)
     return key
 
 
@@ -75,6 +81,16 @@ def _used(key: ApiKey) -> None:
 def forget() -> None:
     """Drop what is remembered."""
     _seen.clear()
+
+
+@receiver(user_logged_out)
+@receiver((post_save, post_delete), sender=User)
+@receiver((post_save, post_delete), sender=Membership)
+def forget_browsers(**_signal: object) -> None:
+    """Drop what is remembered of browsers: a session has ended, or an account or a membership has changed."""
+    for digest, (_, key) in list(_seen.items()):
+        if key.pk is None:
+            _seen.pop(digest, None)
 
 
 def _mask(secret: str) -> str:

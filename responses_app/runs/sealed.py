@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final
 
 import orjson
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESSIV
-from cryptography.hazmat.primitives.hashes import SHA256
-from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from django.conf import settings
 
 from responses_app.errors import Invalid
 from responses_app.grammar.opened import Seal
+from responses_app.keyring import decrypted, encryption_keys
 from responses_app.runs.order import Order
 
 INCLUDE: Final = "reasoning.encrypted_content"
 KEY: Final = "encrypted_content"
-# Begins every token, so that a later form can be told from this one; no base64 has a dot.
-VERSION: Final = "v1."
+# Begins every token: the version, and in the second one the id of the key. No base64 has a dot.
+VERSION: Final = "v2."
+TOKEN: Final = re.compile(r"(?:(?P<first>v1)|(?P<version>v2)\.(?P<key>[0-9a-f]{8}))\.(?P<data>[A-Za-z0-9_=-]*)")
+PURPOSE: Final = b"verbatim reasoning"
 
 
 def seal(project: str, item: Mapping[str, Any]) -> str:
@@ -40,20 +39,25 @@ def sealing(order: Order) -> Seal | None:
 
 
 def _token(project: str, kind: str, texts: list[str]) -> str:
-    clear = orjson.dumps(texts)
-    return VERSION + urlsafe_b64encode(_cipher(settings.SECRET_KEY).encrypt(clear, _bound(project, kind))).decode()
+    key = next(encryption_keys(PURPOSE))
+    data = key.cipher.encrypt(orjson.dumps(texts), _bound(VERSION, project, kind))
+    return f"{VERSION}{key.id}.{urlsafe_b64encode(data).decode()}"
 
 
 def unseal(project: str, token: str, kind: str = "reasoning") -> list[str] | None:
-    """The texts in a token; None if it was altered, or made for another project or kind of item, or with another key."""
-    try:
-        raw = urlsafe_b64decode(token.removeprefix(VERSION).encode())
-        # base64 has several spellings of the same bytes; only ours counts.
-        if VERSION + urlsafe_b64encode(raw).decode() != token:
-            return None
-        texts: list[str] = orjson.loads(_cipher(settings.SECRET_KEY).decrypt(raw, _bound(project, kind)))
-    except (InvalidTag, ValueError):
+    """The texts in a token; None if it was altered, or made for another project or kind of item, or with a key that is gone."""
+    found = TOKEN.fullmatch(token)
+    if found is None:
         return None
+    try:
+        raw = urlsafe_b64decode(found["data"])
+    except ValueError:
+        return None
+    # base64 has several spellings of the same bytes; only ours counts.
+    if urlsafe_b64encode(raw).decode() != found["data"]:
+        return None
+    clear = decrypted(PURPOSE, raw, _bound(f"{found['version'] or found['first']}.", project, kind), found["key"])
+    texts: list[str] | None = None if clear is None else orjson.loads(clear)
     return texts
 
 
@@ -105,11 +109,6 @@ def _sealed(project: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**item, KEY: seal(project, item)}
 
 
-def _bound(project: str, kind: str) -> list[bytes]:
+def _bound(version: str, project: str, kind: str) -> list[bytes]:
     """What a token is bound to without saying it."""
-    return [VERSION.encode(), project.encode(), kind.encode()]
-
-
-@cache
-def _cipher(secret: str) -> AESSIV:
-    return AESSIV(HKDF(SHA256(), length=64, salt=None, info=b"verbatim reasoning").derive(secret.encode()))
+    return [version.encode(), project.encode(), kind.encode()]

@@ -71,7 +71,7 @@ def times(request: HttpRequest, uid: str) -> HttpResponse:
 @require_GET
 def secret(request: HttpRequest) -> HttpResponse:
     """GET /chat/secret: what the page bears when it asks the public API, as any client does."""
-    return JsonResponse({"secret": browser_key.secret(cast(User, request.user), _project(request))})
+    return JsonResponse({"secret": browser_key.secret(cast(User, request.user), request.session, _project(request))})
 
 
 def _shell(request: HttpRequest, project: str) -> dict[str, Any]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from base64 import urlsafe_b64decode
+from typing import Any
 from unittest import mock
 
-import orjson
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
 from django.core import signing
 from django.shortcuts import resolve_url
-from django.test import TestCase
+from django.test import Client, TestCase
 from django.utils import timezone
 
+from responses_app.api import keys
 from responses_app.models import ApiKey, Attempt, Membership
 from responses_app.web import attempts, browser_key, person, policy, sign_in
 from tests.api.case import HELLO as GREETING
@@ -139,8 +144,23 @@ class BrowserKeyTest(ApiCase):
         self.ada = User.objects.create_user("ada")
         self.membership = Membership.objects.create(user=self.ada, project="test")
 
+    def signed_in(self) -> tuple[Client, str]:
+        """A browser in which ada has signed in, and the secret that its chat page was given."""
+        browser = Client()
+        self.ada.set_password("countess of lovelace")
+        self.ada.save()
+        browser.post("/sign-in", {"username": "ada", "password": "countess of lovelace"})
+        answer = browser.get("/chat/secret?project=test")
+        self.assertEqual(answer.status_code, 200)
+        return browser, answer.json()["secret"]
+
+    async def status(self, client: Any, secret: str) -> int:
+        """What the API answers to a request with this secret."""
+        client.secret = secret
+        return int((await client.get("/v1/models")).status_code)
+
     async def test_it_is_a_key_of_its_project_without_a_row(self) -> None:
-        secret = browser_key.secret(self.ada, "test")
+        _, secret = await sync_to_async(self.signed_in)()
         async with self.serving(said(GREETING)) as client:
             client.secret = secret
             made = await self.made(client)
@@ -148,15 +168,69 @@ class BrowserKeyTest(ApiCase):
             self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 200)
         self.assertEqual(await ApiKey.objects.acount(), 1)
 
-    async def test_it_is_refused_when_it_is_old_made_up_or_of_somebody_who_left(self) -> None:
-        secret = browser_key.secret(self.ada, "test")
+    async def test_it_is_refused_when_it_is_old_or_made_up(self) -> None:
+        _, secret = await sync_to_async(self.signed_in)()
         late = signing.time.time() + browser_key.VALID_SECONDS + 1
         async with self.serving() as client:
-            client.secret = secret[:-1] + ("A" if secret[-1] != "A" else "B")
-            self.assertEqual((await client.get("/v1/models")).status_code, 401)
-            client.secret = secret
+            self.assertEqual(await self.status(client, secret[:-1] + ("A" if secret[-1] != "A" else "B")), 401)
             with mock.patch.object(signing.time, "time", return_value=late):
-                self.assertEqual((await client.get("/v1/models")).status_code, 401)
-            await self.membership.adelete()
-            answer = await client.get("/v1/models")
-            self.assertEqual((answer.status_code, orjson.loads(answer.content)["error"]["code"]), (401, "invalid_api_key"))
+                self.assertEqual(await self.status(client, secret), 401)
+            of_before = browser_key.PREFIX + signing.dumps([self.ada.pk, "test"], salt=browser_key.SALT)
+            self.assertEqual(await self.status(client, of_before), 401)
+
+    async def test_it_does_not_tell_the_key_of_the_session(self) -> None:
+        browser, secret = await sync_to_async(self.signed_in)()
+        session_key = browser.cookies[settings.SESSION_COOKIE_NAME].value
+        payload = secret.removeprefix(browser_key.PREFIX).split(":")[0]
+        told = urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode()
+        self.assertNotIn(session_key, told)
+        self.assertNotIn(session_key, secret)
+
+    async def test_it_dies_with_the_session_the_password_the_account_and_the_membership(self) -> None:
+        def new_password(_browser: Client) -> None:
+            self.ada.set_password("another one")
+            self.ada.save()
+
+        def deactivate(_browser: Client) -> None:
+            self.ada.is_active = False
+            self.ada.save()
+
+        ends = {
+            "sign out": lambda browser: browser.post("/sign-out"),
+            "new password": new_password,
+            "session deleted": lambda _browser: (Session.objects.all().delete(), keys.forget()),
+            "session expired": lambda _browser: (Session.objects.update(expire_date=timezone.now()), keys.forget()),
+            "left the project": lambda _browser: self.membership.delete(),
+            "inactive": deactivate,
+        }
+        async with self.serving() as client:
+            for name, end in ends.items():
+                with self.subTest(name):
+                    browser, secret = await sync_to_async(self.signed_in)()
+                    self.assertEqual(await self.status(client, secret), 200)
+                    await sync_to_async(end)(browser)
+                    self.assertEqual(await self.status(client, secret), 401)
+                    self.membership = await Membership.objects.aget_or_create(user=self.ada, project="test")
+                    self.membership = self.membership[0]
+
+    async def test_another_session_of_the_same_person_goes_on(self) -> None:
+        first, secret = await sync_to_async(self.signed_in)()
+        second = await sync_to_async(lambda: first.get("/chat/secret?project=test").json()["secret"])()
+        other = Client()
+        await sync_to_async(other.force_login)(self.ada)
+        kept = await sync_to_async(lambda: other.get("/chat/secret?project=test").json()["secret"])()
+        async with self.serving() as client:
+            await sync_to_async(first.post)("/sign-out")
+            self.assertEqual([await self.status(client, one) for one in (secret, second, kept)], [401, 401, 200])
+
+    async def test_another_process_forgets_it_within_seconds(self) -> None:
+        _, secret = await sync_to_async(self.signed_in)()
+        async with self.serving() as client:
+            self.assertEqual(await self.status(client, secret), 200)
+            # The signals of a sign-out in another process are not heard here.
+            await Session.objects.all().adelete()
+            self.assertEqual(await self.status(client, secret), 200)
+            later = time.monotonic() + keys.REMEMBER_BROWSER_SECONDS
+            with mock.patch.object(keys.time, "monotonic", return_value=later):
+                self.assertEqual(await self.status(client, secret), 401)
+        self.assertLessEqual(keys.REMEMBER_BROWSER_SECONDS, 10)
