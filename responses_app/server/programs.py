@@ -31,6 +31,7 @@ NEEDED = (
 PLACES = tuple(Path(folder) / "verbatim-postgres" for folder in ("/var/cache", "/var/tmp", "/tmp", "/run"))  # noqa: S108 - owner checked
 ABANDONED_S = 3600.0  # An unfinished copy of this age belongs to a start that was killed.
 RUN_LIMIT_S = 30.0
+NOT_RUN = "programs cannot be run from there"
 
 
 class NoPrograms(Exception):
@@ -72,7 +73,7 @@ def _can_run(site: Path, account: Account) -> bool:
     except subprocess.TimeoutExpired:
         return False
     except OSError as error:
-        if error.filename is None:  # Not the program was refused, but the account.
+        if error.filename != command[0]:  # Not the program was refused, but the account.
             raise NoPrograms(
                 f"root may not run Postgres under another account here (uid {account.uid}: {error.strerror}); "
                 "start as an ordinary user, or set DATABASE_URL"
@@ -87,10 +88,13 @@ def _copy_in(place: Path, site: Path, account: Account) -> Path:
     _remove_abandoned(place)
     copy = place / _digest(site)
     if not _is_complete(copy, site):
-        _replace(copy, _new_copy(place, site))
-    if not _can_run(copy, account):
-        shutil.rmtree(copy, ignore_errors=True)
-        raise OSError("programs cannot be run from there")
+        fresh = _new_copy(place, site)
+        if not _can_run(fresh, account):
+            shutil.rmtree(fresh)
+            raise OSError(NOT_RUN)
+        _replace(copy, fresh)
+    elif not _can_run(copy, account):
+        raise OSError(NOT_RUN)
     return copy
 
 

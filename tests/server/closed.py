@@ -10,13 +10,14 @@ from responses_app.server import programs
 from responses_app.server.data import ROOT
 
 
-def packages(folder: Path) -> Path:
-    """A folder for PYTHONPATH with a copy of the package of Postgres, closed to other accounts."""
-    folder.mkdir(mode=0o700, parents=True)
+def packages(folder: Path, mode: int = 0o700) -> Path:
+    """A folder for PYTHONPATH with a copy of the package of Postgres, closed to other accounts unless `mode` says otherwise."""
+    folder.mkdir(parents=True)
     site = programs._site_packages()
     for file in (Path(programs.PACKAGE) / "__init__.py", *programs._files(site)):
         (folder / file).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(site / file, folder / file)
+    folder.chmod(mode)
     return folder
 
 

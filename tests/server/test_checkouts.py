@@ -113,7 +113,8 @@ def test_an_ordinary_user_serves_from_a_checkout_that_cannot_be_written_to(open_
     tapes = shutil.copy2(re.sub(r"^script://|\?.*", "", tape), open_folder)
     data.mkdir(mode=0o700)
     NOBODY.give(data)
-    server = Server(data, "--engine", f"script://{tapes}?loop=1", root=checkout, before=AS_NOBODY, HOME=str(data))
+    environ = {"HOME": str(data), "PYTHONPATH": str(closed.packages(open_folder / "packages", mode=0o755))}
+    server = Server(data, "--engine", f"script://{tapes}?loop=1", root=checkout, before=AS_NOBODY, **environ)
     try:
         assert server.ready().ask().status_code == 200
         assert data.stat().st_mode & 0o777 == 0o700

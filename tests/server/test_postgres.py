@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psycopg
@@ -14,6 +15,7 @@ import pytest
 from responses_app.server.account import account_for, run_as
 from responses_app.server.data import ROOT
 from responses_app.server.postgres import SOCKET_LIMIT, SOCKET_NAME, Postgres, PostgresError, default_url, socket_dir
+from tests.server import closed
 from tests.server.processes import born, family, left
 
 # Starts one in a process that watches over it, tells its pid, and waits to be killed.
@@ -152,14 +154,19 @@ def test_it_ends_its_complaint_with_its_log(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become somebody else")
 def test_it_runs_as_an_ordinary_user(tmp_path: Path) -> None:
-    os.chown(tmp_path, 65534, 65534)
     # The interpreter may lie in a folder of root's: the right to walk there changes nothing of what is tested.
     walk = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
     user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *walk]
-    with subprocess.Popen([*user, sys.executable, "-c", OWNER, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE) as owner:
-        assert owner.stdout
-        pid = int(owner.stdout.readline())
-        assert Path(f"/proc/{pid}").stat().st_uid == 65534
-        processes = family(owner.pid) | {born(pid)}
-        owner.terminate()
-    assert left(processes, within=5) == []
+    with tempfile.TemporaryDirectory() as folder:
+        # Not so the programs of Postgres, which initdb looks for by access(2).
+        environ = {**os.environ, "PYTHONPATH": f"{closed.packages(Path(folder) / 'packages', mode=0o755)}:{ROOT}"}
+        Path(folder).chmod(0o755)
+        os.chown(tmp_path, 65534, 65534)
+        command = [*user, sys.executable, "-c", OWNER, str(tmp_path)]
+        with subprocess.Popen(command, env=environ, cwd="/", stdout=subprocess.PIPE) as owner:
+            assert owner.stdout
+            pid = int(owner.stdout.readline())
+            assert Path(f"/proc/{pid}").stat().st_uid == 65534
+            processes = family(owner.pid) | {born(pid)}
+            owner.terminate()
+        assert left(processes, within=5) == []

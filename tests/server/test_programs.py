@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -13,6 +15,7 @@ from shutil import rmtree
 import pytest
 
 from responses_app.server.account import Account
+from responses_app.server.data import ROOT
 from responses_app.server.programs import INSTALLED, NoPrograms, _can_run, _copy_in, _files, program_folder
 from tests.server import closed
 
@@ -137,10 +140,22 @@ def test_a_place_that_is_closed_itself_is_passed_over(site: Path, tmp_path: Path
     assert not list((tmp_path / "copies").iterdir())
 
 
+def test_a_root_that_cannot_become_another_account_is_told_so(site: Path, tmp_path: Path) -> None:
+    """As in a container without CAP_SETUID; nothing is copied then."""
+    code = (
+        "import sys; from pathlib import Path; from responses_app.server import programs; "
+        "from responses_app.server.account import Account; "
+        "programs.program_folder(Account(65534, 65534), [Path(sys.argv[1])])"
+    )
+    command = ["setpriv", "--bounding-set=-setuid", sys.executable, "-c", code, str(tmp_path / "copies")]
+    environ = {**os.environ, "PYTHONPATH": f"{site}:{ROOT}"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert "root may not run Postgres under another account here (uid 65534: Operation not permitted)" in done.stderr
+    assert not (tmp_path / "copies").exists()
+
+
 def test_no_copy_is_made_where_none_is_needed(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = closed.packages(open_folder / "site")
-    for folder in (site, *(path for path in site.rglob("*") if path.is_dir())):
-        folder.chmod(0o755)
+    site = closed.packages(open_folder / "site", mode=0o755)
     monkeypatch.syspath_prepend(site)
     assert program_folder(NOBODY, []) == site / INSTALLED / "bin"
     assert program_folder(None, []) == site / INSTALLED / "bin"
