@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from pprint import pformat
 from typing import Any, Final
 
 import orjson
@@ -45,6 +44,8 @@ FIELDS: Final[Mapping[str, Any]] = {
     "store": True,
     "metadata": {},
 }
+PAD: Final = "    "
+LINE_LENGTH: Final = 100
 # What the server adds to an item that a client has sent.
 ADDED: Final = ("id", "status")
 
@@ -114,11 +115,25 @@ def _curl(url: str, body: Mapping[str, Any]) -> str:
     )
 
 
+def _literal(value: Any, depth: int = 1) -> str:
+    """Return the value as a Python literal, broken into lines where it is long, as a formatter would."""
+    flat = repr(value)
+    if not isinstance(value, dict | list) or not value or len(flat) + len(PAD) * depth <= LINE_LENGTH:
+        return flat
+    if isinstance(value, dict):
+        parts = [f"{name!r}: {_literal(one, depth + 1)}" for name, one in value.items()]
+    else:
+        parts = [_literal(one, depth + 1) for one in value]
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    lines = "".join(f"{PAD * (depth + 1)}{part},\n" for part in parts)
+    return f"{opening}\n{lines}{PAD * depth}{closing}"
+
+
 def _python(url: str, body: Mapping[str, Any]) -> str:
-    told = "".join(f"    {name}={pformat(value, sort_dicts=False, width=100)},\n" for name, value in body.items())
+    told = "".join(f"    {name}={_literal(value)},\n" for name, value in body.items())
     given = escaped_in_python(told)
     call = f"client.responses.create(\n{given})"
     head = f'import os\n\nfrom openai import OpenAI\n\nclient = OpenAI(base_url={url!r}, api_key=os.environ["KEY"])\n'
     if body.get("stream"):
         return f"{head}for event in {call}:\n    print(event)\n"
-    return f"{head}response = {call}\nprint(response.output_text)\n"
+    return f"{head}response = {call}\nprint(response.output_text or response.output)\n"

@@ -1,7 +1,10 @@
-"""The pages for 400, 403, 404 and 500: in the look of the site, with a way on; and the comparison of an unknown id."""
+"""The pages for 400, 403, 404 and 500: in the look of the site, with a way on; forms with mistakes in them; the request again, as code."""
 
 from __future__ import annotations
 
+import ast
+import html
+import re
 from unittest import mock
 
 from django.contrib.auth.models import User
@@ -11,9 +14,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from django.views.defaults import bad_request, server_error
 
-from responses_app.models import Membership
+from responses_app.models import Direction, Membership
 from responses_app.web import policy
-from tests.web.case import WebCase, made
+from tests.web.case import WebCase, item, made
 
 
 class ErrorPagesTest(WebCase):
@@ -154,3 +157,23 @@ class FiltersTest(WebCase):
         self.assertRegex(page, r"Times in E[SD]T\.")
         self.assertIn("2026-11-19 19:00:00 EST", self.page("/responses/resp_1"))
         self.assertIn("resp_1", self.page("/responses?since=2026-11-19T18:59&until=2026-11-19T19:01"))
+
+
+class ReproduceTest(WebCase):
+    """The request again, as code."""
+
+    def test_long_arguments_of_the_python_call_are_broken_into_lines_and_mean_the_same(self) -> None:
+        row = made("resp_1")
+        parts = [{"type": "input_text", "text": "it's \"quoted\" " * 6}, {"type": "input_text", "text": "short"}]
+        item(row, "msg_long", "message", Direction.INPUT, role="user", content=parts)
+        page = self.page("/responses/resp_1/wire")
+        found = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL)
+        assert found
+        code = html.unescape(found[1])
+        call = ast.parse(code).body[-2]
+        assert isinstance(call, ast.Assign)
+        assert isinstance(call.value, ast.Call)
+        given = {one.arg: ast.literal_eval(one.value) for one in call.value.keywords}
+        self.assertEqual(given["input"][-1], {"type": "message", "role": "user", "content": parts})
+        self.assertIn("\n            'content': [\n", code)
+        self.assertIn("print(response.output_text or response.output)", code)
