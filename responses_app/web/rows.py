@@ -20,6 +20,10 @@ SQL = "SELECT response_id, direction, left(body, 6000) FROM responses_app_item W
 EDGES = "SELECT response_id, direction, max(id) FROM responses_app_item WHERE response_id = ANY(%s) GROUP BY 1, 2"
 
 
+# Of a shorter time no rate is shown.
+SHORTEST_S = 0.05
+
+
 @dataclass(frozen=True, slots=True)
 class Figures:
     """What the clock and the counters say about a response."""
@@ -39,9 +43,9 @@ class Figures:
 
     @property
     def rate(self) -> float | None:
-        """Tokens a second, from the first words on."""
+        """Tokens a second, from the first words on; None if they came in so short a time that it would show the clock."""
         total, first, tokens = self.total_s, self.first_s, self.row.output_tokens
-        if total is None or first is None or not tokens or total - first < 0.001:
+        if total is None or first is None or not tokens or total - first < SHORTEST_S:
             return None
         return tokens / (total - first)
 

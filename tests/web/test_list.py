@@ -87,6 +87,10 @@ class ListTest(WebCase):
         self.assertEqual(self.shown("?meta=user%3Dbob"), [])
         self.assertEqual(len(self.shown("?project=p")), 9)
 
+    def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
+        made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), first_ms=120, output_tokens=60_000)
+        self.assertIn('<td class="n" data-name="tokens/s"></td>', self.page("/responses"))
+
     def test_what_is_not_understood_is_told_and_narrows_nothing(self) -> None:
         made()
         page = self.page("/responses?status=odd&since=yesterday&seconds=fast&meta=x&after=no&key=%00")
