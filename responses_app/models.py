@@ -10,10 +10,10 @@ from typing import Any, Self
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex, OpClass
-from django.contrib.postgres.search import SearchVector
+from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Value
+from django.db.models import F, Func, Value
 from django.db.models.functions import Left, Replace
 
 from responses_app.keyring import secret_keys
@@ -25,8 +25,16 @@ LOCK = "conversation_lock"
 # What a search by words finds an item by: so much of its beginning, as all of a long one would cost milliseconds when it is kept, with
 # JSON's line feeds and tabs as the blanks that they are.
 INDEXED = 8_000
-WORDS = SearchVector(
+_BODY_WORDS = SearchVector(
     Replace(Replace(Left("body", INDEXED), Value("\\n"), Value(" ")), Value("\\t"), Value(" ")), config="simple"
+)
+# Begins the word that every item has for its project. No word of a text has a blank, so that none can be mistaken for it.
+PROJECT_WORD = "project "
+_PROJECT_WORDS = Func(Value(PROJECT_WORD), F("project"), arg_joiner=" || ", template="array_to_tsvector(ARRAY[%(expressions)s])")
+# The project is among the words, so that a search in one project does not read what others have said. Arguments in the order of
+# the alphabet, as in a migration: Django compares them in the order in which they are given.
+WORDS = Func(
+    _PROJECT_WORDS, _BODY_WORDS, arg_joiner=" || ", output_field=SearchVectorField(), template="(%(expressions)s)"
 )
 MOST_REQUESTS = 100_000
 MOST_AT_A_TIME = 10_000
@@ -86,9 +94,7 @@ class ApiKey(models.Model):
         return cls.hashes(secret)[0]
 
     @classmethod
-    def make(
-        cls, name: str, project: str | None = None, secret: str | None = None, **limits: Any
-    ) -> tuple[Self, str]:
+    def make(cls, name: str, project: str | None = None, secret: str | None = None, **limits: Any) -> tuple[Self, str]:
         """A new key and its secret, which is shown this once. The project is the name unless given."""
         secret = secret or f"sk-{secrets.token_urlsafe(SECRET_BYTES)}"
         told = {"name": name, "project": project or name, "prefix": secret[:PREFIX_LENGTH], "digest": cls.hash(secret)}

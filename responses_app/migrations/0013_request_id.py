@@ -23,7 +23,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="response",
-            index=models.Index(fields=["request_id"], name="response_request", opclasses=["varchar_pattern_ops"]),
+            index=models.Index(fields=["request_id"], name="response_request", opclasses=("varchar_pattern_ops",)),
         ),
         migrations.AlterField(
             model_name="response",

@@ -51,7 +51,7 @@ def page(seen: QuerySet[Response], project: str, words: str = "", before: str = 
     rows = seen.filter(project=project, stored=True)
     later = Response.objects.filter(thread=OuterRef("thread"), pk__gt=OuterRef("pk"), stored=True)
     if words:
-        rows = rows.filter(thread__in=Response.objects.filter(pk__in=_saying(rows, words)).values("thread"))
+        rows = rows.filter(thread__in=Response.objects.filter(pk__in=_saying(rows, project, words)).values("thread"))
     if before:
         rows = rows.filter(pk__lt=Response.objects.filter(uid=before, project=project).values("pk"))
     found = list(_brief(rows.filter(~Exists(later))).order_by("-pk")[: PAGE + 1])
@@ -106,10 +106,10 @@ def _once(rows: Iterable[Response]) -> list[Response]:
     return list(known.values())
 
 
-def _saying(rows: QuerySet[Response], words: str) -> list[int]:
+def _saying(rows: QuerySet[Response], project: str, words: str) -> list[int]:
     """The newest of these responses that say the words, or have been told them."""
     newest = rows.order_by("-pk").values_list("pk", flat=True)[: saying.NEAR]
     found = set(saying.near(words, list(newest)))
     if len(found) < FOUND:
-        found.update(saying.far(words) or ())
+        found.update(saying.far(words, [project]) or ())
     return sorted(found, reverse=True)[:FOUND]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
@@ -70,9 +70,13 @@ class Wanted:
             rows = rows.filter(pk__in=saying.near(self.text, list(rows.order_by().values_list("pk", flat=True))))
         return rows
 
-    def beyond(self, rows: QuerySet[Response], floor: Response) -> QuerySet[Response] | None:
-        """Of those behind the ones that were looked through what has the words of the text; None if there are too many."""
-        found = saying.far(self.text) if self.text else None
+    def beyond(self, rows: QuerySet[Response], floor: Response, mine: Sequence[str] | None) -> QuerySet[Response] | None:
+        """Of those behind the ones that were looked through what has the words of the text; None if there are too many.
+
+        `mine` are the projects of the person, None for all of them.
+        """
+        chosen = mine if not self.project else [self.project] if mine is None or self.project in mine else []
+        found = saying.far(self.text, chosen) if self.text else None
         if found is None:
             return None
         rows = rows.filter(pk__in=[key for key in found if key <= floor.pk])

@@ -29,6 +29,11 @@ def belongs(user: AbstractBaseUser | AnonymousUser, project: str) -> bool:
     return user.is_superuser or Membership.objects.filter(user=user, project=project).exists()
 
 
+def restricted_to(user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
+    """The names of the projects that a person's searches stay in; None for a person who sees all."""
+    return None if isinstance(user, User) and user.is_active and user.is_superuser else projects(user)
+
+
 def seen(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Response]:
     """The responses that a person may look at. Those that are kept for the sake of a conversation alone are nobody's to see."""
     rows = Response.objects.exclude(stored=False, background=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from responses_app.web import filters, ids
 from responses_app.web.filters import Wanted
 from responses_app.web.histogram import Histogram, histogram
 from responses_app.web.numbers import read_number
-from responses_app.web.person import projects, seen
+from responses_app.web.person import projects, restricted_to, seen
 from responses_app.web.rows import rows
 
 SHOWN = 50
@@ -47,7 +48,7 @@ def index(request: HttpRequest) -> HttpResponse:
     if not all(value for values in request.GET.lists() for value in values[1]):
         return redirect(f"{request.path}?{_query(request.GET)}".rstrip("?&"))
     wanted = filters.read(request.GET)
-    shelf = _shelf(seen(request.user), wanted, _place(request.GET, "after"), _place(request.GET, "before"))
+    shelf = _shelf(seen(request.user), restricted_to(request.user), wanted, _place(request.GET, "after"), _place(request.GET, "before"))
     given = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
     mine = projects(request.user)
     context: dict[str, Any] = {
@@ -71,7 +72,9 @@ def index(request: HttpRequest) -> HttpResponse:
     return render(request, "web/responses.html", context)
 
 
-def _shelf(mine: QuerySet[Response], wanted: Wanted, after: int | None, before: int | None) -> Shelf:
+def _shelf(
+    mine: QuerySet[Response], projects: Sequence[str] | None, wanted: Wanted, after: int | None, before: int | None
+) -> Shelf:
     narrowed = wanted.indexed(mine)
     floor = None
     by_id = ids.named(narrowed, wanted.text)
@@ -84,7 +87,7 @@ def _shelf(mine: QuerySet[Response], wanted: Wanted, after: int | None, before: 
         bounded = looked if floor is None else looked.filter(pk__gt=floor.pk)
         near = wanted.searched(bounded)
         if floor is not None and wanted.text and len(near.order_by()[: SHOWN + 1].values_list("pk")) <= SHOWN:
-            beyond = wanted.beyond(looked, floor)
+            beyond = wanted.beyond(looked, floor, projects)
             if beyond is not None:
                 # All of it was looked through, in one way or the other.
                 near, floor = looked.filter(Q(pk__in=near.values("pk")) | Q(pk__in=beyond.values("pk"))), None

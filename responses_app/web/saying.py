@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import orjson
 from django.contrib.postgres.search import SearchQuery
 from django.db import OperationalError, connection, transaction
 
-from responses_app.models import WORDS, Item
+from responses_app.models import PROJECT_WORD, WORDS, Item
 
 # Among so many every letter is looked at.
 NEAR = 3_000
@@ -28,6 +29,17 @@ class Begun(SearchQuery):
     template = "(nullif(%(function)s(%(expressions)s)::text, '') || ':*')::tsquery"
 
 
+class InProjects(SearchQuery):
+    """The word of one of these projects, or of another one of them."""
+
+    template = "(%(expressions)s)::tsquery"
+
+    def __init__(self, projects: Sequence[str]) -> None:
+        # In a tsquery a quoted word has its quotes and backslashes doubled.
+        words = [(PROJECT_WORD + name).replace("\\", "\\\\").replace("'", "''") for name in projects]
+        super().__init__(" | ".join(f"'{word}'" for word in words))
+
+
 def near(text: str, keys: Sequence[int]) -> list[int]:
     """Those of the responses in whose items the text stands, as JSON writes it."""
     pattern = "%" + re.sub(r"([\\%_])", r"\\\1", _written(text)) + "%"
@@ -36,9 +48,17 @@ def near(text: str, keys: Sequence[int]) -> list[int]:
         return [row[0] for row in cursor.fetchall()]
 
 
-def far(text: str) -> list[int] | None:
-    """The responses in whose items the words stand, and the text too; None if they are too many to be read in time."""
-    said = Item.objects.annotate(words=WORDS).filter(words=Begun(text, config="simple"), body__icontains=_written(text))
+def far(text: str, projects: Sequence[str] | None = None) -> list[int] | None:
+    """The responses in whose items the words stand, and the text too; None if they are too many to be read in time.
+
+    Of other projects than these nothing is read but the index. None are all projects.
+    """
+    if projects is not None and not projects:
+        return []
+    wanted: Any = Begun(text, config="simple")
+    if projects is not None:
+        wanted = wanted & InProjects(projects)
+    said = Item.objects.annotate(words=WORDS).filter(words=wanted, body__icontains=_written(text))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             # Anything but the index would read, and take apart, every item.
