@@ -15,6 +15,7 @@ from typing import Any
 import django
 from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from channels.routing import ProtocolTypeRouter
+from django.conf import settings
 from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 from django.core.exceptions import RequestAborted, SuspiciousOperation
 from django.core.handlers.asgi import ASGIHandler
@@ -135,6 +136,9 @@ async def http(
     scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
 ) -> None:
     """One request: the API by its path, anything else to the site."""
+    if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
+        # The operator says that all requests have come to a proxy by TLS, although they come from it without.
+        scope = {**scope, "scheme": "https"}
     chosen: Any = api if scope["path"].startswith(API) else site
     await chosen(scope, receive, send)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from project.env import database, envage, envbool, envchoice, envint, envlist, envstr
+from project.tls import cookie_name, proxy_header
 from responses_app.server.data import data_dir
 from responses_app.server.postgres import default_url
 from responses_app.server.secret import check_secret_key, secret_key
@@ -18,6 +19,14 @@ SECRET_KEY = check_secret_key(envstr("SECRET_KEY")) or secret_key(DATA_DIR)
 SECRET_KEY_FALLBACKS = envstr("SECRET_KEY_FALLBACKS").split()
 ALLOWED_HOSTS = envlist("ALLOWED_HOSTS", "*")
 CSRF_TRUSTED_ORIGINS = envlist("CSRF_TRUSTED_ORIGINS")
+RESPONSES_TLS = envbool("RESPONSES_TLS")
+SECURE_PROXY_SSL_HEADER = proxy_header(envstr("RESPONSES_TLS_HEADER"), RESPONSES_TLS)
+HSTS_SECONDS = envint("RESPONSES_HSTS_SECONDS", 31_536_000)
+SECURE_HSTS_SECONDS = HSTS_SECONDS if RESPONSES_TLS else 0
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = RESPONSES_TLS
+COOKIE_SUFFIX = envstr("RESPONSES_COOKIE_SUFFIX")
+SESSION_COOKIE_NAME = cookie_name("sessionid", COOKIE_SUFFIX)
+CSRF_COOKIE_NAME = cookie_name("csrftoken", COOKIE_SUFFIX)
 
 DATABASES = {"default": database(envstr("DATABASE_URL") or default_url(DATA_DIR))}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -31,7 +31,9 @@ def main(argv: Sequence[str]) -> int:
     # The request to restart web processes, of which there are none unless a fleet is asked for.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     options, progress, folder = parse(argv), Progress(terminal()), data.data_dir()
-    os.environ.update({**QUIET, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
+    # Browsers send the cookies of one port of a host to the others: each server has names of its own.
+    own = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
+    os.environ.update({**own, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
     # A secret may be mounted as a file (project/env.py).
     given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
     postgres = None if given else Postgres(folder, fleet.room(options.web))

@@ -1,0 +1,27 @@
+"""What Django is told of TLS, and how the cookies of this server are called."""
+
+from __future__ import annotations
+
+import re
+
+from django.core.exceptions import ImproperlyConfigured
+
+TOKEN = re.compile(r"[A-Za-z0-9-]*")
+
+
+def proxy_header(name: str, tls: bool) -> tuple[str, str] | None:
+    """Return Django's SECURE_PROXY_SSL_HEADER for a header such as X-Forwarded-Proto. Raises ImproperlyConfigured."""
+    if not name:
+        return None
+    if not TOKEN.fullmatch(name):
+        raise ImproperlyConfigured(f"RESPONSES_TLS_HEADER must be the name of a header such as X-Forwarded-Proto, not {name!r}")
+    if not tls:
+        raise ImproperlyConfigured("RESPONSES_TLS_HEADER is for a server behind TLS: set RESPONSES_TLS=True, or neither")
+    return f"HTTP_{name.upper().replace('-', '_')}", "https"
+
+
+def cookie_name(name: str, suffix: str) -> str:
+    """Return the name of a cookie. Browsers do not tell ports apart, so that each server has a suffix. Raises ImproperlyConfigured."""
+    if not TOKEN.fullmatch(suffix):
+        raise ImproperlyConfigured(f"RESPONSES_COOKIE_SUFFIX must be letters, digits and hyphens, not {suffix!r}")
+    return f"{name}-{suffix}" if suffix else name
