@@ -28,7 +28,11 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
 
 # Django is set up first: this knows its settings.
+from responses_app.api.gate import KeyGate  # noqa: E402
 from responses_app.api.sse import Cut  # noqa: E402
+from responses_app.models import ApiKey  # noqa: E402
+from responses_app.server.gate import Limits  # noqa: E402
+from responses_app.server.unfinished import MIB  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
@@ -152,3 +156,18 @@ async def sockets(
 
 
 application = ProtocolTypeRouter({"http": http, "websocket": sockets})
+
+
+async def database_thread(look_up: Callable[[], Awaitable[ApiKey]]) -> ApiKey:
+    """Await a look-up whose queries run in one of the threads that the API keeps."""
+    async with ThreadSensitiveContext(executor=next(api.threads)):
+        return await look_up()
+
+
+# What a transport of ours is told: other ASGI servers read every body and have the application answer.
+gate = KeyGate(database_thread)
+limits = Limits(
+    connections=settings.RESPONSES_MAX_CONNECTIONS,
+    unfinished=settings.RESPONSES_MAX_UNFINISHED_MIB * MIB,
+    unfinished_each=settings.RESPONSES_MAX_UNFINISHED_MIB_PER_KEY * MIB,
+)

@@ -5,6 +5,7 @@
       + Unauthorized        401
       + Forbidden           403  the key may not ask this model
       + NotFound            404
+      + TooSlow             408  the body did not come in time
       + TooLarge            413
       + Busy                429  with Retry-After
       + Failed              500  our fault, or the model's
@@ -78,6 +79,13 @@ class NotAllowed(ApiError):
     """The address exists, but not for this method."""
 
     status = 405
+    type = "invalid_request_error"
+
+
+class TooSlow(ApiError):
+    """The body has not come in time."""
+
+    status = 408
     type = "invalid_request_error"
 
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from responses_app.errors import Unauthorized
 from responses_app.models import ApiKey, Membership
+from responses_app.store.connection import give_back
 from responses_app.web import browser_key
 
 # A revoked key may work for this long in a process that has just seen it.
@@ -36,15 +37,11 @@ async def authenticate(request: HttpRequest) -> ApiKey:
 
 async def bearer(header: str) -> ApiKey:
     """The key in an `Authorization` header. Raises Unauthorized."""
-    scheme, _, secret = header.partition(" ")
-    secret = secret.strip()
-    if scheme.lower() != "bearer" or not secret:
-        raise Unauthorized("You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")
+    known = remembered(header)
+    if known is not None:
+        return known
+    secret, now = _secret(header), time.monotonic()
     digest = ApiKey.hash(secret)
-    now = time.monotonic()
-    known = _seen.get(digest)
-    if known is not None and known[0] > now:
-        return known[1]
     key = await _look_up(digest, secret)
     if key is None:
         raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
@@ -52,6 +49,25 @@ async def bearer(header: str) -> ApiKey:
         _seen.clear()
     _seen[digest] = (now + (REMEMBER_BROWSER_SECONDS if key.pk is None else REMEMBER_SECONDS), key)
     return key
+
+
+def remembered(header: str) -> ApiKey | None:
+    """Return the key in an `Authorization` header if it was looked up a moment ago. Raises Unauthorized if there is none in it."""
+    known = _seen.get(ApiKey.hash(_secret(header)))
+    return known[1] if known is not None and known[0] > time.monotonic() else None
+
+
+def account(key: ApiKey) -> str:
+    """Return a name for what the holder of this key has under way; the key of a browser has no row."""
+    return str(key.pk) if key.pk is not None else f"{key.name} in {key.project}"
+
+
+def _secret(header: str) -> str:
+    scheme, _, secret = header.partition(" ")
+    secret = secret.strip()
+    if scheme.lower() != "bearer" or not secret:
+        raise Unauthorized("You didn't provide an API key. Send it as 'Authorization: Bearer YOUR_KEY'.")
+    return secret
 
 
 async def _look_up(digest: str, secret: str) -> ApiKey | None:
@@ -65,10 +81,14 @@ async def _look_up(digest: str, secret: str) -> ApiKey | None:
 
 def _find(secret: str) -> ApiKey | None:
     """A key of the table, or that of the browser of somebody who has signed in."""
-    key = browser_key.find(secret) or ApiKey.find(secret)
-    if key is not None and key.pk is not None:
-        _used(key)
-    return key
+    try:
+        key = browser_key.find(secret) or ApiKey.find(secret)
+        if key is not None and key.pk is not None:
+            _used(key)
+        return key
+    finally:
+        # A look-up before the body is in no request, whose end would give the connection back.
+        give_back()
 
 
 def _used(key: ApiKey) -> None:

@@ -12,9 +12,13 @@ from twisted.internet import main, tcp
 # hangs up after 60 s, and this is for a client that sends a byte now and then instead.
 HEAD_LIMIT = 30.0
 IDLE_LIMIT = 75.0
-# A body may take this many seconds, and beyond that as long as it comes at this rate.
+# A body, or a message of a WebSocket, may take this many seconds, beyond that as long as it comes at this rate, and never longer
+# than the last of these.
 BODY_GRACE = 60.0
 BODY_RATE = 1024
+BODY_LONGEST = 600.0
+# A client that was refused may send on for so many seconds, and see the answer meanwhile.
+LINGER_LONGEST = 30.0
 # A client that has something to read must take at least LEAST bytes (or all there is) within the limit. One that takes a
 # byte per second keeps a response from being forgotten for hours, one that takes nothing for ever.
 STALL_LIMIT = 60.0
@@ -28,7 +32,7 @@ HELD = 16 * 1024
 PING_EVERY = 20
 PING_LIMIT = 60
 
-IDLE, HEAD, BODY, ANSWER = "idle", "head", "body", "answer"
+IDLE, HEAD, BODY, ANSWER, LINGER = "idle", "head", "body", "answer", "linger"
 
 
 def prepare(listening: socket.socket) -> None:
@@ -108,9 +112,14 @@ class Connection(tcp.Server):  # type: ignore[misc]
         return len(self.dataBuffer) - self.offset + self._tempDataLen + self._held_size  # type: ignore[no-any-return]
 
     def look(self, now: float) -> None:
-        """Hang up if the client is too slow."""
-        if self._sends_too_slowly(now) or self._reads_too_slowly(now):
+        """Hang up if the client is too slow; one that is slow with its body is told."""
+        if self._reads_too_slowly(now):
             self.abortConnection()
+        elif self._sends_too_slowly(now):
+            if self._asked is not None and self._asked[0][1] == BODY:
+                self.protocol._channel.refuse_slow()
+            else:
+                self.abortConnection()
 
     def _reads_too_slowly(self, now: float) -> bool:
         if not self.pending:
@@ -130,7 +139,8 @@ class Connection(tcp.Server):  # type: ignore[misc]
         seconds = now - self._asked[1]
         if stage == BODY and request is not None:
             return _behind(request.received, seconds)
-        return seconds > {IDLE: IDLE_LIMIT if self.begun else HEAD_LIMIT, HEAD: HEAD_LIMIT}.get(stage, seconds)
+        limits = {IDLE: IDLE_LIMIT if self.begun else HEAD_LIMIT, HEAD: HEAD_LIMIT, LINGER: LINGER_LONGEST}
+        return seconds > limits.get(stage, seconds)
 
     def _dribbles(self, now: float) -> bool:
         """Whether a WebSocket has begun a message that does not get on. It may be silent; pings find out whether it is there."""
@@ -140,4 +150,4 @@ class Connection(tcp.Server):  # type: ignore[misc]
 
 def _behind(received: int, seconds: float) -> bool:
     """Whether so much in so many seconds is less than what a body must come with."""
-    return seconds > BODY_GRACE and received < (seconds - BODY_GRACE) * BODY_RATE
+    return seconds > BODY_LONGEST or (seconds > BODY_GRACE and received < (seconds - BODY_GRACE) * BODY_RATE)

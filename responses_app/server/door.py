@@ -9,19 +9,22 @@ from typing import Any
 
 from daphne.http_protocol import HTTPFactory, WebRequest
 from daphne.server import Server
+from twisted.internet import reactor
+from twisted.internet.protocol import Protocol, connectionDone
 from twisted.web.http import _GenericHTTPChannelProtocol
 
 from responses_app.server import connection
-from responses_app.server.channel import Channel, error
-from responses_app.server.connection import ANSWER, BODY, HEAD, Connection, prepare
+from responses_app.server.channel import BODY_LIMIT, Channel, error, overloaded, too_large
+from responses_app.server.connection import ANSWER, BODY, HEAD, LINGER, Connection, prepare
+from responses_app.server.gate import Gate, Limits, OpenGate, affordable_connections
 from responses_app.server.socket import EXTENSIONS, Socket
+from responses_app.server.unfinished import Budget, Charge, Full
 
-BODY_LIMIT = 64 * 1024 * 1024
 # Read from the spool file at once; a body of 64 MiB takes a few hundred messages instead of Daphne's eight thousand.
 BUFFER = 256 * 1024
-PATIENCE = 4 * BODY_LIMIT
-# In the words that the API uses for a body just over the limit.
-TOO_LARGE = f"The body of your request is larger than {BODY_LIMIT // 1024 // 1024} MiB."
+# Connections over the limit that are told so; those beyond are closed without a word.
+TOLD_MOST = 64
+TOLD_S = 1.0
 GOING_AWAY = 1001
 # How often to look whether a slow client has read on: hundreds that do not must not keep the loop busy.
 LOOK, LOOK_MOST, LOOK_LESS = 0.02, 0.5, 1.25
@@ -40,13 +43,12 @@ def adopted(descriptor: int) -> str:
 
 
 class Request(WebRequest):  # type: ignore[misc]
-    """A request whose body is refused beyond the limit, instead of filling the disk.
-
-    What is too much is read and dropped, within reason: a client that still writes would never see the answer.
-    """
+    """A request whose body is counted and refused beyond its limit, instead of filling the disk."""
 
     received = 0
     stage = HEAD
+    limit = BODY_LIMIT
+    charge: Charge | None = None
 
     def __init__(self, channel: Any, *rest: Any) -> None:
         # Twisted would read forms, and answer 400 by itself to one that is none; the application reads bodies.
@@ -59,17 +61,45 @@ class Request(WebRequest):  # type: ignore[misc]
         super().gotLength(length)
 
     def handleContentChunk(self, data: bytes) -> None:
+        if self.stage == LINGER:
+            return
         self.received += len(data)
-        if self.received <= BODY_LIMIT:
-            super().handleContentChunk(data)
-        elif self.received > PATIENCE and self.channel is not None:
-            self.channel.forceAbortClient()
+        if self.received > self.limit:
+            self.channel.refuse(too_large(self.limit))
+            return
+        try:
+            if self.charge is not None:
+                self.charge.add(len(data))
+        except Full as full:
+            self.channel.refuse(full.answer)
+            return
+        super().handleContentChunk(data)
 
     def process(self) -> Any:
         self.stage = ANSWER
-        if self.received <= BODY_LIMIT:
-            return super().process()
-        return self.basic_error(413, b"", TOO_LARGE)
+        done = super().process()
+        # The application has all of the body; its file would stay as long as the answer takes.
+        self._drop_body()
+        return done
+
+    def discard(self) -> None:
+        """Keep nothing of the body: it was refused."""
+        self.stage = LINGER
+        self._drop_body()
+
+    def connectionLost(self, reason: Any) -> None:
+        """Daphne's, and the body is counted no more."""
+        self._release()
+        super().connectionLost(reason)
+
+    def _drop_body(self) -> None:
+        self._release()
+        if self.content is not None:
+            self.content.close()
+
+    def _release(self) -> None:
+        if self.charge is not None:
+            self.charge.release()
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
         """Daphne's, in the API's words in place of a page."""
@@ -87,15 +117,47 @@ class Factory(HTTPFactory):  # type: ignore[misc]
         return _GenericHTTPChannelProtocol(Channel())
 
     def buildProtocol(self, addr: Any) -> Any:
+        """Twisted's, unless there are too many connections."""
+        over = self.server.open_connections - self.server.limit + 1
+        if over > 0:
+            return Overload(self.server.limit) if over <= TOLD_MOST else None
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = Request
         return protocol
 
 
+class Overload(Protocol):  # type: ignore[misc]
+    """A connection over the limit: it is told so and closed."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def connectionMade(self) -> None:
+        self.transport.write(overloaded(self._limit))
+        self.transport.loseWriteConnection()
+        self._end = reactor.callLater(TOLD_S, self.transport.abortConnection)
+
+    def connectionLost(self, reason: Any = connectionDone) -> None:
+        del reason
+        if self._end.active():
+            self._end.cancel()
+
+
 class Door(Server):  # type: ignore[misc]
     """One listening address in front of one ASGI application, on the loop that the reactor was installed with."""
 
-    def __init__(self, application: Application, endpoint: str, ready: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        application: Application,
+        endpoint: str,
+        ready: Callable[[], None],
+        gate: Gate | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        limits = limits or Limits()
+        self.gate: Gate = gate or OpenGate()
+        self.budget = Budget(limits.unfinished, limits.unfinished_each)
+        self.limit = affordable_connections(limits.connections)
         super().__init__(
             application,
             endpoints=[endpoint],
@@ -121,6 +183,11 @@ class Door(Server):  # type: ignore[misc]
         port.transport, port.open = Connection, set()
         prepare(port.socket)
         self.ports.append(port)
+
+    @property
+    def open_connections(self) -> int:
+        """How many clients are connected."""
+        return sum(len(port.open) for port in self.ports)
 
     def listen_error(self, failure: Any) -> None:
         self.failure = failure.getErrorMessage()

@@ -90,12 +90,12 @@ def _work(
             started = starting.start(life, folder / "logs" / "engine.log")
         if not started:
             return 130
-        from project.asgi import application
+        from project.asgi import application, gate, limits
         from responses_app.server.door import tcp
 
         # A link is made only for somebody who sees it.
         ready = banner(options, served(), key, way_in()) if progress.live else banner(options, served())
-        if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.say(ready)):
+        if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.say(ready), gate, limits):
             raise port.CannotListen(failure)
         return life.code
     finally:

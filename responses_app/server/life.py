@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from responses_app.server.door import Application, Door
+from responses_app.server.gate import Gate, Limits
 from responses_app.server.postgres import Postgres
 from responses_app.server.revive import revive
 
@@ -59,11 +60,21 @@ class Life:
             self._starting = None
         return True
 
-    def listen(self, application: Application, endpoint: str, ready: Callable[[], None]) -> str | None:
-        """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens."""
+    def listen(
+        self,
+        application: Application,
+        endpoint: str,
+        ready: Callable[[], None],
+        gate: Gate | None = None,
+        limits: Limits | None = None,
+    ) -> str | None:
+        """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens.
+
+        Without a `gate` no key is asked for before a body is read.
+        """
         if self._early:
             return None
-        self._door = Door(application, endpoint, lambda: self._soon(ready))
+        self._door = Door(application, endpoint, lambda: self._soon(ready), gate, limits)
         if self.postgres is not None:
             self._reviving = self._own(self._keep(self.postgres))
         self._door.run()

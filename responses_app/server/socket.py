@@ -10,11 +10,20 @@ from typing import Any, Final
 from daphne.ws_protocol import WebSocketProtocol
 from twisted.internet import reactor
 
+from responses_app.server.channel import BODY_LIMIT, LINGER_BYTES
+from responses_app.server.connection import LINGER_LONGEST
+from responses_app.server.unfinished import Charge, Full
+
 # Messages, and their bytes, that may wait for the application. Beyond that nothing more is read from this client.
 MOST_WAITING: Final = 64
 MOST_BYTES: Final = 8 * 1024 * 1024
 LOOK: Final = 0.02
 FIN, TEXT, BINARY = 0x80, 0x1, 0x2
+# Close codes: a message over the limit, and a client that is to try again later (RFC 6455 §7.4.1 and its registry).
+TOO_BIG, TRY_AGAIN = 1009, 1013
+MESSAGE_TOO_BIG: Final = f"A message may have up to {BODY_LIMIT // 1024 // 1024} MiB."
+# What a client may send before its handshake is answered, for which it has to wait.
+MOST_EARLY: Final = 64 * 1024
 # An application may answer with HTTP in place of accepting (the extension `websocket.http.response` of ASGI).
 EXTENSIONS: Final[dict[str, Any]] = {"websocket.http.response": {}}
 
@@ -25,25 +34,84 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]
     since: float | None = None
     received = 0
     _denial: dict[str, Any] | None = None
+    _charge: Charge | None = None
+    # What came before the handshake was answered; None before the head of the handshake and behind the answer.
+    _early: bytes | None = None
+    _dropped = 0
 
     def onConnect(self, request: Any) -> Any:
         self._sizes: deque[int] = deque()
         self._held = False
+        self._early = b""
         return super().onConnect(request)
 
     # From the client
+
+    def dataReceived(self, data: bytes) -> None:
+        """autobahn's, which would keep all that comes before the handshake is answered."""
+        if self._early is not None:
+            if len(self._early) + len(data) <= MOST_EARLY:
+                self._early += data
+            else:
+                self.dropConnection(abort=True)
+            return
+        if self.failedByMe:
+            self._dropped += len(data)
+            if self._dropped > LINGER_BYTES:
+                self.dropConnection(abort=True)
+        super().dataReceived(data)
 
     def onMessageBegin(self, isBinary: bool) -> None:
         self.since, self.received = time.monotonic(), 0
         super().onMessageBegin(isBinary)
 
     def onMessageFrameData(self, payload: bytes) -> None:
+        """autobahn's, which keeps the parts of a message until it is whole: here they are counted."""
+        if self.failedByMe:
+            return
         self.received += len(payload)
+        try:
+            if self._charge is not None:
+                self._charge.add(len(payload))
+        except Full as full:
+            self._give_up(TRY_AGAIN, str(full))
+            return
         super().onMessageFrameData(payload)
 
     def onMessageEnd(self) -> None:
-        self.since = None
+        self._end_message()
         super().onMessageEnd()
+
+    def connectionLost(self, reason: Any) -> None:
+        """autobahn's, and nothing is counted any more."""
+        self._end_message()
+        super().connectionLost(reason)
+
+    def _open_charge(self) -> Charge:
+        """Count for the key that opened this connection: the application has just looked it up."""
+        budget, account = self.server.budget, self.server.gate.remembered(self.request.headers.get("authorization", ""))
+        if account is None:
+            return budget.of_address(str(getattr(self.transport.getPeer(), "host", "")))  # type: ignore[no-any-return]
+        return budget.of_key(account)  # type: ignore[no-any-return]
+
+    def _end_message(self) -> None:
+        self.since = None
+        if self._charge is not None:
+            self._charge.release()
+
+    def _max_message_size_exceeded(self, msg_size: int, max_msg_size: int, reason: str) -> None:
+        """autobahn's, which drops the connection, so that the client sees code 1006 and no reason."""
+        del msg_size, max_msg_size, reason
+        self._give_up(TOO_BIG, MESSAGE_TOO_BIG)
+
+    def _give_up(self, code: int, reason: str) -> None:
+        """Close with a code, keep nothing of the message, and drop what still comes until the client has answered the close."""
+        self.failedByMe = True
+        self._end_message()
+        self.frame_data, self.message_data = [], []
+        self.utf8validateIncomingCurrentMessage = False
+        self.closeHandshakeTimeout = LINGER_LONGEST
+        self.sendCloseFrame(code=code, reasonUtf8=reason.encode()[:120])
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
         """Daphne's, which queues whatever comes: here a client that sends faster than it is served has to wait."""
@@ -89,8 +157,12 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]
         for name, value in message.get("headers") or ():
             headers.setdefault(name.decode("latin1"), []).append(value.decode("latin1"))
         if self.state == self.STATE_CONNECTING:
+            self._charge = self._open_charge()
             self.handshake_deferred.callback((message.get("subprotocol"), headers))
             del self.handshake_deferred
+            early, self._early = self._early, None
+            if early:
+                self.dataReceived(early)
 
     def deny(self, message: dict[str, Any]) -> None:
         """The head of an answer in place of the upgrade."""

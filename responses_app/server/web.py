@@ -64,10 +64,10 @@ def _serve(given: argparse.Namespace) -> int:
     try:
         if not starting.start(life, given.log):
             return 130
-        from project.asgi import application
+        from project.asgi import application, gate, limits
 
         _listen(given.listening)
-        if failure := life.listen(application, adopted(given.listening), lambda: say_ready(given.ready)):
+        if failure := life.listen(application, adopted(given.listening), lambda: say_ready(given.ready), gate, limits):
             raise starting.CannotStart(failure)
         return life.code
     finally:

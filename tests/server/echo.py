@@ -9,8 +9,11 @@ import os
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from responses_app.errors import Unauthorized
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -19,11 +22,15 @@ CHUNK = b"x" * 8192
 made = {"/flood": 0, "/": 0}
 # The door, for those who look at it.
 doors: list[Any] = []
+# Whether WebSockets at /late are accepted.
+opened = asyncio.Event()
 
 
 async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Answer by path."""
     if scope["type"] == "websocket":
+        if scope["path"] == "/late":
+            await opened.wait()
         await _socket(receive, send)
     else:
         await PATHS[scope["path"]](scope, receive, send)
@@ -78,7 +85,15 @@ def _memory() -> int:
 async def _state(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
     """What the clients cost: connections, requests that Daphne remembers, and KiB of memory."""
     (port,) = doors[0].ports
-    await _answer(send, {"connections": len(port.open), "requests": len(doors[0].connections), "memory": _memory()})
+    unfinished = doors[0].budget.totals["process"]
+    told = {"connections": len(port.open), "requests": len(doors[0].connections), "memory": _memory(), "unfinished": unfinished}
+    await _answer(send, told)
+
+
+async def _open(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """Let WebSockets at /late be accepted."""
+    opened.set()
+    await _answer(send, {})
 
 
 async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None:
@@ -120,6 +135,7 @@ PATHS = {
     "/made": _made,
     "/state": _state,
     "/nodelay": _nodelay,
+    "/open": _open,
 }
 
 
@@ -130,6 +146,26 @@ DRAIN = 4.0
 def tell(word: str) -> None:
     sys.stdout.write(f"{word}\n")
     sys.stdout.flush()
+
+
+class Keys:
+    """A gate: at /length any key is known that is not `wrong`, and looked up once; `slow` takes longer than a test."""
+
+    def __init__(self) -> None:
+        self.known: set[str] = set()
+
+    def is_api(self, path: str) -> bool:
+        return path == "/length"
+
+    def remembered(self, authorization: str) -> str | None:
+        return authorization if authorization in self.known else None
+
+    async def look_up(self, authorization: str) -> str:
+        await asyncio.sleep(60 if authorization == "slow" else 0.1)
+        if authorization in ("", "wrong"):
+            raise Unauthorized("Incorrect API key provided.")
+        self.known.add(authorization)
+        return authorization
 
 
 class Idle:
@@ -154,16 +190,20 @@ def main(port: int) -> None:
     loop = reactor()
     from responses_app.server import connection, door
     from responses_app.server.door import tcp
+    from responses_app.server.gate import Limits
     from responses_app.server.life import Life
 
-    for name, value in json.loads(os.environ.get("LIMITS", "{}")).items():
+    told = json.loads(os.environ.get("LIMITS", "{}"))
+    gate = Keys() if told.pop("keys", False) else None
+    limits = Limits(**{field.name: told.pop(field.name) for field in fields(Limits) if field.name in told})
+    for name, value in told.items():
         assert hasattr(connection, name)
         setattr(connection, name, value)
     opened = door.Door.listen_success
     door.Door.listen_success = lambda self, port: (doors.append(self), opened(self, port))[1]  # type: ignore[method-assign]
     life = Life(loop, Idle(), drain=DRAIN)
     assert life.start()
-    failure = life.listen(application, tcp("127.0.0.1", port), lambda: tell("ready"))
+    failure = life.listen(application, tcp("127.0.0.1", port), lambda: tell("ready"), gate, limits)
     life.close()
     sys.exit(failure)
 

@@ -22,7 +22,7 @@ from tests.server.serving import free_port
 
 
 class Echo:
-    """tests.server.echo in a process of its own; `limits` are other values for those of server/connection.py."""
+    """tests.server.echo in a process of its own; `limits` are other values for those of server/connection.py and of `Limits`."""
 
     def __init__(self, **limits: float) -> None:
         self.port = free_port()
@@ -198,6 +198,6 @@ def test_it_says_why_it_could_not_listen() -> None:
 
 
 def test_its_refusal_names_the_limit() -> None:
-    from responses_app.server.door import TOO_LARGE
+    from responses_app.server.channel import too_large
 
-    assert "64 MiB" in TOO_LARGE
+    assert "64 MiB" in too_large(BODY_LIMIT).message

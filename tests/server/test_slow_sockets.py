@@ -103,12 +103,33 @@ def test_one_that_reads_nothing_is_cut(strict: Echo) -> None:
         seconds_until(lambda: only_ours(strict))
 
 
-def test_what_is_larger_than_any_request_may_be_ends_the_connection(strict: Echo) -> None:
-    with connect(f"ws://127.0.0.1:{strict.port}/", ping_interval=None) as client:
-        with suppress(ConnectionClosedError):
-            client.send("x" * (BODY_LIMIT + 1))
-        with pytest.raises(ConnectionClosedError):
-            client.recv(30)
+@pytest.mark.parametrize("fragments", [1, 3, 1000])
+def test_what_is_larger_than_any_request_may_be_ends_the_connection_with_1009(fragments: int) -> None:
+    echo, size = Echo(), BODY_LIMIT + 1000
+    try:
+        with connect(f"ws://127.0.0.1:{echo.port}/", ping_interval=None) as client:
+            with suppress(ConnectionClosedError):
+                client.send("x" * size if fragments == 1 else ["x" * (size // fragments + 1)] * fragments)
+            with pytest.raises(ConnectionClosedError) as closed:
+                client.recv(30)
+            assert closed.value.rcvd is not None
+            assert closed.value.rcvd.code == 1009
+            assert "64 MiB" in closed.value.rcvd.reason
+        seconds_until(lambda: only_ours(echo))
+    finally:
+        echo.end()
+
+
+@pytest.mark.parametrize("fragments", [1, 3])
+def test_a_message_of_exactly_the_limit_is_taken(fragments: int) -> None:
+    echo = Echo()
+    try:
+        with connect(f"ws://127.0.0.1:{echo.port}/", ping_interval=None) as client:
+            rest = BODY_LIMIT - BODY_LIMIT // 3 * 3
+            client.send("x" * BODY_LIMIT if fragments == 1 else [*["x" * (BODY_LIMIT // 3)] * 3, "x" * rest])
+            assert client.recv(30) == str(BODY_LIMIT)
+    finally:
+        echo.end()
 
 
 @pytest.mark.parametrize("text", [b"", frame(b"flood"), frame(b"sleep"), frame(b"x" * 1000)[:500]])
