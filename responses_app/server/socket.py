@@ -108,7 +108,8 @@ class Socket(WebSocketProtocol):  # type: ignore[misc]
         """Close with a code, keep nothing of the message, and drop what still comes until the client has answered the close."""
         self.failedByMe = True
         self._end_message()
-        self.frame_data, self.message_data = [], []
+        self.frame_data: list[bytes] = []
+        self.message_data: list[bytes] = []
         self.utf8validateIncomingCurrentMessage = False
         self.closeHandshakeTimeout = LINGER_LONGEST
         self.sendCloseFrame(code=code, reasonUtf8=reason.encode()[:120])

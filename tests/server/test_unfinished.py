@@ -6,7 +6,7 @@ import json
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import httpx2
 import pytest
@@ -222,18 +222,19 @@ def test_a_client_that_is_refused_and_sends_on_for_ever_is_cut() -> None:
 
 
 def test_connections_over_the_limit_are_told_so() -> None:
-    echo = Echo(connections=5)
+    echo, stack = Echo(connections=5), ExitStack()
     try:
-        clients = [socket.create_connection(("127.0.0.1", echo.port), timeout=20) for _ in range(5)]
+        clients = [stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=20)) for _ in range(5)]
         with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as more:
             status, headers, error = answer(more)
             assert (status, error["type"], headers["connection"]) == (429, "rate_limit_error", "close")
             assert headers["retry-after"] == "1"
-            assert gone(more) or more.recv(1) == b""
-        for client in clients:
-            client.close()
+            assert more.recv(1) == b""
+        assert not any(map(gone, clients))
+        stack.close()
         seconds_until(lambda: _answers(echo))
     finally:
+        stack.close()
         echo.end()
 
 
