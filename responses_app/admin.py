@@ -8,11 +8,12 @@ from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db import connection
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 
 from responses_app import admin_log
 from responses_app.admin_actions import ACTIONS
@@ -25,7 +26,7 @@ EXACT_UP_TO = 10_000
 DEEPEST = 200_000
 # Columns of a response that no page shows in a list: a chain of a thousand turns has thousands of keys.
 WIDE = ("history", "metadata")
-SEARCH_HELP = "An id, exactly as it was sent, or its beginning."
+SEARCH_HELP = "An ID, or the beginning of one."
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
@@ -52,7 +53,16 @@ def _estimate(model: type[Model]) -> int:
     return int(row[0]) if row else 0
 
 
-class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
+class Titled(admin.ModelAdmin):  # type: ignore[type-arg]
+    """A list under the name of what it lists."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """The list, titled `Responses` and not `Select response to view`."""
+        title = capfirst(str(self.opts.verbose_name_plural))
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
+
+
+class ReadOnly(Titled):
     """To be looked at: the log is never edited by hand."""
 
     paginator = CappedPaginator
@@ -120,7 +130,7 @@ class ResponseAdmin(ReadOnly):
     def previous(self, row: Response) -> str | SafeString:
         """A link to the response that this one continues."""
         if not row.previous_uid:
-            return "none"
+            return "None"
         url = reverse("admin:responses_app_response_changelist")
         return format_html('<a href="{}?q={}">{}</a>', url, row.previous_uid, row.previous_uid)
 
@@ -128,15 +138,15 @@ class ResponseAdmin(ReadOnly):
     def conversation_link(self, row: Response) -> str | SafeString:
         """A link to the conversation that it belongs to."""
         if row.conversation is None:
-            return "none"
+            return "None"
         url = reverse("admin:responses_app_conversation_change", args=[row.conversation_id])
         return format_html('<a href="{}">{}</a>', url, row.conversation.uid)
 
-    @admin.display(description="more")
+    @admin.display(description="links")
     def links(self, row: Response) -> SafeString:
         """Links to its page for people, its items and the whole thread."""
         return format_html(
-            '<a href="{}">its page</a> · <a href="{}?response__id__exact={}">items</a> · <a href="{}?q={}">thread</a>',
+            '<a href="{}">Open page</a> · <a href="{}?response__id__exact={}">Items</a> · <a href="{}?q={}">Thread</a>',
             reverse("response", args=[row.uid]),
             reverse("admin:responses_app_item_changelist"),
             row.pk,
@@ -153,7 +163,7 @@ class ResponseAdmin(ReadOnly):
     def snapshot(self, row: Response) -> str | SafeString:
         """The last event of the log: the terminal snapshot, once there is one."""
         last = replay.last(replay.ends(Response.objects.filter(pk=row.pk)).only("pk").get())
-        return pretty(last) if last else "nothing was logged yet"
+        return pretty(last) if last else "No events yet"
 
 
 @admin.register(Item)
@@ -163,7 +173,7 @@ class ItemAdmin(ReadOnly):
     list_display = ("uid", "type", "direction", "response_uid", "project")
     list_filter = (("direction", admin.ChoicesFieldListFilter),)
     search_fields = ("uid__startswith",)
-    search_help_text = "The id of an item or its beginning, or the id of a response."
+    search_help_text = "An item ID or its beginning, or a response ID."
     fields = (("uid", "type", "direction"), ("response_link", "project"), "wire")
     readonly_fields = ("response_link", "wire")
 
@@ -182,13 +192,13 @@ class ItemAdmin(ReadOnly):
     @admin.display(description="response")
     def response_uid(self, row: Item) -> str:
         """The id of its response."""
-        return row.response.uid if row.response else "deleted"
+        return row.response.uid if row.response else "Deleted"
 
     @admin.display(description="response")
     def response_link(self, row: Item) -> str | SafeString:
         """A link to its response."""
         if row.response is None:
-            return "deleted"
+            return "Deleted"
         url = reverse("admin:responses_app_response_change", args=[row.response_id])
         return format_html('<a href="{}">{}</a>', url, row.response.uid)
 
@@ -211,11 +221,11 @@ class ConversationAdmin(ReadOnly):
     fields = (("uid", "project", "created_at"), "metadata", "links")
     readonly_fields = ("links",)
 
-    @admin.display(description="more")
+    @admin.display(description="links")
     def links(self, row: Conversation) -> SafeString:
         """Links to its items and its responses."""
         return format_html(
-            '<a href="{}?q={}">items</a> · <a href="{}?conversation__id__exact={}">responses</a>',
+            '<a href="{}?q={}">Items</a> · <a href="{}?conversation__id__exact={}">Responses</a>',
             reverse("admin:responses_app_entry_changelist"),
             row.uid,
             reverse("admin:responses_app_response_changelist"),
@@ -230,7 +240,7 @@ class EntryAdmin(ReadOnly):
     list_display = ("uid", "conversation", "item")
     list_select_related = ("conversation", "item")
     search_fields = ("conversation__uid__exact",)
-    search_help_text = "The id of a conversation, exactly as it was sent."
+    search_help_text = "A full conversation ID."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
         """Without the bodies of the items, which no page here shows."""
@@ -239,7 +249,7 @@ class EntryAdmin(ReadOnly):
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class ApiKeyAdmin(Titled):
     """Keys: to be renamed or revoked here, and made on the key page or by `manage.py createkey`, which show the secret once."""
 
     list_display = ("name", "project", "prefix", "created_at", "last_used_at", "revoked_at")
@@ -258,7 +268,7 @@ class ApiKeyAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
 
 
 @admin.register(Membership)
-class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+class MembershipAdmin(Titled):
     """Who belongs to which project."""
 
     list_display = ("user", "project")

@@ -20,16 +20,16 @@ from responses_app.store import replay
 from responses_app.store.erase import doomed, erase
 
 
-@admin.action(description="Stop those that run", permissions=["end"])
+@admin.action(description="Cancel running responses", permissions=["end"])
 def cancel(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Response]) -> None:
     """End each that has not ended; what it has said is kept."""
     running = list(chosen.filter(ended_at=None))
     ended = sum(_ended(request, row) for row in running)
-    messages.success(request, f"{ended} of {len(running)} that were running are stopped.")
+    messages.success(request, f"Cancelled {ended} of {len(running)} running responses.")
     del responses
 
 
-@admin.action(description="Delete, as DELETE does", permissions=["end"])
+@admin.action(description="Delete responses", permissions=["end"])
 def delete(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Response]) -> HttpResponse | None:
     """Ask first, telling what goes; then delete each, with the items that nothing else needs."""
     rows = list(chosen)
@@ -42,11 +42,11 @@ def delete(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Re
         }
         return TemplateResponse(request, "admin/responses_app/response/delete.html", context)
     gone = sum(_ended(request, row) and erase(row.project, row.uid) for row in rows)
-    messages.success(request, f"{gone} of {len(rows)} are deleted.")
+    messages.success(request, f"Deleted {gone} of {len(rows)} responses.")
     return None
 
 
-@admin.action(description="Export as JSON lines", permissions=["view"])
+@admin.action(description="Export as JSONL", permissions=["view"])
 def export(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Response]) -> HttpResponse:
     """The snapshot of each that has ended, a line each, the oldest first."""
     del responses, request

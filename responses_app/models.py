@@ -45,30 +45,33 @@ class ApiKey(models.Model):
 
     name = models.CharField(max_length=100)
     project = models.CharField(max_length=100)
-    prefix = models.CharField(max_length=16, editable=False, help_text="The first characters, to recognise a key by.")
+    prefix = models.CharField(max_length=16, editable=False, help_text="The first characters of the key.")
     digest = models.CharField(max_length=64, unique=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)
-    revoked_at = models.DateTimeField(null=True, blank=True, help_text="From this moment on the key is refused.")
+    revoked_at = models.DateTimeField(null=True, blank=True, help_text="The key is refused from this time on.")
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the minute.")
     requests_per_minute = models.PositiveIntegerField(
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MOST_REQUESTS)),
-        help_text="Requests to a model; empty: any number.",
+        help_text="Leave blank for no limit.",
     )
     at_a_time = models.PositiveIntegerField(
-        "responses at a time",
+        "concurrent responses",
         null=True,
         blank=True,
         validators=(MinValueValidator(1), MaxValueValidator(MOST_AT_A_TIME)),
-        help_text="Responses that have not ended, in all processes; empty: any number.",
+        help_text="Responses that have not ended, in all processes. Leave blank for no limit.",
     )
     allowed_models = ArrayField(
-        models.CharField(max_length=200), default=list, db_default=[], blank=True, help_text="That it may ask; empty: all."
+        models.CharField(max_length=200), default=list, db_default=[], blank=True, help_text="Leave blank to allow all models."
     )
     spent_until = models.DateTimeField(
         null=True, editable=False, help_text="When its minute is full again: later by a share of a minute for each request."
     )
+
+    class Meta:
+        verbose_name = "API key"
 
     def __str__(self) -> str:
         return f"{self.name} ({self.prefix}…)"
@@ -214,9 +217,9 @@ class Response(models.Model):
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL)
     model = models.CharField(max_length=200)
     status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
-    background = models.BooleanField(default=False, help_text="It runs whether anybody listens or not, and can be cancelled.")
-    streamed = models.BooleanField(default=False, help_text="It was asked for as a stream.")
-    stored = models.BooleanField(default=True, help_text="False: kept for a while only, so that it can be polled.")
+    background = models.BooleanField(default=False, help_text="Runs whether or not a client is connected, and can be cancelled.")
+    streamed = models.BooleanField(default=False, help_text="Requested as a stream.")
+    stored = models.BooleanField(default=True, help_text="If not, it is kept for a short time only, for polling.")
     thread = models.CharField(max_length=64, db_index=True)
     previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value
     history = ArrayField(models.BigIntegerField(), default=list)
@@ -231,10 +234,10 @@ class Response(models.Model):
     cached_tokens = models.IntegerField(null=True)
     output_tokens = models.IntegerField(null=True)
     reasoning_tokens = models.IntegerField(null=True)
-    first_ms = models.IntegerField("first token", null=True, help_text="Milliseconds until the model's first words.")
-    tools = ArrayField(models.CharField(max_length=200), default=list, db_default=[], help_text="What the model has called.")
+    first_ms = models.IntegerField("first token", null=True, help_text="Milliseconds to the first token.")
+    tools = ArrayField(models.CharField(max_length=200), default=list, db_default=[], help_text="Tools that the model called.")
     detail = models.SmallIntegerField(
-        "log", choices=Detail, default=Detail.ROWS, db_default=Detail.ROWS, help_text="How its log is kept."
+        "log", choices=Detail, default=Detail.ROWS, db_default=Detail.ROWS, help_text="How the events are stored."
     )
 
     class Meta:
@@ -314,7 +317,7 @@ class Entry(models.Model):
 
     class Meta:
         ordering = ("-id",)
-        verbose_name_plural = "entries"
+        verbose_name = "conversation item"
         indexes = (models.Index(fields=("conversation", "id"), name="entry_place"),)
         constraints = (models.UniqueConstraint(fields=("conversation", "uid"), name="entry_item"),)
 

@@ -25,6 +25,9 @@ from responses_app.web import attempts
 OPERATOR = "operator"
 SALT = "sign-in link"
 VALID_SECONDS = 15 * 60
+LINK_REFUSED = (
+    "This sign-in link has expired or was already used. Sign in with a password, or run manage.py signin for a new link."
+)
 BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
@@ -48,7 +51,7 @@ class WithAccount(LoginView):
     def _refused(self, wait: timedelta) -> HttpResponse:
         minutes = math.ceil(wait.total_seconds() / 60)
         form = self.get_form_class()(self.request)
-        told = f"There were too many attempts. Try again in {minutes} minute{'' if minutes == 1 else 's'}."
+        told = f"Too many sign-in attempts. Try again in {minutes} minute{'' if minutes == 1 else 's'}."
         answer = self.render_to_response(self.get_context_data(form=form, refused=told), status=429)
         answer["Retry-After"] = str(math.ceil(wait.total_seconds()))
         return answer
@@ -62,7 +65,7 @@ with_account = WithAccount.as_view()
 def to_admin(request: HttpRequest) -> HttpResponse:
     """GET /admin/login/: there is one door with a password, and one count of the attempts at it."""
     if request.user.is_authenticated:
-        raise PermissionDenied("This account may not use the admin.")
+        raise PermissionDenied("This account doesn’t have access to the admin.")
     return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
 
@@ -86,7 +89,7 @@ def with_link(request: HttpRequest, token: str) -> HttpResponse:
     """GET /sign-in/TOKEN."""
     user = _spent(token)
     if user is None:
-        messages.error(request, "This link was used before or is too old. Signing in with an account still works.")
+        messages.error(request, LINK_REFUSED)
         return redirect("sign-in")
     login(request, user, BACKEND)
     return redirect(settings.LOGIN_REDIRECT_URL)

@@ -32,12 +32,12 @@ def test_what_has_ended_is_sealed_and_then_pruned_while_it_serves(server: Server
     before = httpx2.get(address, headers=headers).content
     stream = httpx2.get(f"{address}?stream=true", headers=headers).content
     deadline = time.monotonic() + LIMIT
-    while "deltas: 1 would go" not in pruned(server, "--deltas=0s", "--dry-run"):
+    while "deltas: 1 would be deleted" not in pruned(server, "--deltas=0s", "--dry-run"):
         assert time.monotonic() < deadline, server.said
     assert httpx2.get(address, headers=headers).content == before
     assert httpx2.get(f"{address}?stream=true", headers=headers).content == stream
-    assert "deltas: 1 gone" in pruned(server, "--deltas=0s")
+    assert "deltas: 1 deleted" in pruned(server, "--deltas=0s")
     assert httpx2.get(address, headers=headers).content == before
     assert httpx2.get(f"{address}?stream=true", headers=headers).status_code == 400
-    assert "responses: 1 gone" in pruned(server, "--responses=0s")
+    assert "responses: 1 deleted" in pruned(server, "--responses=0s")
     assert httpx2.get(address, headers=headers).status_code == 404

@@ -22,7 +22,7 @@ class HomeTest(ApiCase):
             await self.hub.start()
             self.engine.go_away()
             page = (await client.get("/")).content.decode()
-            self.assertInHTML('<span class="bad">its engine does not answer</span>', page)
+            self.assertInHTML('<span class="bad">engine unreachable</span>', page)
             self.assertEqual((await client.get("/health")).status_code, 503)
             self.engine.come_back()
             self.assertEqual((await client.get("/health")).status_code, 200)

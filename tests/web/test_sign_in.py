@@ -36,7 +36,7 @@ class LinkTest(TestCase):
         link = sign_in.link(sign_in.operator())
         self.client.get(link)
         self.client.logout()
-        self.assertContains(self.client.get(link, follow=True), "used before")
+        self.assertContains(self.client.get(link, follow=True), "already used")
         self.assertNotIn("_auth_user_id", self.client.session)
         self.client.get(sign_in.link(sign_in.operator()))
         self.assertIn("_auth_user_id", self.client.session)

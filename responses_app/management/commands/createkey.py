@@ -1,4 +1,4 @@
-"""`manage.py createkey NAME`: makes an API key and prints it, this once."""
+"""`manage.py createkey NAME`: creates an API key and prints it once."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from responses_app.models import MOST_AT_A_TIME, MOST_REQUESTS, ApiKey
 
 
 class Command(BaseCommand):
-    help = "Make an API key. It is printed once and kept as a hash only."
+    help = "Create an API key and print it. It can’t be shown again: only a hash is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("name", help="what the key is for")
-        parser.add_argument("--project", help="keys of one project see the same responses (default: the name)")
+        parser.add_argument("name", help="name of the key, such as CI")
+        parser.add_argument("--project", help="keys in the same project share responses (default: the name)")
         parser.add_argument(
-            "--requests-per-minute", type=_upto(MOST_REQUESTS), metavar="N", help="requests to a model (default: any number)"
+            "--requests-per-minute", type=_upto(MOST_REQUESTS), metavar="N", help="limit on requests to models (default: no limit)"
         )
         parser.add_argument(
-            "--at-a-time", type=_upto(MOST_AT_A_TIME), metavar="N", help="responses that have not ended (default: any number)"
+            "--at-a-time", type=_upto(MOST_AT_A_TIME), metavar="N", help="limit on concurrent responses (default: no limit)"
         )
         parser.add_argument(
-            "--model", action="append", default=[], help="it may ask this model and no other; may be said several times"
+            "--model", action="append", default=[], help="allow only this model; repeat to allow several (default: all models)"
         )
 
     def handle(self, *_args: Any, name: str, project: str | None, model: list[str], **limits: Any) -> None:
@@ -35,7 +35,7 @@ class Command(BaseCommand):
 def _upto(most: int) -> Any:
     def whole(text: str) -> int:
         if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= most:
-            raise ArgumentTypeError(f"a whole number from 1 to {most}, not {text!r}")
+            raise ArgumentTypeError(f"must be a whole number from 1 to {most}, not {text!r}")
         return int(text)
 
     return whole

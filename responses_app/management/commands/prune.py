@@ -1,4 +1,4 @@
-"""`manage.py prune`: lets go what has been kept long enough, while the server serves."""
+"""`manage.py prune`: deletes data that is older than its retention period, while the server runs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from responses_app.age import age
 from responses_app.store.retention import TEMPORARY, overdue, prune
 
 WHAT = {
-    "deltas": "the deltas of logs that ended longer ago than this; GET still answers as before, a replay no more",
-    "responses": "responses that ended longer ago than this; descendants and conversations keep the items they need",
-    "temporary": "background responses of store:false that ended longer ago than this",
+    "deltas": "delete the deltas of responses that ended longer ago than this; GET still works, a replay of the stream does not",
+    "responses": "delete responses that ended longer ago than this; later responses and conversations keep the items they need",
+    "temporary": "delete background responses with store: false that ended longer ago than this",
 }
 PAUSE = 0.1
 
 
 class Command(BaseCommand):
-    help = "Erase what is older than it is to be kept. Ages are written as 7d, 12h, 30m or 45s, or off; safe while serving."
+    help = "Delete data that is older than its retention period. Ages: 7d, 12h, 30m, 45s or off. Safe while the server runs."
 
     def add_arguments(self, parser: CommandParser) -> None:
         defaults = {
@@ -34,9 +34,9 @@ class Command(BaseCommand):
             default = defaults[name]
             shown = default if default is not None else "off"
             parser.add_argument(f"--{name}", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
-        parser.add_argument("--dry-run", action="store_true", help="count only")
+        parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
         parser.add_argument(
-            "--pause", type=float, metavar="SECONDS", default=PAUSE, help="between batches (default: %(default)s)"
+            "--pause", type=float, metavar="SECONDS", default=PAUSE, help="pause between batches (default: %(default)s)"
         )
 
     def handle(self, *_args: Any, dry_run: bool, pause: float, **options: Any) -> None:
@@ -44,17 +44,17 @@ class Command(BaseCommand):
         for name in WHAT:
             limit: timedelta | None = options[name]
             if limit is None:
-                self.stdout.write(f"{name}: kept")
+                self.stdout.write(f"{name}: kept, no age given")
             elif dry_run:
-                self.stdout.write(f"{name}: {overdue(name, now - limit)} would go")
+                self.stdout.write(f"{name}: {overdue(name, now - limit)} would be deleted")
             else:
-                self.stdout.write(f"{name}: {self._prune(name, now - limit, pause)} gone")
+                self.stdout.write(f"{name}: {self._prune(name, now - limit, pause)} deleted")
 
     def _prune(self, name: str, before: datetime, pause: float) -> int:
         total = 0
         for done in prune(name, before):
             total += done
-            self.stdout.write(f"{name}: {total} ...")
+            self.stdout.write(f"{name}: {total} deleted so far")
             time.sleep(pause)
         return total
 

@@ -11,14 +11,14 @@ from responses_app.web import sign_in
 
 
 class Command(BaseCommand):
-    help = f"Print a link that signs in once, within {sign_in.VALID_SECONDS // 60} minutes."
+    help = f"Print a one-time sign-in link. It expires after {sign_in.VALID_SECONDS // 60} minutes."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("username", nargs="?", help="an account that exists (default: the operator)")
-        parser.add_argument("--url", default="http://127.0.0.1:8000", help="where the server is (default: %(default)s)")
+        parser.add_argument("username", nargs="?", help="existing account to sign in (default: the operator)")
+        parser.add_argument("--url", default="http://127.0.0.1:8000", help="base URL of the server (default: %(default)s)")
 
     def handle(self, *_args: Any, username: str | None, url: str, **_options: Any) -> None:
         user = User.objects.filter(username=username).first() if username else sign_in.operator()
         if user is None:
-            raise CommandError(f"There is no account {username!r}.")
+            raise CommandError(f"No account is named {username!r}. Leave the name out to sign in as the operator.")
         self.stdout.write(url.rstrip("/") + sign_in.link(user))
