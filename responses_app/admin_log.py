@@ -91,7 +91,7 @@ def _found(responses: ModelAdmin[Any], request: HttpRequest, pk: int) -> Respons
 
 
 def _answer(responses: ModelAdmin[Any], request: HttpRequest, name: str, row: Response, **context: Any) -> TemplateResponse:
-    common = {**responses.admin_site.each_context(request), "opts": responses.opts, "row": row, "title": f"{name} of {row.uid}"}
+    common = {**responses.admin_site.each_context(request), "opts": responses.opts, "row": row, "title": f"{name.capitalize()} of {row.uid}"}
     return TemplateResponse(request, f"{TEMPLATES}/{name}.html", {**common, **context})
 
 
