@@ -91,7 +91,8 @@ def _found(responses: ModelAdmin[Any], request: HttpRequest, pk: int) -> Respons
 
 
 def _answer(responses: ModelAdmin[Any], request: HttpRequest, name: str, row: Response, **context: Any) -> TemplateResponse:
-    common = {**responses.admin_site.each_context(request), "opts": responses.opts, "row": row, "title": f"{name.capitalize()} of {row.uid}"}
+    title = f"{name.capitalize()} of {row.uid}"
+    common = {**responses.admin_site.each_context(request), "opts": responses.opts, "row": row, "title": title}
     return TemplateResponse(request, f"{TEMPLATES}/{name}.html", {**common, **context})
 
 

@@ -57,7 +57,7 @@ class LogTest(TestCase):
         self.assertEqual(seen, list(range(len(self.frames))))
         page = self.client.get(self.url(row, 199)).content.decode()
         self.assertIn('"?after=99">Previous', page)
-        last = re.search(r'href="(\?after=\d+)">last', page)
+        last = re.search(r'href="(\?after=\d+)">Last', page)
         assert last is not None
         self.assertEqual(self.lines(self.url(row) + last[1])[-1][0], len(self.frames) - 1)
 
