@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = (("responses_app", "0013_request_id"),)
+    dependencies = (("responses_app", "0014_words_of_projects"),)
 
     operations = (
         migrations.AlterModelOptions(
