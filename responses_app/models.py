@@ -284,11 +284,17 @@ class Item(models.Model):
     direction = models.CharField(max_length=6, choices=Direction)
     type = models.CharField(max_length=40)
     body = models.TextField(help_text="JSON; text keeps the order of keys and every character, which jsonb does not.")
+    orphaned_at = models.DateTimeField(
+        null=True, editable=False, help_text="When it was taken out of its last conversation and belonged to no response."
+    )
 
     class Meta:
         ordering = ("-id",)
         # New ones are gathered before they are sorted in, but so few that nobody waits for long when that is done.
-        indexes = (GinIndex(WORDS, name="item_words", fastupdate=True, gin_pending_list_limit=512),)
+        indexes = (
+            GinIndex(WORDS, name="item_words", fastupdate=True, gin_pending_list_limit=512),
+            models.Index(fields=("orphaned_at",), name="item_orphans", condition=models.Q(orphaned_at__isnull=False)),
+        )
 
     def __str__(self) -> str:
         return self.uid

@@ -7,12 +7,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from responses_app.store import orphans
 from responses_app.store.retention import TEMPORARY, prune
 from responses_app.store.seal import Grown, seal, unsealed
 
@@ -52,11 +53,14 @@ def sealed(now: datetime) -> Iterator[int]:
 
 
 def pruned(now: datetime) -> Iterator[int]:
-    """Let go what the settings say, batch by batch; how many responses each has."""
+    """Let go what the settings say, batch by batch; how many responses or items each has."""
     ages = {"temporary": TEMPORARY, "deltas": settings.RESPONSES_KEEP_DELTAS, "responses": settings.RESPONSES_KEEP_RESPONSES}
     for name, age in ages.items():
         if age is not None:
             yield from prune(name, now - age)
+    kept = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
+    if kept is not None:
+        yield from orphans.prune(now - kept)
 
 
 async def _every(pause: float, work: Work) -> None:

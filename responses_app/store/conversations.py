@@ -7,9 +7,10 @@ from typing import Any
 
 import orjson
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from responses_app.models import Conversation, Direction, Entry, Item, Response
-from responses_app.store import images
+from responses_app.store import images, orphans
 from responses_app.store.connection import lasting
 from responses_app.store.history import Context
 from responses_app.store.inputs import Page
@@ -45,14 +46,19 @@ def remove(row: Conversation, uid: str) -> bool:
     """Take an item out. False if it is not there. Raises Locked, Conversation.DoesNotExist."""
     with lasting():
         _open(row)
-        return row.entries.filter(uid=uid).delete()[0] > 0
+        keys = list(row.entries.filter(uid=uid).values_list("item_id", flat=True))
+        row.entries.filter(uid=uid).delete()
+        orphans.mark(keys, timezone.now())
+        return bool(keys)
 
 
 def delete(row: Conversation) -> None:
-    """Delete a conversation. Its items stay, as those of OpenAI do (responses-api.md §1.8). Raises Locked, Conversation.DoesNotExist."""
+    """Delete a conversation. Items that no response has become orphans. Raises Locked, Conversation.DoesNotExist."""
     with lasting():
         _open(row)
+        keys = list(row.entries.values_list("item_id", flat=True))
         row.delete()
+        orphans.mark(keys, timezone.now())
 
 
 async def context(row: Conversation) -> Context:

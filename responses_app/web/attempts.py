@@ -40,6 +40,11 @@ def forget(name: str, address: str) -> None:
     Attempt.objects.filter(account=_hash(name), address=address).delete()
 
 
+def forget_account(name: str) -> None:
+    """Drop the attempts at the password of an account, whose person is to be forgotten."""
+    Attempt.objects.filter(account=_hash(name)).delete()
+
+
 def _hash(name: str) -> str:
     """Of a name as it was typed, which may be a password in the wrong field."""
     return hmac.new(settings.SECRET_KEY.encode(), name.strip().lower().encode(), hashlib.sha256).hexdigest()

@@ -163,17 +163,17 @@ class CommandTest(TestCase):
 
     def test_it_keeps_what_nobody_named(self) -> None:
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
-            self.assertEqual(self.prune("--temporary=off"), "deltas: kept\nresponses: kept\ntemporary: kept\n")
+            self.assertEqual(self.prune("--temporary=off"), "".join(f"{name}: kept, no age given\n" for name in ("deltas", "responses", "temporary", "items")))
         self.assertEqual(Response.objects.count(), 2)
 
     def test_a_dry_run_counts_and_does_nothing(self) -> None:
         said = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
-        self.assertEqual(said, "deltas: 1 would go\nresponses: 2 would go\ntemporary: 1 would go\n")
+        self.assertEqual(said, "deltas: 1 would be deleted\nresponses: 2 would be deleted\ntemporary: 1 would be deleted\nitems: kept, no age given\n")
         self.assertEqual((Response.objects.count(), Page.objects.count()), (2, 2))
 
     def test_it_says_how_far_it_is_and_how_much_it_was(self) -> None:
         said = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m")
-        self.assertIn("responses: 2 ...\nresponses: 2 gone\n", said)
+        self.assertIn("responses: 2 deleted so far\nresponses: 2 deleted\n", said)
         self.assertEqual(Response.objects.count() + Event.objects.count() + Page.objects.count(), 0)
 
     def test_an_age_that_is_none_is_refused(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from responses_app.age import age
+from responses_app.store import orphans
 from responses_app.store.retention import TEMPORARY, overdue, prune
 
 WHAT = {
@@ -34,6 +36,10 @@ class Command(BaseCommand):
             default = defaults[name]
             shown = default if default is not None else "off"
             parser.add_argument(f"--{name}", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
+        default = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
+        what = "items that were taken out of their last conversation longer ago than this, and that no response needs"
+        shown = default if default is not None else "off"
+        parser.add_argument("--items", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
         parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
         parser.add_argument(
             "--pause", type=float, metavar="SECONDS", default=PAUSE, help="pause between batches (default: %(default)s)"
@@ -48,11 +54,20 @@ class Command(BaseCommand):
             elif dry_run:
                 self.stdout.write(f"{name}: {overdue(name, now - limit)} would be deleted")
             else:
-                self.stdout.write(f"{name}: {self._prune(name, now - limit, pause)} deleted")
+                self.stdout.write(f"{name}: {self._prune(name, prune(name, now - limit), pause)} deleted")
+        self._orphans(now, options["items"], dry_run, pause)
 
-    def _prune(self, name: str, before: datetime, pause: float) -> int:
+    def _orphans(self, now: datetime, limit: timedelta | None, dry_run: bool, pause: float) -> None:
+        if limit is None:
+            self.stdout.write("items: kept, no age given")
+        elif dry_run:
+            self.stdout.write(f"items: up to {orphans.due(now - limit).count()} would be deleted")
+        else:
+            self.stdout.write(f"items: {self._prune('items', orphans.prune(now - limit), pause)} deleted")
+
+    def _prune(self, name: str, steps: Iterator[int], pause: float) -> int:
         total = 0
-        for done in prune(name, before):
+        for done in steps:
             total += done
             self.stdout.write(f"{name}: {total} deleted so far")
             time.sleep(pause)

@@ -1,0 +1,79 @@
+"""`manage.py erase`: erases the data of a project, a conversation or a person, after telling what goes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from responses_app.models import Conversation
+from responses_app.store import erasure
+from responses_app.web import account
+
+
+class Command(BaseCommand):
+    help = "Erase the data of a project, a conversation or a person. Without --yes it only tells what would go."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        what = parser.add_mutually_exclusive_group(required=True)
+        what.add_argument("--project", metavar="NAME", help="all responses, conversations and items of a project")
+        what.add_argument("--conversation", metavar="ID", help="a conversation with its responses and items")
+        what.add_argument("--user", metavar="NAME", help="an account with its sessions and memberships; projects stay")
+        parser.add_argument("--keys", action="store_true", help="with --project: its API keys and memberships too")
+        parser.add_argument("--yes", action="store_true", help="do it")
+
+    def handle(self, *_args: Any, yes: bool, keys: bool, **what: Any) -> None:
+        if keys and not what["project"]:
+            raise CommandError("--keys goes with --project.")
+        if what["user"]:
+            self._user(what["user"], yes)
+        elif what["conversation"]:
+            self._conversation(what["conversation"], yes)
+        else:
+            self._project(what["project"], keys, yes)
+        if not yes:
+            self.stdout.write("Nothing was erased. Say --yes to erase it.")
+
+    def _project(self, project: str, keys: bool, yes: bool) -> None:
+        counts = erasure.of_project(project)
+        if not any(counts.values()):
+            raise CommandError(f"There is nothing of a project {project!r}.")
+        self._tell(f"project {project!r}", counts)
+        if not keys:
+            self.stdout.write("The API keys and memberships stay; --keys erases them too.")
+        if yes:
+            self._do(erasure.erase_project(project))
+            self._do(erasure.erase_keys(project) if keys else iter(()))
+
+    def _conversation(self, uid: str, yes: bool) -> None:
+        row = Conversation.objects.filter(uid=uid).first()
+        if row is None:
+            raise CommandError(f"There is no conversation {uid!r}.")
+        self._tell(f"conversation {uid!r}", erasure.of_conversation(row))
+        self.stdout.write("Items that a response outside of it needs stay.")
+        if yes:
+            self._do(erasure.erase_conversation(row))
+
+    def _user(self, name: str, yes: bool) -> None:
+        user = User.objects.filter(username=name).first()
+        if user is None:
+            raise CommandError(f"There is no account {name!r}.")
+        self._tell(f"account {name!r}", account.of_account(user))
+        for project in account.own_projects(user):
+            self.stdout.write(f"Nobody else is a member of the project {project!r}, which stays: see --project.")
+        if yes:
+            account.erase_account(user)
+            self.stdout.write("Erased.")
+
+    def _tell(self, title: str, counts: Mapping[str, int]) -> None:
+        self.stdout.write(f"{title}: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
+
+    def _do(self, steps: Iterator[tuple[str, int]]) -> None:
+        total = Counter[str]()
+        for kind, count in steps:
+            total[kind] += count
+        for kind, number in total.items():
+            self.stdout.write(f"done: {number} {kind}")
