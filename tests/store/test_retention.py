@@ -163,12 +163,16 @@ class CommandTest(TestCase):
 
     def test_it_keeps_what_nobody_named(self) -> None:
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
-            self.assertEqual(self.prune("--temporary=off"), "".join(f"{name}: kept, no age given\n" for name in ("deltas", "responses", "temporary", "items")))
+            said = self.prune("--temporary=off")
+        kinds = ("deltas", "responses", "temporary", "items")
+        self.assertEqual(said, "".join(f"{kind}: kept, no age given\n" for kind in kinds))
         self.assertEqual(Response.objects.count(), 2)
 
     def test_a_dry_run_counts_and_does_nothing(self) -> None:
         said = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
-        self.assertEqual(said, "deltas: 1 would be deleted\nresponses: 2 would be deleted\ntemporary: 1 would be deleted\nitems: kept, no age given\n")
+        counts = {"deltas": 1, "responses": 2, "temporary": 1}
+        told = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
+        self.assertEqual(said, told + "items: kept, no age given\n")
         self.assertEqual((Response.objects.count(), Page.objects.count()), (2, 2))
 
     def test_it_says_how_far_it_is_and_how_much_it_was(self) -> None:
