@@ -39,6 +39,15 @@ def continued(text: str) -> str:
     return "".join(f"\n{CONTINUATION}{escaped(line)}" for line in text.split("\n"))
 
 
+def escape_all_handlers() -> None:
+    """Give this format to the handlers that libraries have made for themselves, such as vLLM's."""
+    loggers = [one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger)]
+    for logger in loggers:
+        for handler in logger.handlers:
+            if isinstance(handler, logging.StreamHandler) and not isinstance(handler.formatter, LineFormatter):
+                handler.setFormatter(LineFormatter())
+
+
 def log_to_stderr() -> None:
     """Write the records of a process without Django's settings to stderr, from INFO on."""
     handler = logging.StreamHandler()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import re
 import sys
@@ -12,7 +13,7 @@ from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.http import Http404
 from django.test import Client
 
-from responses_app.log_format import CONTINUATION, LineFormatter
+from responses_app.log_format import CONTINUATION, LineFormatter, escape_all_handlers
 from responses_app.refusals import RefusalFilter
 
 FORGED = "x\r\n2026-11-22 00:00:00,000 ERROR   responses.run: FORGED\x1b]0;pwned\x07\u2028\u202e\x9b"
@@ -59,6 +60,19 @@ def test_every_handler_of_the_settings_has_the_format() -> None:
     made = [settings.LOGGING["formatters"][one["formatter"]]["()"] for one in settings.LOGGING["handlers"].values()]
     assert made == ["responses_app.log_format.LineFormatter"]
     assert settings.LOGGING["root"]["handlers"] == ["stderr"]
+
+
+def test_handlers_of_libraries_get_the_format() -> None:
+    logger, stream = logging.getLogger("library.of.others"), io.StringIO()
+    handler = logging.StreamHandler(stream)
+    logger.addHandler(handler)
+    try:
+        escape_all_handlers()
+        logger.warning("a %s", FORGED)
+    finally:
+        logger.removeHandler(handler)
+    assert stream.getvalue().count("\n") == 1
+    assert RECORD.match(stream.getvalue())
 
 
 @pytest.mark.parametrize("error", [PermissionDenied("no"), Http404("no"), SuspiciousOperation("no")])

@@ -12,6 +12,7 @@ import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from responses_app.log_format import escape_all_handlers
 from responses_app.server.aside import aside, tail
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def leave(code: int) -> None:
 
 def _settle() -> bool:
     """What has been made up to here, a million objects of vLLM's, stays: the garbage collector need not look at it again."""
+    escape_all_handlers()
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
