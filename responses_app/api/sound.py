@@ -7,20 +7,15 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from responses_app.api.problems import shorten
-
-# Properties and values of enumerations, in all. Engines compile five thousand in half a second, and fifty thousand in a minute.
-MOST = 10_000
-# Properties of one object that may be left out: three thousand took eleven seconds, as any of them may follow any other.
-MOST_OPTIONAL = 1_000
+from responses_app.api.schema_size import too_large
 
 
 def unsound(schema: Mapping[str, Any]) -> str | None:
     """None where `schema` is sound, else what is wrong with it."""
     nodes = list(_nodes(schema))
-    if sum(_size(node) for node in nodes) > MOST:
-        return f"more than {MOST} properties and enum values."
-    if any(_optional(node) > MOST_OPTIONAL for node in nodes):
-        return f"more than {MOST_OPTIONAL} properties of an object are not required."
+    problem = too_large(nodes)
+    if problem is not None:
+        return problem
     targets = {id(node): list(_same(node, schema)) for node in nodes}
     try:
         TopologicalSorter(targets).prepare()
@@ -38,18 +33,6 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (node for node in level if isinstance(node, dict))
         children = (child for node in level for child in (node.values() if isinstance(node, dict) else node))
         level = [child for child in children if isinstance(child, dict | list)]
-
-
-def _size(node: Mapping[str, Any]) -> int:
-    return sum(len(node[word]) for word in ("properties", "enum") if isinstance(node.get(word), dict | list))
-
-
-def _optional(node: Mapping[str, Any]) -> int:
-    names, required = node.get("properties"), node.get("required")
-    if not isinstance(names, dict):
-        return 0
-    asked = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
-    return len(names.keys() - asked)
 
 
 def _same(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[int]:

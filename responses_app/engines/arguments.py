@@ -21,6 +21,10 @@ QUIET = {
 # Forked children would not bear the mark by which the guard knows them, and may inherit locks that are held.
 SPAWN = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 
+# The one function that vLLM compiles in eager mode counts the ranks of log-probabilities. Inductor takes up to a minute for it, in the
+# middle of the first request that asks for them, and all other requests wait. Without compilation the function is as fast on a CPU.
+NO_COMPILATION = ("TORCH_COMPILE_DISABLE", "1")
+
 CPU_KV_CACHE_GIB = "1"
 CPU_MAX_MODEL_LEN = 8192  # Models name up to a million tokens; a machine without a GPU would wait for them forever.
 
@@ -81,6 +85,8 @@ def _defaults(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
     if current_platform.is_cpu():
         os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CPU_KV_CACHE_GIB)
         defaults |= {"enforce_eager": True} | ({} if "max_model_len" in given else _length(model))
+        if given.get("enforce_eager", True):
+            os.environ.setdefault(*NO_COMPILATION)
     return defaults
 
 

@@ -10,7 +10,7 @@ from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 from responses_app.engines.arguments import BadOption
-from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob, Request, read
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob, Request, Sampling, read
 from responses_app.engines.loading import Loading
 from responses_app.engines.sampling import FINISHES, LOWEST_LOGPROB, sampling_fields, structured_fields
 
@@ -142,6 +142,7 @@ class Embedded:
         except Exception as error:
             raise EngineDown(f"vLLM does not start: {error}") from error
         self._loading = None
+        await _warm_up(llm)
         return llm
 
     async def _unload(self) -> None:
@@ -181,6 +182,19 @@ async def _forget_sockets(llm: Any) -> None:
     await asyncio.sleep(0)  # The sockets are closed by a callback that vLLM has put on this loop.
     with suppress(AttributeError):
         llm.engine_core.resources.ctx.destroy(linger=0)
+
+
+async def _warm_up(llm: Any) -> None:
+    """Generate one token with log-probabilities, for which vLLM compiles code on a GPU: no request is to wait for that.
+
+    A core that dies of it is seen by the watcher.
+    """
+    from vllm.exceptions import VLLMError
+
+    request = Request("warm-up", [0], Sampling(max_tokens=1, logprobs=1))
+    with suppress(VLLMError):
+        async for _ in llm.generate(await _prompt(request), _params(request), request.id):
+            pass
 
 
 def _nothing() -> None:

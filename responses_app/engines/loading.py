@@ -12,7 +12,7 @@ from multiprocessing import active_children
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from responses_app.engines.arguments import load, side_by_side
+from responses_app.engines.arguments import NO_COMPILATION, load, side_by_side
 from responses_app.engines.border import EngineDown
 
 LOOK_S = 0.1  # How often to look whether the core has been born, or the turn has come.
@@ -20,7 +20,7 @@ FORSAKE_S = 10.0  # For a start to give up that nobody waits for: at worst it is
 
 # What vLLM puts into the environment for the core that it starts next. Other children, such as Postgres, must not inherit
 # the OpenMP that it preloads, and the next core must not take what was meant for this one.
-LENT = ("LD_PRELOAD", "LOCAL_WORLD_SIZE", "VLLM_SSM_CONV_STATE_LAYOUT")
+LENT = ("LD_PRELOAD", "LOCAL_WORLD_SIZE", "VLLM_SSM_CONV_STATE_LAYOUT", NO_COMPILATION[0])
 
 # Of the process, not of a loop: it guards the environment, and modules that are imported for the first time.
 _turn = threading.Lock()

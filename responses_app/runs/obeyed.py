@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 from responses_app.compiler.jobs import Job
@@ -16,6 +17,7 @@ from responses_app.errors import Invalid
 from responses_app.runs.definitions import compiled
 from responses_app.runs.order import Order
 
+SEARCH_LIMIT_S = 10.0
 # What a compiler says of itself: the time, and the line of its source.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
 
@@ -46,10 +48,15 @@ async def _compile(engine: Engine, project: str, constraint: Constraint) -> None
 
 
 async def _blamed(engine: Engine, order: Order, error: BadPrompt) -> Invalid:
-    """An answer is constrained by one tag of all schemas, and a compiler says of that no more than yes or no."""
-    for where, schema in _schemas(order):
-        if await _refused(engine, order, Constraint("structural_tag", _alone(schema))) is not None:
-            return _invalid(where, await _refused(engine, order, Constraint("json", schema)) or error)
+    """An answer is constrained by one tag of all schemas, and a compiler says of that no more than yes or no.
+
+    Where the search for the schema takes too long, all of them are named.
+    """
+    with suppress(TimeoutError):
+        async with asyncio.timeout(SEARCH_LIMIT_S):
+            for where, schema in _schemas(order):
+                if await _refused(engine, order, Constraint("structural_tag", _alone(schema))) is not None:
+                    return _invalid(where, await _refused(engine, order, Constraint("json", schema)) or error)
     return _invalid("text.format.schema" if "schema" in order.format else "tools", error)
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from responses_app.api.sound import MOST, MOST_OPTIONAL, unsound
+from responses_app.api import schema_size
+from responses_app.api.sound import unsound
+from responses_app.compiler import pool
+from responses_app.compiler.jobs import Job
 from tests.api.case import ApiCase
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -42,20 +48,85 @@ def test_a_reference_that_leads_back_to_itself_is_found(schema: dict[str, Any]) 
         holding({"enum": [{"$ref": "#"}]}),
         holding({"$ref": "https://elsewhere.example/schema"}),
         {"type": "object", "properties": {"$ref": TEXT, "enum": TEXT}},
-        holding({"enum": list(range(MOST - 1))}),
+        holding({"enum": list(range(schema_size.MAX_VALUES))}),
     ],
 )
 def test_recursion_that_goes_deeper_is_sound(schema: dict[str, Any]) -> None:
     assert unsound(schema) is None
 
 
-def test_there_is_a_limit_to_what_is_compiled() -> None:
-    assert unsound(holding({"enum": list(range(MOST))})) == f"more than {MOST} properties and enum values."
-    many = {f"p{n}": TEXT for n in range(MOST_OPTIONAL + 1)}
-    assert unsound({"properties": many, "required": ["p0"]}) is None
-    assert unsound({"properties": many}) == f"more than {MOST_OPTIONAL} properties of an object are not required."
-    chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(MOST)}
+def closed(properties: dict[str, Any], required: list[str] | None = None, **more: Any) -> dict[str, Any]:
+    """An object with these properties, all of them required unless said otherwise."""
+    asked = list(properties) if required is None else required
+    return {"type": "object", "properties": properties, "required": asked, "additionalProperties": False, **more}
+
+
+def many(count: int, one: Any = TEXT) -> dict[str, Any]:
+    return {f"p{n}": one for n in range(count)}
+
+
+# What makes a compiler slow: a schema of each size, the limit, and what is said beyond it.
+SIZES: dict[str, tuple[Callable[[int], dict[str, Any]], int, str]] = {
+    "properties": (lambda n: closed(many(n)), schema_size.MAX_PROPERTIES, "properties"),
+    "values": (lambda n: holding({"enum": list(range(n))}), schema_size.MAX_VALUES, "enum values"),
+    "letters of values": (
+        lambda n: closed({"a": {"enum": ["x" * (n - 101), "y" * 100]}}),
+        schema_size.MAX_LETTERS,
+        "characters",
+    ),
+    "letters of names": (lambda n: closed({"x" * n: TEXT}), schema_size.MAX_LETTERS, "characters"),
+    "letters of a constant": (lambda n: closed({"a": {"const": {"k": "x" * (n - 10)}}}), schema_size.MAX_LETTERS, "characters"),
+    "optional in all": (
+        lambda n: closed({f"o{j}": closed(many(n // 10 + (j < n % 10)), []) for j in range(10)}),
+        schema_size.MAX_OPTIONAL,
+        "properties that are not required",
+    ),
+    "optional and counted": (lambda n: closed(many(n), [], minProperties=5), schema_size.MAX_COUNTED, "'minProperties'"),
+    "lengths": (
+        lambda n: closed({f"p{i}": {"type": "string", "maxLength": 100 + i} for i in range(n)}),
+        schema_size.MAX_LENGTHS,
+        "'maxLength'",
+    ),
+    "formats": (lambda n: closed(many(n, {"type": "string", "format": "ipv6"})), schema_size.MAX_FORMATS, "'format'"),
+    "letters of patterns": (
+        lambda n: closed({"a": {"type": "string", "pattern": "x" * n}}),
+        schema_size.MAX_PATTERN_LETTERS,
+        "patterns",
+    ),
+    "one repeat": (
+        lambda n: closed({"a": {"type": "string", "pattern": f"^.{{0,{n}}}$"}}),
+        schema_size.MAX_REPEAT,
+        "repeats of one",
+    ),
+    "all repeats": (
+        lambda n: closed({f"p{i}": {"type": "string", "pattern": f"^.{{1,{n // 8}}}{'x' * i}$"} for i in range(8)}),
+        schema_size.MAX_REPEATS,
+        "repeats in all",
+    ),
+    "objects": (lambda n: {"type": "array", "prefixItems": [TEXT] * (n - 1)}, schema_size.MAX_OBJECTS, "JSON objects"),
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_there_is_a_limit_to_what_is_compiled(name: str) -> None:
+    make, limit, what = SIZES[name]
+    assert unsound(make(limit)) is None
+    problem = unsound(make(limit + 10)) or ""
+    assert what in problem
+    assert f"at most {limit} are allowed" in problem
+
+
+def test_a_long_chain_of_references_is_sound() -> None:
+    chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(5_000)}
     assert unsound(holding({"$ref": "#/$defs/d0"}, **chain)) is None
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_what_the_limits_allow_is_compiled_in_time(name: str) -> None:
+    pytest.importorskip("xgrammar")
+    make, limit, _ = SIZES[name]
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": make(limit)}}
+    assert asyncio.run(pool.shared.run("p", Job("structural_tag", json.dumps(tag)))) == ""
 
 
 class SoundTest(ApiCase):
@@ -67,7 +138,11 @@ class SoundTest(ApiCase):
         tool = {"type": "function", "name": "f", "parameters": loop}
         async with self.serving() as client:
             for body, code, param in (
-                ({"text": {"format": {"type": "json_schema", "name": "n", "schema": loop}}}, "json_schema", "text.format.schema"),
+                (
+                    {"text": {"format": {"type": "json_schema", "name": "n", "schema": loop}}},
+                    "json_schema",
+                    "text.format.schema",
+                ),
                 ({"tools": [tool]}, "function_parameters", "tools[0].parameters"),
                 ({"input": [update]}, "json_schema", "input[0].text.format.schema"),
             ):

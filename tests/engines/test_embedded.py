@@ -63,6 +63,24 @@ def test_it_refuses_a_schema_that_would_be_enforced_in_part_only(runner: asyncio
         runner.run(hear(engine, ask(constraint=Constraint("json", {"type": "integer", "multipleOf": 3}))))
 
 
+def test_it_compiles_nothing_for_the_first_log_probabilities(
+    runner: asyncio.Runner, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+
+    async def main() -> None:
+        fresh = Embedded(str(tiny))
+        await fresh.start()
+        try:
+            chunks = await hear(fresh, ask(max_tokens=2, sampling={"logprobs": 5}))
+            assert any(chunk.logprobs for chunk in chunks)
+        finally:
+            await fresh.close()
+
+    runner.run(main())
+    assert not any(tmp_path.iterdir()), "Inductor has compiled something"
+
+
 def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: Embedded) -> None:
     async def main() -> None:
         chunks = engine.generate(ask(max_tokens=400, id="twin"))
