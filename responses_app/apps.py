@@ -9,5 +9,5 @@ class ResponsesConfig(AppConfig):
     """One app holds the whole server."""
 
     name = "responses_app"
-    verbose_name = "Responses"
+    verbose_name = "Verbatim"
     default_auto_field = "django.db.models.BigAutoField"

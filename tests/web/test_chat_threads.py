@@ -6,12 +6,14 @@ from typing import Any
 from unittest import mock
 
 import orjson
+from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from responses_app.models import ApiKey, Membership
+from responses_app.models import ApiKey, Event, Membership, Response
+from responses_app.store.seal import seal
 from responses_app.web import chat_threads, chat_turns
-from tests.api.case import HELLO, ApiCase, said
+from tests.api.case import HELLO, THOUGHT, ApiCase, said
 
 
 class ThreadsTest(ApiCase):
@@ -44,8 +46,6 @@ class ThreadsTest(ApiCase):
 
     async def listed(self, **given: str) -> list[str]:
         """Their titles."""
-        from asgiref.sync import sync_to_async
-
         return [entry.title for entry in (await sync_to_async(self.page)(**given)).entries]
 
     async def test_nobody_sees_it_without_signing_in_nor_in_another_project(self) -> None:
@@ -154,6 +154,37 @@ class ThreadsTest(ApiCase):
             leaf = await self.made(client, input="Leaf", previous_response_id=branch["id"])
             told = await self.turns(leaf["id"])
             self.assertEqual([turn["id"] for turn in told["turns"]], [first["id"], branch["id"], leaf["id"]])
+
+    async def test_the_times_are_those_of_the_log_sealed_or_not(self) -> None:
+        async with self.serving(said(THOUGHT)) as client:
+            uid = (await self.made(client))["id"]
+            times = (await self.turns(uid))["turns"][0]["times"]
+            self.assertEqual(len(times["thoughts"]), 1)
+            self.assertIsNotNone(times["first_s"])
+            row = await Response.objects.aget(uid=uid)
+            marks = dict(await self.marks(row.pk))
+            self.assertEqual(times["thoughts"][0], (marks["done"] - marks["added"]) / 1000)
+            await sync_to_async(seal)(row.pk)
+            self.assertFalse(await Event.objects.filter(response=row).aexists())
+            self.assertEqual((await self.turns(uid))["turns"][0]["times"], times)
+            answer = await (await self.browser(self.ada)).get(f"/chat/{uid}/times")
+            self.assertEqual(orjson.loads(answer.content), times)
+            self.assertEqual((await (await self.browser(self.eve)).get(f"/chat/{uid}/times")).status_code, 404)
+
+    @staticmethod
+    async def marks(pk: int) -> list[tuple[str, int]]:
+        """When the first item of a log was begun and done, in milliseconds."""
+        rows = Event.objects.filter(response=pk, type__startswith="response.output_item").order_by("number")
+        return [(row.type.rpartition(".")[2], row.ms) async for row in rows[:2]]
+
+    async def test_parameters_of_the_last_request_with_a_message_are_told(self) -> None:
+        async with self.serving(*[said(HELLO)] * 2) as client:
+            given: dict[str, Any] = {"top_p": 0.5, "metadata": {"a": "b", "branch_of": "resp_0"}, "tool_choice": "none"}
+            first = await self.made(client, **given)
+            told = (await self.turns(first["id"]))["parameters"]
+            self.assertEqual(told, {**given, "metadata": {"a": "b"}})
+            plain = await self.made(client, input="And?", previous_response_id=first["id"])
+            self.assertEqual((await self.turns(plain["id"]))["parameters"], {})
 
     async def test_of_a_very_long_thread_its_end_is_told(self) -> None:
         async with self.serving(*[said(HELLO)] * 3) as client:
