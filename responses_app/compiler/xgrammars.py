@@ -9,8 +9,6 @@ from string import ascii_lowercase
 from types import ModuleType
 from typing import Any
 
-from responses_app.compiler.jobs import Kind
-
 # As vLLM's backend_xgrammar compiles: any white space, no separators of our own, strict mode, keys in the order of the schema.
 _JSON_OPTIONS = (True, None, None, True, None, False, False)
 _RAW = 0
@@ -47,11 +45,11 @@ class Compiler:
         # One thread, so that another project's job has the other core; no cache, as the pool of processes has one.
         self._compiler = self._core.GrammarCompiler(vocabulary, 1, False, -1)
 
-    def compile(self, kind: Kind, text: str) -> None:
+    def compile(self, kind: str, text: str) -> None:
         """Parse a constraint, then compile it as an engine would. Raises whatever xgrammar raises."""
         self._compiler.compile_grammar_ebnf(self._parse(kind, text))
 
-    def _parse(self, kind: Kind, text: str) -> Any:
+    def _parse(self, kind: str, text: str) -> Any:
         if kind == "json":
             return self._core.Grammar.from_json_schema(text, *_JSON_OPTIONS)
         if kind == "structural_tag":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from responses_app.compiler import pool
+from responses_app.compiler import compiler
 from responses_app.compiler.jobs import Job
 from responses_app.errors import Busy, Invalid
 
@@ -43,8 +43,8 @@ async def convert(project: str, forms: Iterable[Json]) -> Definitions:
 async def compiled(project: str, job: Job) -> str:
     """The result of a job. Raises Refused, Busy."""
     try:
-        return await pool.shared.run(project, job)
-    except pool.Overloaded as error:
+        return await compiler.shared.run(project, job)
+    except compiler.Overloaded as error:
         raise Busy(str(error)) from error
 
 
@@ -52,7 +52,7 @@ async def _converted(project: str, form: Json, where: str) -> str:
     job = Job("lark_to_ebnf" if form["syntax"] == "lark" else "regex_to_ebnf", form["definition"])
     try:
         return await compiled(project, job)
-    except pool.Refused as error:
+    except compiler.Refused as error:
         raise Invalid(f"Invalid '{where}': {error}.", param=where, code="invalid_grammar") from error
 
 

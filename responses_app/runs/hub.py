@@ -14,7 +14,6 @@ from uuid import UUID
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from responses_app.compiler import pool
 from responses_app.dialects.memo import Memo
 from responses_app.engines.border import EngineDown
 from responses_app.errors import Invalid, Unavailable
@@ -221,7 +220,6 @@ class Hub:
             await self._tail.close()
         for served in self.served.values():
             await served.engine.close()
-        await asyncio.to_thread(pool.shared.close)
 
     async def _hand_over(self) -> None:
         """Others go on with what is kept; what is not ends. Nothing is given back before all of it is written."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+from responses_app.compiler.compiler import Refused
 from responses_app.compiler.jobs import Job
-from responses_app.compiler.pool import Refused
 from responses_app.dialects import tags
 from responses_app.engines.border import BadPrompt, Constraint, Engine
 from responses_app.errors import Invalid

@@ -22,6 +22,10 @@ class LimitExceeded(WorkerError):
     """The job used more CPU time, or more clock time, than its limits allow. Its process was killed."""
 
 
+class WallTimeExceeded(LimitExceeded):
+    """The job took more clock time than its limits allow, which may be the fault of a busy machine."""
+
+
 class WorkerDied(WorkerError):
     """The process ended during the job, and no limit explains why. `signal_number` is 0 where it was no signal."""
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from responses_app.workers import protocol
-from responses_app.workers.limits import LimitExceeded, Limits, WorkerDied, WorkerFailed
+from responses_app.workers.limits import LimitExceeded, Limits, WallTimeExceeded, WorkerDied, WorkerFailed
 
 ROOT = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 60.0
@@ -78,7 +78,7 @@ class WorkerProcess:
             kind, reply = protocol.receive(self._connection, deadline)
         except TimeoutError:
             self.kill()
-            raise LimitExceeded(f"more than {self._limits.wall_s:g} seconds") from None
+            raise WallTimeExceeded(f"more than {self._limits.wall_s:g} seconds") from None
         except OSError:
             raise self._death(cpu_s) from None
         if kind != protocol.RESULT:

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 
 from responses_app.models import ApiKey
 from tests.api.case import HELLO, ApiCase, KeyedClient, said
-from tests.compiler.test_pool import ENDLESS
+from tests.compiler.test_compiler import ENDLESS
 from tests.dialects.test_lark_size import LARGE
 
 

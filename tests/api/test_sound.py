@@ -11,7 +11,7 @@ import pytest
 
 from responses_app.api import schema_size
 from responses_app.api.sound import unsound
-from responses_app.compiler import pool
+from responses_app.compiler import compiler
 from responses_app.compiler.jobs import Job
 from tests.api.case import ApiCase
 
@@ -126,7 +126,7 @@ def test_what_the_limits_allow_is_compiled_in_time(name: str) -> None:
     pytest.importorskip("xgrammar")
     make, limit, _ = SIZES[name]
     tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": make(limit)}}
-    assert asyncio.run(pool.shared.run("p", Job("structural_tag", json.dumps(tag)))) == ""
+    assert asyncio.run(compiler.shared.run("p", Job("structural_tag", json.dumps(tag)))) == ""
 
 
 class SoundTest(ApiCase):

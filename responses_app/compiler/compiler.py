@@ -1,0 +1,117 @@
+"""Compilation in child processes, with a cache of results and refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from responses_app.compiler.jobs import CONVERSIONS, Job, Result
+from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WallTimeExceeded, WorkerDied, WorkerFailed
+from responses_app.workers.pool import Pool
+
+PROCESSES = 2
+CONVERSION_CPU_S = 2
+COMPILATION_CPU_S = 4
+# The clock may run much longer than the computing time, as the machine has other work.
+WALL_S = 30.0
+MEMORY_BYTES = 1 << 30
+MOST_WAITING = 64
+MOST_CACHED = 4096
+MOST_CACHED_BYTES = 32 << 20
+
+
+class Refused(ValueError):
+    """The compiler refuses this input; the message is the reason."""
+
+
+class Overloaded(RuntimeError):
+    """Nothing was compiled, and the input is not the reason."""
+
+
+@dataclass(eq=False, slots=True)
+class _Work:
+    """A job under way, and how many requests wait for it."""
+
+    task: asyncio.Task[Result]
+    waiting: int = 0
+
+
+class Compiler:
+    """Compiles in up to two processes: one job of a project at a time, projects in turn.
+
+    Requests for the same text wait for one job. A job that nobody waits for is stopped.
+    """
+
+    def __init__(self) -> None:
+        limits = Limits(COMPILATION_CPU_S, WALL_S, MEMORY_BYTES)
+        self._pool = Pool("responses_app.compiler.worker:compile_json", limits, size=PROCESSES, most_waiting=MOST_WAITING)
+        self._cache = _Cache()
+        self._work: dict[bytes, _Work] = {}
+
+    async def run(self, project: str, job: Job) -> str:
+        """The EBNF of a conversion, an empty text for a compilation. Raises Refused, Overloaded."""
+        key = job.key
+        result = self._cache.get(key) or await self._wait(project, job, key)
+        if result.refusal is not None:
+            raise Refused(result.refusal)
+        return result.text
+
+    async def _wait(self, project: str, job: Job, key: bytes) -> Result:
+        work = self._work.get(key)
+        if work is None or work.task.get_loop() is not asyncio.get_running_loop():
+            # An empty context: the task must not inherit the database thread of the request that started it.
+            task = asyncio.create_task(self._compile(project, job, key), name="compile", context=contextvars.Context())
+            work = self._work[key] = _Work(task)
+        work.waiting += 1
+        try:
+            return await asyncio.shield(work.task)
+        finally:
+            work.waiting -= 1
+            if not work.waiting:
+                work.task.cancel()
+                if self._work.get(key) is work:
+                    del self._work[key]
+
+    async def _compile(self, project: str, job: Job, key: bytes) -> Result:
+        payload = json.dumps({"kind": job.kind, "text": job.text}).encode()
+        cpu_s = CONVERSION_CPU_S if job.kind in CONVERSIONS else COMPILATION_CPU_S
+        try:
+            result = Result(**json.loads(await self._pool.run(project, payload, cpu_s=cpu_s)))
+        except (PoolBusy, WallTimeExceeded, WorkerFailed) as error:
+            raise Overloaded("Too many schemas and grammars are being compiled. Try again in a moment.") from error
+        except LimitExceeded as error:
+            result = Result(refusal=f"compiling it takes {error}")
+        except WorkerDied:
+            result = Result(refusal=f"compiling it takes more than {MEMORY_BYTES >> 20} MiB of memory")
+        self._cache.add(key, result)
+        return result
+
+
+class _Cache:
+    """The results that were used last, bounded in number and in bytes."""
+
+    def __init__(self) -> None:
+        self._results: OrderedDict[bytes, Result] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: bytes) -> Result | None:
+        """The result, which is now the one that was used last."""
+        result = self._results.get(key)
+        if result is not None:
+            self._results.move_to_end(key)
+        return result
+
+    def add(self, key: bytes, result: Result) -> None:
+        """Keep a result, and forget those that were not used for the longest time."""
+        replaced = self._results.pop(key, None)
+        self._results[key] = result
+        self._bytes += result.size - (replaced.size if replaced else 0)
+        while self._bytes > MOST_CACHED_BYTES or len(self._results) > MOST_CACHED:
+            _, forgotten = self._results.popitem(last=False)
+            self._bytes -= forgotten.size
+
+
+shared = Compiler()

@@ -1,0 +1,186 @@
+"""The compiler: what exceeds a limit is refused, other projects are served meanwhile, and no process is left."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from responses_app.compiler import compiler as compilers
+from responses_app.compiler.compiler import Compiler, Overloaded, Refused
+from responses_app.compiler.jobs import Job
+
+# Templates that make new rules of themselves without an end.
+ENDLESS = 'start: a{b}\na{x}: a{a{x}}\nb: "x"'
+LIMIT_S = 120
+
+
+def lark(definition: str) -> Job:
+    return Job("lark_to_ebnf", definition)
+
+
+def endless(number: int) -> Job:
+    return lark(f"// {number}\n{ENDLESS}")
+
+
+@pytest.fixture
+def compiler() -> Compiler:
+    return Compiler()
+
+
+def workers(parent: int) -> list[int]:
+    """The compiler processes of a process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                is_child = int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent
+                if is_child and b"compiler.worker" in (entry / "cmdline").read_bytes():
+                    found.append(int(entry.name))
+            except OSError:
+                continue
+    return found
+
+
+def alive(pids: Iterable[int]) -> list[int]:
+    """Those that have not ended."""
+    found = []
+    for pid in pids:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            continue
+        found += [pid] if state not in "ZX" else []
+    return found
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.02)
+
+
+def test_a_result_and_a_refusal_are_given_to_everybody_who_asks_and_kept(compiler: Compiler) -> None:
+    async def ask() -> None:
+        good, bad = lark('start: "a"'), lark("start:(")
+        results = await asyncio.gather(*(compiler.run(f"p{n}", good) for n in range(5)))
+        assert set(results) == {'root ::= r0\nr0 ::= t0\nt0 ::= "a"'}
+        for _ in range(2):
+            with pytest.raises(Refused, match="cannot be read"):
+                await compiler.run("p", bad)
+
+    asyncio.run(ask())
+    compiler._pool = NoPool()  # type: ignore[assignment]
+    assert asyncio.run(compiler.run("q", lark('start: "a"')))
+
+
+class NoPool:
+    """In the place of a pool that must not be asked."""
+
+    async def run(self, owner: str, payload: bytes, *, cpu_s: int | None = None) -> bytes:
+        raise AssertionError(owner)
+
+
+def test_what_computes_too_long_is_refused_and_the_next_job_is_done(compiler: Compiler) -> None:
+    async def ask() -> None:
+        with pytest.raises(Refused, match=r"more than \d+ (seconds|MiB)"):
+            await compiler.run("p", endless(0))
+        assert await compiler.run("p", lark('start: "b"'))
+
+    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+    began = time.monotonic()
+    with pytest.raises(Refused):
+        asyncio.run(compiler.run("p", endless(0)))
+    assert time.monotonic() - began < 1, "the refusal was not kept"
+
+
+def test_a_project_does_not_wait_for_the_queue_of_another(compiler: Compiler) -> None:
+    async def ask() -> None:
+        await asyncio.gather(*(compiler.run(f"q{n}", lark(f'start: "{n}"')) for n in range(2)))
+        attacks = [asyncio.create_task(compiler.run("p", endless(n))) for n in range(8)]
+        for n in range(10, 20):
+            assert await compiler.run("q", lark(f'start: "{n}"'))
+        assert sum(one.done() for one in attacks) < 4, "all of it was compiled first"
+        for one in attacks:
+            one.cancel()
+        await asyncio.wait(attacks)
+
+    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+
+
+def test_a_job_ends_with_the_last_one_who_waits_for_it(compiler: Compiler) -> None:
+    async def ask() -> None:
+        before = set(workers(os.getpid()))
+        waiting = [asyncio.create_task(compiler.run("p", endless(0))) for _ in range(2)]
+        await until(lambda: bool(set(workers(os.getpid())) - before))
+        mine = set(workers(os.getpid())) - before
+        waiting[0].cancel()
+        await asyncio.wait(waiting[:1])
+        assert alive(mine)
+        waiting[1].cancel()
+        await until(lambda: not alive(mine))
+
+    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+
+
+def test_a_queue_has_an_end(compiler: Compiler) -> None:
+    async def ask() -> None:
+        # One may run, and so many wait.
+        waiting = [asyncio.create_task(compiler.run("p", endless(n))) for n in range(compilers.MOST_WAITING + 2)]
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        with pytest.raises(Overloaded, match="Try again"):
+            done.pop().result()
+        for one in waiting:
+            one.cancel()
+        await asyncio.wait(waiting)
+
+    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+
+
+def test_a_process_that_was_killed_is_replaced(compiler: Compiler) -> None:
+    before = set(workers(os.getpid()))
+    asyncio.run(compiler.run("p", lark('start: "a"')))
+    (pid,) = set(workers(os.getpid())) - before
+    os.kill(pid, signal.SIGKILL)
+    assert asyncio.run(compiler.run("p", lark('start: "b"')))
+
+
+def test_a_schema_is_compiled_without_torch(compiler: Compiler) -> None:
+    pytest.importorskip("xgrammar")
+    before = set(workers(os.getpid()))
+    tag = '{"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {"type": "string", "pattern": "%s"}}}'
+    assert asyncio.run(compiler.run("p", Job("structural_tag", tag % "^a+$"))) == ""
+    with pytest.raises(Refused):
+        asyncio.run(compiler.run("p", Job("structural_tag", tag % "[")))
+    (pid,) = set(workers(os.getpid())) - before
+    loaded = Path(f"/proc/{pid}/maps").read_text()
+    assert "xgrammar" in loaded
+    assert "libtorch" not in loaded
+
+
+PARENT = """
+import asyncio, sys
+from responses_app.compiler.compiler import shared
+from responses_app.compiler.jobs import Job
+asyncio.run(shared.run("p", Job("lark_to_ebnf", 'start: "a"')))
+print("ready", flush=True)
+asyncio.run(shared.run("p", Job("lark_to_ebnf", sys.argv[1])))
+"""
+
+
+def test_no_process_outlives_a_server_that_was_killed() -> None:
+    command = [sys.executable, "-c", PARENT, ENDLESS]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2]) as parent:
+        assert parent.stdout is not None
+        assert parent.stdout.readline()
+        pids = workers(parent.pid)
+        assert pids
+        parent.kill()
+    asyncio.run(until(lambda: not alive(pids)))
