@@ -8,6 +8,8 @@ from typing import Any
 
 from twisted.internet import main, tcp
 
+from responses_app.server.pacing import LARGE_READ
+
 # Seconds for the first request to come with all its headers, and for those of each later one; between two requests Twisted
 # hangs up after 60 s, and this is for a client that sends a byte now and then instead.
 HEAD_LIMIT = 30.0
@@ -56,7 +58,52 @@ class Connection(tcp.Server):  # type: ignore[misc]
         self._held_size = 0
         self._asked: tuple[tuple[int, str], float] | None = None
         self._unread: tuple[int, float] | None = None
+        self._read_size = 0
+        self._paced = self._paused = False
         server.open.add(self)
+
+    # Reading
+
+    def doRead(self) -> Any:
+        """Twisted's, unless this connection sends much and others have their turn."""
+        if self._read_size < LARGE_READ:
+            return super().doRead()
+        pacer = self.server.pacer
+        if pacer.exhausted:
+            pacer.wait(self)
+            return None
+        began = pacer.clock()
+        why = super().doRead()
+        pacer.spend(self, pacer.clock() - began)
+        return why
+
+    def _dataReceived(self, data: bytes) -> Any:
+        self._read_size = len(data)
+        return super()._dataReceived(data)
+
+    def pauseProducing(self) -> None:
+        """Twisted's, remembered for when the turn of this connection comes."""
+        self._paused = True
+        super().pauseProducing()
+
+    def resumeProducing(self) -> None:
+        """Twisted's, when the turn of this connection has come."""
+        self._paused = False
+        if not self._paced:
+            super().resumeProducing()
+
+    def pause_reading(self) -> None:
+        """Wait for a turn."""
+        self._paced = True
+        self.stopReading()
+
+    def resume_reading(self) -> None:
+        """Read again: it is the turn of this connection."""
+        self._paced = False
+        if not self._paused and self.connected and not self.disconnecting and not self._aborting:
+            self.startReading()
+
+    # Writing
 
     def writeSomeData(self, data: Any) -> Any:
         """Twisted's, counted."""

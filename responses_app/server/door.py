@@ -17,6 +17,7 @@ from responses_app.server import connection
 from responses_app.server.channel import BODY_LIMIT, Channel, error, overloaded, too_large
 from responses_app.server.connection import ANSWER, BODY, HEAD, LINGER, Connection, prepare
 from responses_app.server.gate import Gate, Limits, OpenGate, affordable_connections
+from responses_app.server.pacing import Pacer
 from responses_app.server.socket import EXTENSIONS, Socket
 from responses_app.server.unfinished import Budget, Charge, Full
 
@@ -157,6 +158,7 @@ class Door(Server):  # type: ignore[misc]
         limits = limits or Limits()
         self.gate: Gate = gate or OpenGate()
         self.budget = Budget(limits.unfinished, limits.unfinished_each)
+        self.pacer = Pacer()
         self.limit = affordable_connections(limits.connections)
         super().__init__(
             application,
@@ -180,7 +182,7 @@ class Door(Server):  # type: ignore[misc]
         port.factory = Factory(self)
         port.factory.doStart()
         self.ws_factory.protocol = Socket
-        port.transport, port.open = Connection, set()
+        port.transport, port.open, port.pacer = Connection, set(), self.pacer
         prepare(port.socket)
         self.ports.append(port)
 
