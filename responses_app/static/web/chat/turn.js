@@ -75,7 +75,7 @@ export class Turn {
     const thoughts = [...this.blocks.values()].filter((block) => block.took);
     times.thoughts.forEach((seconds, place) => thoughts[place]?.took(seconds));
     const old = this.foot.querySelector(".figures");
-    if (times.rate != null) old?.replaceWith(figures(this.usage, times));
+    if (this.usage) old?.replaceWith(figures(this.usage, times));
   }
 
   // The page has lost it, or it was never made.
