@@ -1,0 +1,1 @@
+"""Noisy-neighbor benchmark: the latency of one project while another project sends expensive or hostile requests."""

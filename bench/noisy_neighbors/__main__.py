@@ -1,0 +1,147 @@
+"""`python -m bench.noisy_neighbors`: for each attack, the latency of another project's requests beside their quiet latency."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+import psutil
+
+from bench.noisy_neighbors.attacker import command
+from bench.noisy_neighbors.attacks import ATTACKS, Target
+from bench.servers import ROOT, Server, python, serve
+from responses_app.dialects.harmony import Harmony
+
+KEY = "sk-neighbor"
+HEADERS = {"Authorization": f"Bearer {KEY}"}
+PORT = 8771
+TIMEOUT_S = 120.0
+SETTLE_S = 1.0
+MAX_RATIO = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """Seconds that requests took, and the largest resident size of the server's processes meanwhile, in bytes."""
+
+    seconds: list[float]
+    peak: int
+
+    @property
+    def median_ms(self) -> float:
+        """The median in milliseconds."""
+        return statistics.median(self.seconds) * 1e3
+
+    @property
+    def slowest_ms(self) -> float:
+        """The longest in milliseconds."""
+        return max(self.seconds) * 1e3
+
+
+def ask(port: int, model: str) -> float:
+    """Make one response as the innocent project; return the seconds that it took, or infinity if it was refused."""
+    body = {"model": model, "input": "Hello!", "max_output_tokens": 16, "temperature": 0}
+    began = time.perf_counter()
+    answer = httpx2.post(f"http://127.0.0.1:{port}/v1/responses", json=body, headers=HEADERS, timeout=TIMEOUT_S)
+    seconds = time.perf_counter() - began
+    return seconds if answer.status_code == 200 else math.inf
+
+
+def observe(server: Server, model: str, seconds: float) -> Latencies:
+    """Ask one request behind the other for so many seconds."""
+    found: list[float] = []
+    peak, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end or len(found) < 3:
+        found.append(ask(server.port, model))
+        peak = max(peak, resident(server))
+    return Latencies(found, peak)
+
+
+def resident(server: Server) -> int:
+    """Return the resident size of the server's process tree in bytes."""
+    total, parent = 0, psutil.Process(server.process.pid)
+    for process in (parent, *parent.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            total += process.memory_info().rss
+    return total
+
+
+@contextmanager
+def attack(name: str, target: Target) -> Iterator[None]:
+    """Run an attack in a process of its own for as long as the block lasts."""
+    process = subprocess.Popen(command(name, target), cwd=ROOT)
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def make_key(data: Path, name: str) -> str:
+    """Create the API key of another project."""
+    environ = {**os.environ, "RESPONSES_DATA_DIR": str(data)}
+    made = [sys.executable, str(ROOT / "manage.py"), "createkey", name, "--project", name]
+    return subprocess.run(made, env=environ, capture_output=True, text=True, check=True).stdout.split()[-1]
+
+
+def tape(folder: Path) -> str:
+    """Write a recording that says hello and return the URL of the replay engine."""
+    tokens = Harmony().encoding.encode("<|channel|>final<|message|>Hello there!<|return|>", allowed_special="all")
+    path = folder / "tape.jsonl"
+    path.write_text(json.dumps({"chunks": [{"tokens": [token]} for token in tokens]}) + "\n")
+    return f"script://{path}?loop=1"
+
+
+def measure(server: Server, data: Path, options: argparse.Namespace) -> bool:
+    """Print a line for each attack; return whether every median stayed within twice the quiet one."""
+    model = options.model or "tape"
+    target = Target(server.port, model, make_key(data, "attacker"))
+    observe(server, model, options.seconds / 2)
+    print(f"{'attack':<28} {'quiet':>8} {'attacked':>9} {'slowest':>9} {'ratio':>6} {'memory':>9}", flush=True)
+    fine = True
+    for name in options.attacks:
+        quiet = observe(server, model, options.seconds / 2)
+        with attack(name, target):
+            time.sleep(SETTLE_S)
+            busy = observe(server, model, options.seconds)
+        ratio = busy.median_ms / quiet.median_ms
+        fine &= ratio <= MAX_RATIO
+        figures = f"{quiet.median_ms:>5.0f} ms {busy.median_ms:>6.0f} ms {busy.slowest_ms:>6.0f} ms {ratio:>6.2f}"
+        print(f"{name:<28} {figures} {busy.peak / 1e6:>6.0f} MB", flush=True)
+        time.sleep(SETTLE_S)
+    return fine
+
+
+def main() -> int:
+    """Run the benchmark; the exit code is 1 if one attack slows another project down by more than a factor of two."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("attacks", nargs="*", default=list(ATTACKS), metavar="ATTACK", help=f"default: all of {', '.join(ATTACKS)}")
+    parser.add_argument("--model", help="a demo model; default: a recording, which measures the front end alone")
+    parser.add_argument("--seconds", type=float, default=10.0, help="how long each attack is observed")
+    options = parser.parse_args()
+    if unknown := set(options.attacks) - ATTACKS.keys():
+        parser.error(f"unknown attacks: {', '.join(sorted(unknown))}")
+    with tempfile.TemporaryDirectory(prefix="neighbors-") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        source = ["--model", options.model] if options.model else ["--engine", tape(folder)]
+        started = [python(), "-m", "responses_app.server.inner", *source, "--port", str(PORT)]
+        environ = {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
+        with serve(started, PORT, environ, folder / "serve.log") as server:
+            return 0 if measure(server, folder / "data", options) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,33 @@
+"""The process of one attack; it has the lowest priority, as a real attacker does not use the processors of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Sequence
+
+from bench.noisy_neighbors.attacks import ATTACKS, Target
+
+MODULE = "bench.noisy_neighbors.attacker"
+LOWEST_PRIORITY = 19
+
+
+def command(name: str, target: Target) -> list[str]:
+    """Return the command line of this program."""
+    return [sys.executable, "-m", MODULE, name, str(target.port), target.model, target.key]
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Attack until the process is killed."""
+    name, port, model, key = arguments
+    os.nice(LOWEST_PRIORITY)
+    asyncio.run(_run(name, Target(int(port), model, key)))
+
+
+async def _run(name: str, target: Target) -> None:
+    await ATTACKS[name](target)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

