@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -13,6 +14,11 @@ from django.conf import settings
 
 from responses_app.errors import Busy
 from responses_app.store import leases
+
+# While another project has asked within the last ten minutes, no project takes the last eighth of the places, unless it holds
+# less than an eighth itself. Otherwise one project with many requests would have all others answered 429.
+RECENT_S = 600.0
+SHARE = 8
 
 
 class Kind(StrEnum):
@@ -30,6 +36,8 @@ class Place:
 
     kind: Kind
     _counts: Counter[Kind]
+    _by_project: Counter[str] = field(default_factory=Counter)
+    _project: str = ""
     _taken: bool = True
 
     def release(self) -> None:
@@ -37,6 +45,9 @@ class Place:
         if self._taken:
             self._taken = False
             self._counts[self.kind] -= 1
+            self._by_project[self._project] -= 1
+            if not self._by_project[self._project]:
+                del self._by_project[self._project]
 
 
 @dataclass(slots=True)
@@ -44,18 +55,23 @@ class Admission:
     """The places of one process that are taken."""
 
     counts: Counter[Kind] = field(default_factory=Counter)
+    by_project: Counter[str] = field(default_factory=Counter)
+    clock: Callable[[], float] = time.monotonic
+    _asked_at: dict[str, float] = field(default_factory=dict)
 
-    def admit(self) -> Place:
-        """Take a place in the foreground. Raises Busy if RESPONSES_MAX_CONCURRENT are taken."""
+    def admit(self, project: str) -> Place:
+        """Take a place in the foreground. Raises Busy if RESPONSES_MAX_CONCURRENT are taken, or the project's share of them."""
         limit = settings.RESPONSES_MAX_CONCURRENT
-        if self.counts[Kind.FOREGROUND] >= limit:
-            raise Busy(f"{limit} responses are being generated, which is the limit. Try again in a moment.")
-        return self.take(Kind.FOREGROUND)
+        kept = limit // SHARE if self._has_neighbors(project) else 0
+        taken = self.counts[Kind.FOREGROUND]
+        if taken >= limit or (taken >= limit - kept and self.by_project[project] >= kept):
+            raise Busy(f"{taken} responses are being generated, which is the limit. Try again in a moment.")
+        return self.take(Kind.FOREGROUND, project)
 
     @contextmanager
-    def admitted(self) -> Iterator[None]:
+    def admitted(self, project: str) -> Iterator[None]:
         """Hold a place in the foreground meanwhile. Raises Busy."""
-        place = self.admit()
+        place = self.admit(project)
         try:
             yield
         finally:
@@ -81,10 +97,19 @@ class Admission:
             raise
         return place
 
-    def take(self, kind: Kind) -> Place:
+    def take(self, kind: Kind, project: str = "") -> Place:
         """Take a place whatever the limit is, as for a response that another process has begun."""
         self.counts[kind] += 1
-        return Place(kind, self.counts)
+        self.by_project[project] += 1
+        return Place(kind, self.counts, self.by_project, project)
+
+    def _has_neighbors(self, project: str) -> bool:
+        """Whether another project has asked within RECENT_S."""
+        now = self.clock()
+        self._asked_at[project] = now
+        if len(self._asked_at) > 1 and now - min(self._asked_at.values()) > RECENT_S:
+            self._asked_at = {name: at for name, at in self._asked_at.items() if now - at <= RECENT_S}
+        return len(self._asked_at) > 1
 
     @property
     def background_room(self) -> int:

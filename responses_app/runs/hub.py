@@ -130,7 +130,7 @@ class Hub:
         await self._up()
         served = self.model(order.model)
         self._accepts()
-        with self.admission.admitted():
+        with self.admission.admitted(order.project):
             request = (await plan(order, served, measure=True)).request
         return request.length or len(request.prompt)
 
@@ -138,7 +138,7 @@ class Hub:
         """The `response.compaction` object. Raises ApiError; nothing is kept."""
         await self._up()
         self._accepts()
-        with self.admission.admitted():
+        with self.admission.admitted(order.project):
             return await compact(order, self.model(order.model))
 
     async def listen(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[Frame | None, None]:
@@ -255,7 +255,7 @@ class Hub:
         """Take a place for the order. Raises Busy, Unavailable. A long queue in the background keeps nobody from being answered."""
         self._accepts()
         if not order.background:
-            return self.admission.admit()
+            return self.admission.admit(order.project)
         assert self._watch is not None  # noqa: S101 - started
         return await self.admission.admit_background(queue=self._watch.backlog)
 

@@ -265,11 +265,11 @@ class CountTest(ApiCase):
         async with self.serving():
             admission = hub.current().admission
             with override_settings(RESPONSES_MAX_CONCURRENT=1):
-                place = admission.admit()
+                place = admission.admit("p")
                 with self.assertRaises(Busy):
-                    admission.admit()
+                    admission.admit("p")
                 place.release()
                 place.release()
-                admission.admit()
+                admission.admit("p")
                 with self.assertRaises(Busy):
-                    admission.admit()
+                    admission.admit("p")
