@@ -12,7 +12,7 @@ from responses_app.api import profile, requests
 
 T = TypeVar("T")
 # Some milliseconds' worth.
-LONG = 64 * 1024
+LONG = 16 * 1024
 
 
 async def read(request: HttpRequest, make: Callable[[dict[str, Any]], T], empty: bytes = b"") -> T:
