@@ -53,7 +53,7 @@ class FunctionCall(Strict):
     status: Status | None = None
     async_: bool | None = Field(default=None, alias="async")
     caller: Caller | None = None
-    namespace: str | None = None
+    namespace: Annotated[str, Field(max_length=128)] | None = None
 
 
 class FunctionCallOutput(Strict):
@@ -64,9 +64,9 @@ class FunctionCallOutput(Strict):
     call_id: CallId
     output: Any
     status: Status | None = None
-    name: str | None = None
+    name: Annotated[str, Field(max_length=128)] | None = None
     caller: Caller | None = None
-    namespace: str | None = None
+    namespace: Annotated[str, Field(max_length=128)] | None = None
     created_by: str | None = None
 
 
@@ -81,7 +81,7 @@ class CustomCall(Strict):
     status: Status | None = None
     async_: bool | None = Field(default=None, alias="async")
     caller: Caller | None = None
-    namespace: str | None = None
+    namespace: Annotated[str, Field(max_length=128)] | None = None
     created_by: str | None = None
 
 

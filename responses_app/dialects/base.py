@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol
 
+from responses_app.dialects.budget import Budget
 from responses_app.dialects.memo import Memo
 from responses_app.engines.border import Chunk, Constraint
 from responses_app.grammar.pieces import Piece
@@ -74,8 +75,8 @@ class Dialect(Protocol):
     # Whether images can be told at all; what `parts.images` finds in a turn is then to be given to the engine, in that order.
     sees: bool
 
-    def render(self, turn: Turn) -> list[int]:
-        """Prompt token ids. Raises BadTurn."""
+    def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
+        """Prompt token ids. Raises BadTurn; TooLong, before most of the work is done, and Stopped, both by the budget."""
         ...
 
     def constrain(self, turn: Turn) -> Constraint | None:

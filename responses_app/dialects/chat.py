@@ -8,6 +8,7 @@ from datetime import date
 from weakref import finalize
 
 from responses_app.dialects.base import BadTurn, Listener, Turn
+from responses_app.dialects.budget import Budget
 from responses_app.dialects.chat_listener import ChatListener
 from responses_app.dialects.chat_prompt import Rules, Spell, function, guarded, messages
 from responses_app.dialects.chat_scanner import END_THINK, THINK
@@ -51,10 +52,10 @@ class Chat:
         self._rules = _rules(template)
         self._texts: dict[int, str] = {}
 
-    def render(self, turn: Turn) -> list[int]:
-        """Prompt token ids. Raises BadTurn."""
+    def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
+        """Prompt token ids. Raises BadTurn, TooLong, Stopped."""
         try:
-            return self.vocabulary.encode(self._text(turn), turn.memo)
+            return self.vocabulary.encode(self._text(turn), turn.memo, budget)
         except UnicodeEncodeError as error:  # lone surrogates
             raise BadTurn("The input is not valid Unicode.", "input", "invalid_value") from error
 

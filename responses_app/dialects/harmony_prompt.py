@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from openai_harmony import (
-    Author,
-    DeveloperContent,
     Message,
     ReasoningEffort,
     Role,
@@ -40,6 +39,34 @@ _PHASES = {"commentary": "commentary", "final_answer": "final"}
 _RULES = frozenset({"system", "developer"})
 
 
+class Head(NamedTuple):
+    """All of a message but its text."""
+
+    role: Role
+    name: str | None = None
+    channel: str | None = None
+    recipient: str | None = None
+    content_type: str | None = None
+
+
+class TextMessage(NamedTuple):
+    """A message of one text."""
+
+    head: Head
+    text: str
+
+
+class DeveloperMessage(NamedTuple):
+    """Instructions of the developer, and functions that may be called."""
+
+    instructions: str
+    tools: Sequence[Tool] = ()
+
+
+# The first message alone is the library's own.
+HarmonyMessage: TypeAlias = Message | TextMessage | DeveloperMessage
+
+
 @dataclass(frozen=True, slots=True)
 class _Place:
     """Where an item stands: its path, whether its reasoning is still wanted, whether a call follows it in its turn."""
@@ -50,14 +77,14 @@ class _Place:
     names: dict[str, str]
 
 
-def messages(turn: Turn, tools: Toolset) -> list[Message]:
+def messages(turn: Turn, tools: Toolset) -> list[HarmonyMessage]:
     """The conversation of a turn. Raises BadTurn.
 
     System and developer items at the head join the instructions in the one developer message; later ones stay where they
     stand, as developer messages (J11). Reasoning is kept behind the last final answer only, as the model was trained, unless all is wanted.
     """
     head = _head(turn.items)
-    said = [_system(turn), *_developer(turn, head, tools)]
+    said: list[HarmonyMessage] = [_system(turn), *_developer(turn, head, tools)]
     for item, place in _places(turn, head):
         said.extend(_speak(item, place))
     return said
@@ -79,19 +106,12 @@ def _system(turn: Turn) -> Message:
     return Message.from_role_and_content(Role.SYSTEM, content.with_conversation_start_date(turn.today.isoformat()))
 
 
-def _developer(turn: Turn, head: int, tools: Toolset) -> list[Message]:
+def _developer(turn: Turn, head: int, tools: Toolset) -> list[DeveloperMessage]:
     rules = [turn.instructions or ""]
     rules += [message_text(item, f"input[{index}]") for index, item in enumerate(turn.items[:head])]
     rules.append(_response_format(turn.format))
     text = "\n\n".join(rule for rule in rules if rule)
-    if not text and not tools.offered:
-        return []
-    content = DeveloperContent.new()
-    if text:
-        content = content.with_instructions(text)
-    if tools.offered:
-        content = content.with_function_tools([_describe(tool) for tool in tools.offered])
-    return [Message.from_role_and_content(Role.DEVELOPER, content)]
+    return [DeveloperMessage(text, tools.offered)] if text or tools.offered else []
 
 
 def _response_format(form: Item) -> str:
@@ -103,7 +123,7 @@ def _response_format(form: Item) -> str:
     return f"# Response Formats\n\n## {form.get('name')}\n\n{about}{schema}"
 
 
-def _describe(tool: Tool) -> ToolDescription:
+def described(tool: Tool) -> ToolDescription:
     return ToolDescription.new(tool["name"], tool.get("description") or "", tool.get("parameters"))
 
 
@@ -134,45 +154,43 @@ def _phase(item: Item, before_call: bool) -> str:
     return _PHASES.get(item.get("phase") or "", "commentary" if before_call else "final")
 
 
-def _speak(item: Item, place: _Place) -> list[Message]:
+def _speak(item: Item, place: _Place) -> list[HarmonyMessage]:
     speak = _KINDS.get(kind(item))
     if speak is None:
         raise refuse(item, place.path)
     return speak(item, place)
 
 
-def _message(item: Item, place: _Place) -> list[Message]:
+def _message(item: Item, place: _Place) -> list[HarmonyMessage]:
     text = message_text(item, place.path)
     role = item.get("role")
     if role == "assistant":
-        said = Message.from_role_and_content(Role.ASSISTANT, text)
-        return [said.with_channel(_phase(item, place.before_call))] if text else []
+        return [TextMessage(Head(Role.ASSISTANT, channel=_phase(item, place.before_call)), text)] if text else []
     if role in _RULES:
-        return [Message.from_role_and_content(Role.DEVELOPER, DeveloperContent.new().with_instructions(text))]
+        return [DeveloperMessage(text)]
     if role == "user":
-        return [Message.from_role_and_content(Role.USER, text)]
+        return [TextMessage(Head(Role.USER), text)]
     raise BadTurn(f"Invalid value: {role!r}.", f"{place.path}.role", "invalid_value")
 
 
-def _reasoning(item: Item, place: _Place) -> list[Message]:
+def _reasoning(item: Item, place: _Place) -> list[HarmonyMessage]:
     text = reasoning_text(item) if place.thinking else ""
-    return [Message.from_role_and_content(Role.ASSISTANT, text).with_channel("analysis")] if text else []
+    return [TextMessage(Head(Role.ASSISTANT, channel="analysis"), text)] if text else []
 
 
-def _call(item: Item, place: _Place) -> list[Message]:
+def _call(item: Item, place: _Place) -> list[HarmonyMessage]:
     if item.get("namespace"):
         raise BadTurn("Namespaces are not supported with this model.", f"{place.path}.namespace", "invalid_value")
-    said = Message.from_role_and_content(Role.ASSISTANT, item.get("arguments") or "")
-    return [said.with_channel("commentary").with_recipient(f"functions.{item['name']}").with_content_type("<|constrain|>json")]
+    head = Head(Role.ASSISTANT, None, "commentary", f"functions.{item['name']}", "<|constrain|>json")
+    return [TextMessage(head, item.get("arguments") or "")]
 
 
-def _output(item: Item, place: _Place) -> list[Message]:
-    author = Author.new(Role.TOOL, f"functions.{callee(item, place.names)}")
-    said = Message.from_author_and_content(author, output_text(item, place.path))
-    return [said.with_channel("commentary").with_recipient("assistant")]
+def _output(item: Item, place: _Place) -> list[HarmonyMessage]:
+    head = Head(Role.TOOL, f"functions.{callee(item, place.names)}", "commentary", "assistant")
+    return [TextMessage(head, output_text(item, place.path))]
 
 
-_KINDS: dict[str, Callable[[Item, _Place], list[Message]]] = {
+_KINDS: dict[str, Callable[[Item, _Place], list[HarmonyMessage]]] = {
     "message": _message,
     "reasoning": _reasoning,
     "function_call": _call,

@@ -5,13 +5,18 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Protocol
+from unicodedata import normalize
 
 from tokenizers import AddedToken, Tokenizer
 
+from responses_app.dialects.budget import Budget
 from responses_app.dialects.memo import Memo
+from responses_app.dialects.pretokens import composes, keeps_all_bytes, safe_cut
+from responses_app.dialects.slices import SLICE, slices
+from responses_app.dialects.text_length import LowerBound
 
 # Marks around text that must not become a special token; from the private use area, so that no template touches them.
 _GUARD = re.compile("\ue0f1(\\d+)\ue0f2")
@@ -49,24 +54,32 @@ class Vocabulary:
         self._spelled = _any_of(self._steering)
         self._apart = _between(added.values()) if _is_byte_level(tokenizer) else None
         self._bytes = _byte_table(tokenizer, frozenset(added))
+        self._bound = LowerBound(self._bytes) if self._bytes is not None and keeps_all_bytes(tokenizer) else None
+        self._cut = safe_cut(tokenizer)
+        self._composes = composes(tokenizer)
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
-    def encode(self, text: str, memo: Memo | None = None) -> list[int]:
-        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was. Raises UnicodeEncodeError.
+    def encode(self, text: str, memo: Memo | None = None, budget: Budget | None = None) -> list[int]:
+        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was.
 
         What stands between special tokens the tokenizer reads by itself, so that a `memo` may know it.
+        Raises UnicodeEncodeError, and TooLong or Stopped by the budget.
         """
         text.encode()  # the tokenizer's own error would not say what is wrong
-        parts = _GUARD.split(text)
+        budget = budget or Budget()
+        self._check_length(text, budget)
         ids: list[int] = []
-        for index, part in enumerate(parts):
+        for index, part in enumerate(_GUARD.split(text)):
             if index % 2:
-                ids += self._plain(int(part))
+                words = self._plain(int(part))
+                budget.spend(len(words))
+                ids += words
             elif memo is None or self._apart is None:
-                ids += self._read(part)
+                for group in self._groups(part):
+                    ids += self._read(group, budget)
             else:
                 for piece in self._apart.split(part):
-                    ids += memo.tokens(piece, partial(self._read, piece)) if piece else ()
+                    ids += self._piece(piece, memo, budget) if piece else ()
         return ids
 
     def guard(self, text: str) -> str:
@@ -95,8 +108,42 @@ class Vocabulary:
             return _ByteDecoder(self._bytes, self.hidden)
         return _WindowDecoder(lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=False)), self.hidden)
 
-    def _read(self, text: str) -> list[int]:
-        ids: list[int] = self._tokenizer.encode(text, add_special_tokens=False).ids
+    def _check_length(self, text: str, budget: Budget) -> None:
+        """Raises TooLong for a text that has too many bytes for its budget, whatever they are."""
+        if self._bound is None or budget.most is None or len(text) <= budget.most:
+            return
+        text = _GUARD.sub("", text)
+        self._bound.count(normalize("NFC", text) if self._composes else text, budget.require)
+
+    def _groups(self, text: str) -> Iterator[str]:
+        """The text in pieces of about SLICE characters, cut at special tokens."""
+        if self._apart is None or len(text) <= SLICE:
+            yield text
+            return
+        group: list[str] = []
+        size = 0
+        for piece in self._apart.split(text):
+            group.append(piece)
+            size += len(piece)
+            if size > SLICE:
+                yield "".join(group)
+                group, size = [], 0
+        yield "".join(group)
+
+    def _piece(self, text: str, memo: Memo, budget: Budget) -> Sequence[int]:
+        """The token ids of what stands between special tokens, or of one of them; counted once."""
+        before = budget.spent
+        ids = memo.tokens(text, partial(self._read, text, budget))
+        budget.spend(before + len(ids) - budget.spent)
+        return ids
+
+    def _read(self, text: str, budget: Budget) -> list[int]:
+        ids: list[int] = []
+        for piece in slices(text, self._cut):
+            # Without the place of each token in the text, which takes as long as all the rest.
+            found = self._tokenizer.encode_batch_fast([piece], add_special_tokens=False)[0].ids
+            budget.spend(len(found))
+            ids += found
         return ids
 
     def _plain(self, index: int) -> list[int]:
@@ -167,7 +214,11 @@ def _as_words(tokenizer: Tokenizer, text: str) -> list[int]:
 
 def _between(added: Iterable[AddedToken]) -> re.Pattern[str] | None:
     """Matches tokens that the tokenizer cuts out before it reads what is between them, whatever that is."""
-    texts = [each.content for each in added if each.special and not (each.normalized or each.lstrip or each.rstrip or each.single_word)]
+    texts = [
+        each.content
+        for each in added
+        if each.special and not (each.normalized or each.lstrip or each.rstrip or each.single_word)
+    ]
     found = _any_of(texts)
     return found and re.compile(f"({found.pattern})")
 

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import Any
 
 from responses_app.dialects import functions, parts
 from responses_app.dialects.base import BadTurn, Dialect, Listener, Turn
+from responses_app.dialects.budget import Budget, TooLong
 from responses_app.dialects.memo import Memo
 from responses_app.dialects.stops import stopped
 from responses_app.engines.border import Constraint, EngineDown, Request, Sampling
 from responses_app.errors import Invalid, Unavailable
-from responses_app.runs import context, conversation, definitions, fit, images, obeyed, sealed, shape
+from responses_app.runs import context, conversation, definitions, images, long_work, obeyed, sealed, shape
 from responses_app.runs.ids import mint
 from responses_app.runs.order import Order
-from responses_app.runs.prompt import Prompt, Prompts
+from responses_app.runs.prompt import Prompts, is_long
 from responses_app.runs.salt import cache_salt
 from responses_app.runs.served import Served
 from responses_app.runs.summary import QUESTION, Summing, asking
+from responses_app.runs.truncation import Truncation
 from responses_app.store.history import Context
 from responses_app.store.records import Images
 
@@ -133,7 +135,10 @@ async def ask(
             turn, request = await _request(order, served, served.dialect, turn, prompts)
     except BadTurn as error:
         raise Invalid(str(error), param=_blame(error.param, order, turn.items, own), code=error.code) from error
-    return request, stopped(functions.heard(served.dialect.listen(turn), origins), order.stop)
+    # Some dialects read the end of the prompt again.
+    listening = partial(served.dialect.listen, turn)
+    listener = await long_work.run(order.project, True, listening) if is_long(turn) else listening()
+    return request, stopped(functions.heard(listener, origins), order.stop)
 
 
 @contextmanager
@@ -167,21 +172,23 @@ def _seen(order: Order, served: Served, items: Sequence[Mapping[str, Any]], own:
 async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, prompts: Prompts) -> tuple[Turn, Request]:
     """The engine's request. Raises BadTurn for what this model cannot be told, Invalid for a prompt that does not fit."""
     limit = served.engine.max_model_len
-    tokens, constraint = await asyncio.to_thread(_told, dialect, turn)
+    truncates, budget = order.truncation == "auto", Budget(limit - 1)
+    telling = partial(_told, dialect, turn, budget)
+    tokens, constraint = await long_work.run(order.project, is_long(turn), telling, budget.stop)
+    if isinstance(tokens, TooLong) and not truncates:
+        raise _exceeded(f"at least {tokens.least}", limit)
     await obeyed.check(served.engine, order, constraint)
-    prompt = await prompts.measured(turn, tokens)
-    if order.truncation == "auto" and not prompt.fits(limit - 1):
+    prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
+    if prompt is None or (truncates and not prompt.fits(limit - 1)):
         wanted = min(order.max_output_tokens or ROOM, limit // 4)
-        turn, prompt = await _fitted(prompts, turn, prompt, limit - wanted)
+        try:
+            turn, prompt = await Truncation(prompts, turn, limit - wanted, limit - 1).search()
+        except TooLong as error:
+            raise _exceeded(f"at least {error.least}", limit) from error
     prompt.check()
     room = limit - prompt.length
     if room < 1:
-        raise Invalid(
-            "Your input exceeds the context window of this model. Please adjust your input and try again. "
-            f"({prompt.length} tokens of {limit})",
-            param="input",
-            code="context_length_exceeded",
-        )
+        raise _exceeded(str(prompt.length), limit)
     sampling = Sampling(
         max_tokens=min(room, order.max_output_tokens or room),
         temperature=shape.temperature(order, served),
@@ -205,28 +212,20 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
     )
 
 
-def _told(dialect: Dialect, turn: Turn) -> tuple[list[int], Constraint | None]:
-    """Its tokens, and what the answer must match. Raises BadTurn."""
-    return dialect.render(turn), dialect.constrain(turn)
+def _told(dialect: Dialect, turn: Turn, budget: Budget) -> tuple[list[int] | TooLong, Constraint | None]:
+    """Its tokens, if there are not too many, and what the answer must match. Raises BadTurn, Stopped."""
+    try:
+        return dialect.render(turn, budget), dialect.constrain(turn)
+    except TooLong as error:
+        return error, dialect.constrain(turn)
 
 
-async def _fitted(prompts: Prompts, turn: Turn, prompt: Prompt, most: int) -> tuple[Turn, Prompt]:
-    """The turn without as few of its oldest items as it takes to come down to `most` tokens; without all of them, if need be."""
-    droppable = fit.droppable(turn.items)
-    fewest, enough = 1, len(droppable)
-    best = turn, prompt
-    while fewest <= enough:
-        count = (fewest + enough) // 2
-        gone = {place for unit in droppable[:count] for place in unit}
-        shorter = replace(turn, items=[item for place, item in enumerate(turn.items) if place not in gone])
-        rendered = await prompts.of(shorter)
-        if rendered.fits(most):
-            best, enough = (shorter, rendered), count - 1
-        else:
-            fewest = count + 1
-            if count == len(droppable):
-                best = shorter, rendered
-    return best
+def _exceeded(tokens: str, limit: int) -> Invalid:
+    return Invalid(
+        f"Your input exceeds the context window of this model. Please adjust your input and try again. ({tokens} tokens of {limit})",
+        param="input",
+        code="context_length_exceeded",
+    )
 
 
 def _blame(param: str | None, order: Order, items: Sequence[Mapping[str, Any]], own: Sequence[object]) -> str | None:

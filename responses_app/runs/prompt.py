@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from responses_app.dialects import parts
 from responses_app.dialects.base import BadTurn, Dialect, Turn
+from responses_app.dialects.budget import Budget
 from responses_app.engines.border import BadPrompt, Engine
 from responses_app.errors import Busy, Invalid
 from responses_app.images import decoder
 from responses_app.images.decoder import DecoderBusy
 from responses_app.images.picture import BadImage
+from responses_app.runs import long_work
 from responses_app.store.records import Images
 
 # Of one prompt: decoded, its images are in memory together, three bytes a pixel.
@@ -57,9 +59,11 @@ class Prompts:
     # What a prompt shows of each image: the bytes and the number of pixels. It is rendered again with fewer items.
     shown: dict[parts.Image, tuple[bytes, int]] = field(default_factory=dict)
 
-    async def of(self, turn: Turn) -> Prompt:
-        """The prompt of a turn. Raises BadTurn, and what `measured` raises."""
-        return await self.measured(turn, await asyncio.to_thread(self.dialect.render, turn))
+    async def of(self, turn: Turn, most: int) -> Prompt:
+        """The prompt of a turn. Raises BadTurn, TooLong if it has more than `most` tokens, and what `measured` raises."""
+        budget = Budget(most)
+        rendering = partial(self.dialect.render, turn, budget)
+        return await self.measured(turn, await long_work.run(self.project, is_long(turn), rendering, budget.stop))
 
     async def measured(self, turn: Turn, tokens: Sequence[int]) -> Prompt:
         """The prompt of a turn that was rendered. Raises BadTurn for an image that is not kept, Invalid, EngineDown."""
@@ -97,3 +101,19 @@ class Prompts:
             raise BadTurn(str(error), image.path, error.code) from error
         except DecoderBusy as error:
             raise Busy(str(error)) from error
+
+
+def is_long(turn: Turn) -> bool:
+    """Whether rendering the turn takes more than some ten milliseconds."""
+    if len(turn.items) > long_work.LONG_ITEMS or len(turn.tools) > long_work.LONG_TOOLS:
+        return True
+    return len(turn.instructions or "") + text_size(turn.items) + text_size(turn.tools) > long_work.LONG_TEXT
+
+
+def text_size(value: object) -> int:
+    """The number of characters of all texts in items or tools."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return sum(map(text_size, value.values()))
+    return sum(map(text_size, value)) if isinstance(value, Sequence) else 0
