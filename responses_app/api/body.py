@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from django.http import HttpRequest
 
 from responses_app.api import profile, requests
+from responses_app.models import ApiKey
+from responses_app.runs import long_work
 
 T = TypeVar("T")
 # Some milliseconds' worth.
 LONG = 16 * 1024
 
 
-async def read(request: HttpRequest, make: Callable[[dict[str, Any]], T], empty: bytes = b"") -> T:
-    """What `make` makes of the JSON object; of `empty` where there is no body. Raises Invalid."""
+async def read(request: HttpRequest, key: ApiKey, make: Callable[[dict[str, Any]], T], empty: bytes = b"") -> T:
+    """What `make` makes of the JSON object; of `empty` where there is no body. Raises Invalid, Busy."""
     body = request.body or empty
 
     def made() -> T:
         return make(profile.read(request, requests.parse(body)))
 
-    return await beside(len(body), made)
+    return await beside(key, len(body), made)
 
 
-async def beside(size: int, make: Callable[..., T], *args: Any) -> T:
-    """What `make` makes of something that is so many bytes long, in a thread if these are many."""
-    return await asyncio.to_thread(make, *args) if size > LONG else make(*args)
+async def beside(key: ApiKey, size: int, make: Callable[..., T], *args: Any) -> T:
+    """What `make` makes of something that is so many bytes long, in a thread if these are many. Raises Busy."""
+    if size <= LONG:
+        return make(*args)
+    return await long_work.run(key.project, size > long_work.LONG_TEXT, partial(make, *args))

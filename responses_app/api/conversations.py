@@ -30,7 +30,7 @@ MOST_ITEMS = 20
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/conversations."""
     async with limits.admitted(key) as ticket:
-        metadata, new = await body.read(request, _new, b"{}")
+        metadata, new = await body.read(request, key, _new, b"{}")
         given, fetched = await gather(key.project, new)
         row = Conversation(
             uid=mint("conv_"),
@@ -51,7 +51,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 
 async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """POST /v1/conversations/{id}: other metadata in place of what was there."""
-    metadata = await body.read(request, _changed, b"{}")
+    metadata = await body.read(request, key, _changed, b"{}")
     row = await find(key.project, uid)
     row.metadata = metadata
     if not await Conversation.objects.filter(pk=row.pk).aupdate(metadata=row.metadata):
@@ -70,7 +70,7 @@ async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponse
     """POST /v1/conversations/{id}/items: all of them, or none."""
     include = query.include(request)
     async with limits.admitted(key) as ticket:
-        given = await body.read(request, _added, b"{}")
+        given = await body.read(request, key, _added, b"{}")
         row = await find(key.project, uid)
         bodies: list[str] = await _change(conversations.add, row, *await gather(key.project, given))
         await ticket.give()

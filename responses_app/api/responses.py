@@ -80,7 +80,7 @@ class AttendedStream(EventStream):
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses."""
     async with limits.admitted(key) as ticket:
-        read = await body.read(request, lambda raw: requests.read(raw, key))
+        read = await body.read(request, key, lambda raw: requests.read(raw, key))
         order = replace(read, request_id=request.META[REQUEST_ID])
         model_access.permit(key, order.model)
         run = await hub.current().begin(order)
@@ -133,7 +133,7 @@ async def _last(run: Run) -> Frame:
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
     async with limits.admitted(key) as ticket:
-        order = await body.read(request, lambda raw: _counted(raw, key))
+        order = await body.read(request, key, lambda raw: _counted(raw, key))
         model_access.permit(key, order.model)
         counted = await hub.current().count(order)
         await ticket.give()
@@ -150,7 +150,7 @@ def _counted(raw: dict[str, Any], key: ApiKey) -> Order:
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
     async with limits.admitted(key) as ticket:
-        order = await body.read(request, lambda raw: _compacted(raw, key, has_default=not profile.is_open(request)))
+        order = await body.read(request, key, lambda raw: _compacted(raw, key, has_default=not profile.is_open(request)))
         model_access.permit(key, order.model)
         made = await hub.current().compact(order)
         await ticket.give()

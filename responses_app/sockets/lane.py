@@ -203,7 +203,7 @@ class Lane:
             raise turn
         key = await self._line.key()
         async with limits.admitted(key) as ticket:
-            read = await body.beside(turn.size if isinstance(turn, Create) else 0, turn.order, key)
+            read = await body.beside(key, turn.size if isinstance(turn, Create) else 0, turn.order, key)
             order = replace(read, request_id=self._line.request_id)
             model_access.permit(key, order.model)
             course = await self._launch(turn, order, ticket)

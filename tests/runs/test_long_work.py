@@ -1,0 +1,96 @@
+"""Long work of one project delays neither another project nor short work."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from responses_app.runs import long_work
+
+LIMIT_S = 30.0
+
+
+def run(body: Callable[[], Awaitable[None]]) -> None:
+    async def limited() -> None:
+        async with asyncio.timeout(LIMIT_S):
+            await body()
+
+    asyncio.run(limited())
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        await asyncio.sleep(0.005)
+
+
+class Gate:
+    """A function that says that it runs, and waits until it is let go on."""
+
+    def __init__(self) -> None:
+        self.began, self.may_end = threading.Event(), threading.Event()
+
+    def __call__(self) -> str:
+        self.began.set()
+        assert self.may_end.wait(LIMIT_S)
+        return "done"
+
+
+def test_one_long_job_of_a_project_runs_at_a_time_and_others_go_past() -> None:
+    async def body() -> None:
+        gates = [Gate() for _ in range(3)]
+        jobs = [asyncio.create_task(long_work.run("a", True, gate)) for gate in gates]
+        await until(gates[0].began.is_set)
+        assert await long_work.run("b", True, lambda: 1) == 1
+        assert await long_work.run("a", False, lambda: 2) == 2
+        assert not gates[1].began.is_set()
+        for gate in gates:
+            gate.may_end.set()
+        assert await asyncio.gather(*jobs) == ["done"] * 3
+
+    run(body)
+
+
+def test_an_exception_comes_back_and_the_next_one_runs() -> None:
+    def fail() -> None:
+        raise ValueError("as it was told")
+
+    async def body() -> None:
+        with pytest.raises(ValueError, match="as it was told"):
+            await long_work.run("a", True, fail)
+        assert await long_work.run("a", True, lambda: 1) == 1
+
+    run(body)
+
+
+def test_a_client_that_leaves_stops_its_job_which_keeps_the_place_until_it_has_ended() -> None:
+    async def body() -> None:
+        gate, next_one = Gate(), Gate()
+        first = asyncio.create_task(long_work.run("a", True, gate, gate.may_end.set))
+        await until(gate.began.is_set)
+        second = asyncio.create_task(long_work.run("a", True, next_one))
+        await asyncio.sleep(0)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        next_one.may_end.set()
+        assert await second == "done"
+
+    run(body)
+
+
+def test_a_client_that_leaves_while_it_waits_changes_nothing() -> None:
+    async def body() -> None:
+        gate = Gate()
+        first = asyncio.create_task(long_work.run("a", True, gate))
+        await until(gate.began.is_set)
+        waiting = asyncio.create_task(long_work.run("a", True, lambda: 1))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        gate.may_end.set()
+        assert await first == "done"
+        assert await long_work.run("a", True, lambda: 2) == 2
+
+    run(body)
