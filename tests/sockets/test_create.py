@@ -10,7 +10,10 @@ from django.test import override_settings
 from responses_app.models import Prompt, Response
 from responses_app.runs.order import Order
 from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
+from tests.dialects.test_lark_size import LARGE
 from tests.sockets.case import SocketCase, error, judge
+
+DOUBLING = {"type": "grammar", "syntax": "lark", "definition": LARGE["terminals that double"][0]}
 
 
 def bare(value: Any) -> Any:
@@ -78,6 +81,7 @@ class CreateTest(SocketCase):
             {"temperature": "hot"},
             {"surprise": 1},
             {"tools": [{"type": "web"}]},
+            {"tools": [{"type": "custom", "name": "c", "format": DOUBLING}]},
             {"previous_response_id": "resp_missing"},
             {"conversation": "conv_missing"},
             {"input": None},
