@@ -15,6 +15,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from responses_app.api import profile
+from responses_app.api.body import LONG, beside
 from responses_app.api.door import translated
 from responses_app.api.keys import bearer
 from responses_app.errors import ApiError, Busy, Invalid, NotFound, Unauthorized, Unavailable
@@ -129,7 +130,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         del bytes_data
         name: str | None = None
         try:
-            raw = frames.parse(text_data)
+            raw = await self._parse(text_data)
             name = frames.lane(raw)
             if frames.kind(raw) == frames.STEER:
                 await self._steer(raw)
@@ -137,11 +138,17 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             lane = self._lanes.lane(name)
             if self._lanes.full:
                 raise Busy(f"{MOST_WAITING} requests wait on this connection, which is the limit.")
-        except (Busy, Invalid) as error:
+        except ApiError as error:
             await self._complain(name, error)
             return
         body = profile.understood(raw) if self.named_open else raw
         self._lanes.add(lane, Create(body, len(text_data or "")))
+
+    async def _parse(self, text: str | None) -> dict[str, Any]:
+        """Parse a frame, in a thread if it is long. Raises Invalid, Busy, Unauthorized."""
+        if text is None or len(text) <= LONG:
+            return frames.parse(text)
+        return await beside(await bearer(self._authorization), len(text), frames.parse, text)
 
     async def _complain(self, name: str | None, error: ApiError) -> None:
         """Where the lane is known it tells it; one that does not exist, or that is full, has no turn for it."""
