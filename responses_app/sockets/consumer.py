@@ -33,6 +33,7 @@ NORMAL, GOING_AWAY, REVOKED, BROKEN = 1000, 1001, 1008, 1011
 # How long the responses of a connection that has come of age may take to end.
 GRACE: Final = 900.0
 DENIAL: Final = "websocket.http.response"
+MIB: Final = 1024 * 1024
 
 
 class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
@@ -45,6 +46,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     open: ClassVar[set[ResponsesSocket]] = set()
 
     request_id: str
+    project: str
     _authorization: str
     _lanes: Lanes
     _life: asyncio.Task[None]
@@ -106,7 +108,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         self._authorization = self._header(b"authorization")
         try:
             self._admit()
-            await bearer(self._authorization)
+            self.project = (await bearer(self._authorization)).project
         except Exception as error:
             await deny(self, self.translated(error), self.request_id)
         self.open.add(self)
@@ -138,6 +140,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
             lane = self._lanes.lane(name)
             if self._lanes.full:
                 raise Busy(f"{MOST_WAITING} requests wait on this connection, which is the limit.")
+            self._check_waiting_bytes(len(text_data or ""))
         except ApiError as error:
             await self._complain(name, error)
             return
@@ -149,6 +152,17 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         if text is None or len(text) <= LONG:
             return frames.parse(text)
         return await beside(await bearer(self._authorization), len(text), frames.parse, text)
+
+    def _check_waiting_bytes(self, size: int) -> None:
+        """Count the requests that wait on all connections. Raises Busy; short requests are not looked at."""
+        if size <= LONG:
+            return
+        waiting = [(one.project, one._lanes.waiting_bytes) for one in self.open]
+        ours = sum(held for project, held in waiting if project == self.project)
+        if ours + size > settings.RESPONSES_MAX_UNFINISHED_MIB_PER_KEY * MIB:
+            raise Busy("The requests that wait on the WebSockets of this project are too large together. Try again in a moment.")
+        if sum(held for _, held in waiting) + size > settings.RESPONSES_MAX_UNFINISHED_MIB * MIB:
+            raise Busy("The requests that wait on all WebSockets are too large together. Try again in a moment.")
 
     async def _complain(self, name: str | None, error: ApiError) -> None:
         """Where the lane is known it tells it; one that does not exist, or that is full, has no turn for it."""

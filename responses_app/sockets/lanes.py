@@ -58,8 +58,12 @@ class Lanes:
     @property
     def full(self) -> bool:
         """Whether so many requests wait that another one has to be refused."""
-        waiting = [turn for lane in self._lanes.values() for turn in lane.turns]
-        return len(waiting) >= MOST_WAITING or sum(turn.size for turn in waiting if not isinstance(turn, ApiError)) > MOST_ASKED
+        return sum(len(lane.turns) for lane in self._lanes.values()) >= MOST_WAITING or self.waiting_bytes > MOST_ASKED
+
+    @property
+    def waiting_bytes(self) -> int:
+        """The bytes of the requests that wait."""
+        return sum(turn.size for lane in self._lanes.values() for turn in lane.turns if not isinstance(turn, ApiError))
 
     def of(self, uid: str) -> Lane | None:
         """The lane on which that response is under way, or was the last."""

@@ -1,0 +1,37 @@
+"""Requests that wait for their turn on WebSockets: their bytes are limited for a project, over all its connections."""
+
+from __future__ import annotations
+
+from django.test import override_settings
+
+from responses_app.engines.scripted import Delay, Line, Tokens
+from tests.api.case import HELLO, said, tokens
+from tests.sockets.case import SocketCase, Talk
+
+LONG = "x" * 700_000
+
+
+class WaitingBytesTest(SocketCase):
+    async def begin(self, socket: Talk) -> None:
+        """Begin a response that does not end, so that the next request on this connection waits."""
+        await socket.create()
+        self.assertEqual((await socket.hear())["type"], "response.created")
+
+    @override_settings(RESPONSES_MAX_UNFINISHED_MIB_PER_KEY=1)
+    async def test_a_second_connection_of_the_project_does_not_double_the_limit(self) -> None:
+        slow = Line([Delay(300), Tokens(tokens(HELLO))])
+        async with self.serving(slow, slow), self.socket() as first, self.socket() as second:
+            await self.begin(first)
+            await self.begin(second)
+            await first.create(LONG)
+            await second.create(LONG)
+            event = await second.hear()
+            while event["type"] != "error":
+                event = await second.hear()
+            self.assertEqual((event["status"], event["error"]["code"]), (429, "rate_limit_exceeded"))
+
+    @override_settings(RESPONSES_MAX_UNFINISHED_MIB_PER_KEY=1)
+    async def test_what_has_had_its_turn_is_not_counted(self) -> None:
+        async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
+            for _ in range(3):
+                self.assertEqual((await socket.made(LONG))["status"], "completed")
