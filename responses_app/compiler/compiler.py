@@ -14,7 +14,7 @@ from responses_app.workers.pool import Pool
 
 PROCESSES = 2
 CONVERSION_CPU_S = 2
-COMPILATION_CPU_S = 4
+COMPILATION_CPU_S = 6
 # The clock may run much longer than the computing time, as the machine has other work.
 WALL_S = 30.0
 MEMORY_BYTES = 1 << 30

@@ -14,6 +14,11 @@ from responses_app.dialects import grammars, larks
 # What xgrammar puts before its messages: the time, and the line of its source.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
 
+INTERNAL_ERROR = (
+    "the grammar compiler fails on it; a known reason is a repeat in a pattern with different bounds of which one is above 128, "
+    "as in 'a{0,300}'"
+)
+
 # While the process starts, so that no job waits for it.
 larks.prepare()
 
@@ -29,8 +34,14 @@ def compile_json(payload: bytes) -> bytes:
         # The process may be of little use from now on; another one takes its place.
         os.abort()
     except Exception as error:  # Compilers in native code raise what they like; whatever it is, the input was refused.
-        refusal = " ".join(_SOURCE.sub("", str(error)).split()) or type(error).__name__
+        refusal = _reason(error)
     return json.dumps({"refusal": refusal}).encode()
+
+
+def _reason(error: Exception) -> str:
+    """What the compiler says, in one line. Its internal checks say nothing about the input."""
+    message = str(error)
+    return INTERNAL_ERROR if "Check failed" in message else " ".join(_SOURCE.sub("", message).split()) or type(error).__name__
 
 
 def _compile(kind: str, text: str) -> str:

@@ -42,12 +42,13 @@ class Compiler:
         tokens = [bytes([byte]) for byte in range(256)]
         tokens += [(first + second).encode() for first in " " + ascii_lowercase for second in ascii_lowercase]
         vocabulary = self._core.TokenizerInfo([*tokens, b"</s>"], _RAW, None, [len(tokens)], False)
-        # One thread, so that another project's job has the other core; no cache, as the pool of processes has one.
-        self._compiler = self._core.GrammarCompiler(vocabulary, 1, False, -1)
+        # One thread, so that another project's job has the other core. With its cache, as in vLLM: xgrammar compiles differently without.
+        self._compiler = self._core.GrammarCompiler(vocabulary, 1, True, -1)
 
     def compile(self, kind: str, text: str) -> None:
         """Parse a constraint, then compile it as an engine would. Raises whatever xgrammar raises."""
         self._compiler.compile_grammar_ebnf(self._parse(kind, text))
+        self._compiler.clear_cache()
 
     def _parse(self, kind: str, text: str) -> Any:
         if kind == "json":

@@ -60,7 +60,7 @@ class Request:
     `images` are encoded pictures (PNG, JPEG, WebP), one per placeholder of the prompt, in its order.
     `priority`: smaller is served sooner. `length` is how many tokens the prompt has with its images, None if that was not asked.
     The last `heard` tokens of the prompt are an answer that another request has begun and this one goes on with; `sampling`
-    counts what is still to come.
+    counts what is still to come. `owner` is the project, for engines that serve projects in turn.
     """
 
     id: str
@@ -72,6 +72,7 @@ class Request:
     images: Sequence[bytes] = ()
     length: int | None = None
     heard: int = 0
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

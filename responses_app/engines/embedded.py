@@ -10,9 +10,11 @@ from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
 from responses_app.engines.arguments import BadOption
-from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob, Request, Sampling, read
+from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request, Sampling, read
 from responses_app.engines.loading import Loading
-from responses_app.engines.sampling import FINISHES, LOWEST_LOGPROB, sampling_fields, structured_fields
+from responses_app.engines.outputs import chunk
+from responses_app.engines.sampling import sampling_fields, structured_fields
+from responses_app.engines.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +42,7 @@ class Embedded:
         self._watcher: asyncio.Task[None] | None = None
         self._loading: Loading | None = None
         self._running: set[str] = set()
+        self._turns = Turns()
 
     @property
     def max_model_len(self) -> int:
@@ -103,8 +106,11 @@ class Embedded:
         """How many requests the engine works on, as vLLM counts them."""
         return int(self._llm.get_num_unfinished_requests()) if self._llm else 0
 
-    async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+    def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`. A second request under a running id raises BadPrompt."""
+        return self._turns.generate(request, self._generate)
+
+    async def _generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         llm = self._core()
         if request.id in self._running:
             raise BadPrompt(f"a request {request.id} is running already")
@@ -122,9 +128,9 @@ class Embedded:
                 async with aclosing(stream):
                     async for output in stream:
                         _check(output, request, fresh)
-                        chunk = _chunk(output, request.sampling.logprobs, fresh)
+                        told = chunk(output, request.sampling.logprobs, fresh)
                         fresh = False
-                        yield chunk
+                        yield told
         finally:
             self._running.discard(request.id)
 
@@ -292,28 +298,3 @@ def _params(request: Request) -> Any:
         structured_outputs=StructuredOutputsParams(**structured_fields(request.constraint)) if request.constraint else None,
         output_kind=RequestOutputKind.DELTA,
     )
-
-
-def _chunk(output: Any, wanted: int | None, first: bool) -> Chunk:
-    (completion,) = output.outputs
-    finish = completion.finish_reason
-    return Chunk(
-        tokens=tuple(completion.token_ids),
-        logprobs=_logprobs(completion, wanted),
-        finish=FINISHES[finish] if finish else None,
-        cached=output.num_cached_tokens if first else None,
-        prompt=len(output.prompt_token_ids or ()) or None if first else None,
-    )
-
-
-def _logprobs(completion: Any, wanted: int | None) -> Sequence[Logprob]:
-    if wanted is None or not completion.logprobs:
-        return ()
-    return [_logprob(token, step, wanted) for token, step in zip(completion.token_ids, completion.logprobs, strict=True)]
-
-
-def _logprob(token: int, step: Mapping[int, Any], wanted: int) -> Logprob:
-    """vLLM puts the chosen token first, then the best by rank; the alternatives are the `wanted` best of them all."""
-    values = {other: max(entry.logprob, LOWEST_LOGPROB) for other, entry in step.items()}
-    best = sorted(values.items(), key=lambda pair: -pair[1])[:wanted]
-    return Logprob(token, values.get(token, LOWEST_LOGPROB), best)

@@ -15,6 +15,7 @@ import httpx2
 from responses_app.engines import wire
 from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Request, Sampling, read
 from responses_app.engines.pulse import Pulse
+from responses_app.engines.turns import Turns
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +79,7 @@ class Remote:
         self._control: httpx2.AsyncClient | None = None
         self._pulse = Pulse(self._ask)
         self._running: set[str] = set()
+        self._turns = Turns()
         self._aborts: set[asyncio.Task[None]] = set()
 
     @property
@@ -136,8 +138,11 @@ class Remote:
         await client.aclose()
         await control.aclose()
 
-    async def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
+    def generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         """See `Engine.generate`. `cached` comes with the last chunk."""
+        return self._turns.generate(request, self._generate)
+
+    async def _generate(self, request: Request) -> AsyncGenerator[Chunk, None]:
         client = self._open()
         content = wire.body(request, self.model, self._priorities)
         answer = wire.Answer(request)

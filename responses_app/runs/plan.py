@@ -209,6 +209,7 @@ async def _request(order: Order, served: Served, dialect: Dialect, turn: Turn, p
         cache_salt=cache_salt(order.project, order.cache_key),
         images=prompt.images,
         length=prompt.length if prompt.measured else None,
+        owner=order.project,
     )
 
 

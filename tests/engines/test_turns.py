@@ -1,0 +1,118 @@
+"""Turns of constraints that are new to an engine, with a generator that waits for a gate in the place of the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+
+import pytest
+
+from responses_app.engines import turns
+from responses_app.engines.border import Chunk, Constraint, Request, Sampling
+from responses_app.engines.turns import Turns
+
+
+class Compiling:
+    """Begins to generate when its gate is opened; `order` are the ids of the requests in the order of their start."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+        self.gates: dict[str, asyncio.Event] = {}
+        self.turns = Turns()
+
+    async def start(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        self.order.append(request.id)
+        await self.gates.setdefault(request.id, asyncio.Event()).wait()
+        yield Chunk((1,))
+        yield Chunk((2,), finish="stop")
+
+    async def ask(self, id: str, owner: str, schema: str | None) -> int:
+        constraint = Constraint("structural_tag", schema) if schema else None
+        request = Request(id, [1], Sampling(max_tokens=2), constraint, owner=owner)
+        return len([chunk async for chunk in self.turns.generate(request, self.start)])
+
+    def waiting(self) -> int:
+        """How many wait for their turn."""
+        return sum(map(len, self.turns._waiting.values()))
+
+    def open(self, id: str) -> None:
+        self.gates.setdefault(id, asyncio.Event()).set()
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for it; keys of constraints are made in threads."""
+    async with asyncio.timeout(30):
+        while not condition():
+            await asyncio.sleep(0.01)
+
+
+def test_another_project_waits_for_one_constraint_and_not_for_all() -> None:
+    async def main() -> None:
+        engine = Compiling()
+        attacks = [asyncio.create_task(engine.ask("a0", "a", "schema 0"))]
+        await until(lambda: engine.order == ["a0"])
+        attacks += [asyncio.create_task(engine.ask(f"a{n}", "a", f"schema {n}")) for n in (1, 2)]
+        await until(lambda: engine.waiting() == 2)
+        victim = asyncio.create_task(engine.ask("b", "b", "schema b"))
+        plain = asyncio.create_task(engine.ask("plain", "b", None))
+        await until(lambda: engine.waiting() == 3)
+        await until(lambda: engine.order == ["a0", "plain"])
+        engine.open("a0")
+        await until(lambda: len(engine.order) == 3)
+        engine.open(engine.order[2])
+        await until(lambda: len(engine.order) == 4)
+        assert "b" in engine.order, "all of the other project went first"
+        for id in ("a1", "a2"):
+            engine.open(id)
+        for id in ("plain", "b"):
+            engine.open(id)
+        assert await asyncio.gather(*attacks, victim, plain) == [2] * 5
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_a_known_constraint_waits_for_nothing() -> None:
+    async def main() -> None:
+        engine = Compiling()
+        engine.open("first")
+        await engine.ask("first", "a", "same")
+        asked = asyncio.create_task(engine.ask("slow", "a", "other"))
+        await until(lambda: "slow" in engine.order)
+        engine.open("again")
+        assert await engine.ask("again", "b", "same") == 2
+        asked.cancel()
+        await asyncio.wait([asked])
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_a_client_that_leaves_gives_its_turn_back() -> None:
+    async def main() -> None:
+        engine = Compiling()
+        tasks = []
+        for number, id in enumerate(("running", "waiting", "last")):
+            tasks.append(asyncio.create_task(engine.ask(id, id, f"schema {id}")))
+            await until(lambda: len(engine.order) + engine.waiting() == number + 1)  # noqa: B023 - awaited at once
+        tasks[1].cancel()
+        tasks[0].cancel()
+        await asyncio.wait(tasks[:2])
+        engine.open("last")
+        assert await tasks[2] == 2
+        assert engine.order == ["running", "last"]
+
+    asyncio.run(asyncio.wait_for(main(), 30))
+
+
+def test_a_turn_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "TURN_LIMIT_S", 0.05)
+
+    async def main() -> None:
+        engine = Compiling()
+        silent = asyncio.create_task(engine.ask("silent", "a", "schema a"))
+        await until(lambda: engine.order == ["silent"])
+        engine.open("next")
+        assert await engine.ask("next", "b", "schema b") == 2
+        silent.cancel()
+        await asyncio.wait([silent])
+
+    asyncio.run(asyncio.wait_for(main(), 30))
