@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-
-from asgiref.sync import iscoroutinefunction
-from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
+
+from responses_app.web.middleware import response_middleware
 
 # Pictures are those of the store, which a page may also carry or make by itself; nothing else comes from anywhere but here.
 POLICY = "; ".join(
@@ -24,25 +21,9 @@ POLICY = "; ".join(
 )
 
 
-def _told(response: HttpResponseBase) -> HttpResponseBase:
+def _with_policy(response: HttpResponseBase) -> HttpResponseBase:
     response.headers.setdefault("Content-Security-Policy", POLICY)
     return response
 
 
-@sync_and_async_middleware
-def middleware(get_response: Callable[[HttpRequest], object]) -> Callable[[HttpRequest], object]:
-    """Django's hook."""
-    if iscoroutinefunction(get_response):
-        following: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = get_response
-
-        async def later(request: HttpRequest) -> HttpResponseBase:
-            return _told(await following(request))
-
-        return later
-
-    def now(request: HttpRequest) -> HttpResponseBase:
-        response = get_response(request)
-        assert isinstance(response, HttpResponseBase)  # noqa: S101 - the other side of the choice above
-        return _told(response)
-
-    return now
+middleware = response_middleware(_with_policy)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
 
-from asgiref.sync import iscoroutinefunction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
-from django.utils.decorators import sync_and_async_middleware
 
 from responses_app.invisible import SHOWN_BY_NAME, named
+from responses_app.web.middleware import response_middleware
 
 # The value of a form field is sent back by the browser, and has to stay what it was.
 VALUE = re.compile(r' value="[^"]*"')
@@ -42,20 +40,4 @@ def _visible(response: HttpResponseBase) -> HttpResponseBase:
     return response
 
 
-@sync_and_async_middleware
-def middleware(get_response: Callable[[HttpRequest], object]) -> Callable[[HttpRequest], object]:
-    """Wrap the handler, as Django's middleware does."""
-    if iscoroutinefunction(get_response):
-        following: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = get_response
-
-        async def later(request: HttpRequest) -> HttpResponseBase:
-            return _visible(await following(request))
-
-        return later
-
-    def now(request: HttpRequest) -> HttpResponseBase:
-        response = get_response(request)
-        assert isinstance(response, HttpResponseBase)  # noqa: S101 - the other side of the choice above
-        return _visible(response)
-
-    return now
+middleware = response_middleware(_visible)
