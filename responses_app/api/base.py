@@ -15,6 +15,8 @@ TEXT_LIMIT = 10_485_760
 IMAGE_URL_LIMIT = 20_971_520
 # More items, parts or tools than any context has room for: every one takes its time before that is known.
 ARRAY_LIMIT = 65_536
+# Of one request, those in namespaces and in items included.
+TOOLS_LIMIT = 4096
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
@@ -68,3 +70,18 @@ def countable(raw: list[Any], loc: Loc) -> list[Any]:
     where = path(loc)
     message = f"Invalid '{where}': array too long. Expected an array with maximum length {ARRAY_LIMIT}, but got {len(raw)}."
     raise Invalid(message, param=where, code="array_above_max_length")
+
+
+def check_tools(count: int, loc: Loc) -> None:
+    """See that these are not too many tools. Raises Invalid."""
+    if count > TOOLS_LIMIT:
+        where = path(loc)
+        message = f"Invalid '{where}': too many tools. Expected at most {TOOLS_LIMIT} tools in all, but got {count}."
+        raise Invalid(message, param=where, code="array_above_max_length")
+
+
+def count_tools(raw: object) -> int:
+    """The number of tools in an array, those of namespaces included."""
+    if not isinstance(raw, list):
+        return 0
+    return len(raw) + sum(count_tools(one.get("tools")) for one in raw if isinstance(one, dict))

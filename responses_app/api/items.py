@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from responses_app.api import formats, parts, tools
-from responses_app.api.base import TEXT_LIMIT, countable, given
+from responses_app.api.base import TEXT_LIMIT, check_tools, count_tools, countable, given
 from responses_app.api.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
 from responses_app.api.controls import ConfigurationUpdate, Trigger, final
 from responses_app.api.hosted_items import HOSTED_ITEMS, WITHOUT_STATUS
@@ -44,6 +44,7 @@ def read(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
         return [_message({"role": "user", "content": raw}, loc)]
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "a string or an array", raw)
+    check_tools(sum(count_tools(one.get("tools")) for one in raw if isinstance(one, dict)), loc)
     items = [_item(one, (*loc, index)) for index, one in enumerate(countable(raw, loc))]
     final(items, loc)
     return items

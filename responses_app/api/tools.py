@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
-from responses_app.api.base import countable, given
+from responses_app.api.base import check_tools, count_tools, given
 from responses_app.api.problems import Loc, path, translate, untyped, value, wrong_type
 from responses_app.api.sound import unsound
 from responses_app.api.strict import conforms, misshapen
@@ -30,7 +30,8 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
         return []
     if not isinstance(raw, list):
         raise wrong_type(path(loc), "an array", raw)
-    tools = [_tool(one, (*loc, index)) for index, one in enumerate(countable(raw, loc))]
+    check_tools(count_tools(raw), loc)
+    tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
     if not found and not any(tool["type"] == "tool_search" for tool in tools):
         _none_deferred(tools, loc)
     seen: set[str] = set()

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from jinja2 import TemplateError, nodes
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
+from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
@@ -27,6 +28,24 @@ class _Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox, without its checks where there is nothing to check: keys of our messages, and what a loop says of itself.
+
+    The checks are most of the time that thousands of messages take.
+    """
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """As the sandbox does: an attribute, else a key. What a dictionary has as an attribute goes through the checks."""
+        if type(obj) is dict:
+            if attribute in obj and attribute not in _OF_DICTIONARIES:
+                return obj[attribute]
+        elif type(obj) is LoopContext and attribute in _OF_LOOPS:
+            return getattr(obj, attribute)
+        return super().getattr(obj, attribute)
+
+
+_OF_DICTIONARIES = frozenset(dir(dict))
+_OF_LOOPS = frozenset({"first", "last", "index", "index0", "revindex", "revindex0", "length", "previtem", "nextitem", "depth0"})
 # Two texts by which it is found what a template makes of a message, and a day for it.
 _A, _B = "\ue0f4", "\ue0f5"
 _SOME_DAY = date(2000, 1, 1)
@@ -39,7 +58,7 @@ class ChatTemplate:
     """
 
     def __init__(self, source: str, tokens: Mapping[str, str] | None = None, *, with_tools: str | None = None) -> None:
-        environment = ImmutableSandboxedEnvironment(
+        environment = _Environment(
             trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols]
         )
         environment.filters["tojson"] = _tojson

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from responses_app.errors import Invalid, NotFound
 from responses_app.grammar.ids import PREFIXES
+from responses_app.runs import long_work
 from responses_app.runs.ids import could_be, mint
 from responses_app.runs.order import Order
 from responses_app.store import history
@@ -72,7 +74,8 @@ async def resolve(order: Order) -> list[dict[str, Any]]:
     """
     named = [item for item in order.input if "id" in item and "encrypted_content" not in item]
     wanted = [item["id"] for item in named if could_be(item["id"])]
-    return with_ids(order.input, await history.find(order.project, wanted) if wanted else {})
+    found = await history.find(order.project, wanted) if wanted else {}
+    return await long_work.apart(order.project, len(order.input) > long_work.LONG_ITEMS, partial(with_ids, order.input, found))
 
 
 def with_ids(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 from django.conf import settings
@@ -14,6 +15,7 @@ from responses_app.images import decoder, picture
 from responses_app.images.decoder import DecoderBusy
 from responses_app.images.fetch import Web
 from responses_app.images.picture import BadImage
+from responses_app.runs import long_work
 from responses_app.store import images as store
 from responses_app.store.records import Images
 
@@ -42,7 +44,7 @@ async def new(project: str, given: Items, items: Items, param: str = "input") ->
 
     `items` are those that were `given`, with references resolved. Raises Invalid with the path of the URL.
     """
-    shown = list(images(items))
+    shown = await long_work.apart(project, len(items) > long_work.LONG_ITEMS, partial(_listed, items))
     if not shown:
         return {}
     stored = [raw["id"] for raw in given if "id" in raw]
@@ -57,10 +59,14 @@ async def new(project: str, given: Items, items: Items, param: str = "input") ->
 
 async def before(keys: Sequence[int], items: Items) -> Images:
     """The images of the history. One that is there no more is not among them."""
-    shown = list(images(items))
+    shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
     kept = await store.of_keys(keys) if any(not picture.is_data(image.url) for image in shown) else {}
     clear = [image for image in shown if picture.is_data(image.url)]
     return {**kept, **await asyncio.to_thread(_decoded, clear)}
+
+
+def _listed(items: Items) -> list[Image]:
+    return list(images(items))
 
 
 def _decoded(shown: Sequence[Image]) -> Images:

@@ -7,9 +7,11 @@ of them delay the long requests of another by one computation at most, and short
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import ctypes
+import gc
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -19,10 +21,12 @@ T = TypeVar("T")
 
 THREADS = 2
 WAIT_LIMIT_S = 60.0
-# What is less takes some ten milliseconds: bytes of JSON or characters of text, items of a context, tools.
-LONG_TEXT = 1 << 18
-LONG_ITEMS = 1000
-LONG_TOOLS = 128
+# What is less takes some milliseconds: bytes of JSON or characters of text, items of a context, tools.
+LONG_TEXT = 1 << 16
+LONG_ITEMS = 250
+LONG_TOOLS = 64
+# So long after the first of some computations their memory is given back to the system.
+TRIM_DELAY_S = 2.0
 
 _threads = ThreadPoolExecutor(THREADS, "long")
 _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = WeakKeyDictionary()
@@ -44,12 +48,62 @@ async def run(project: str, is_long: bool, function: Callable[[], T], stop: Call
     future = _threads.submit(function)
     # A thread that runs cannot be cancelled: its project waits until it has ended, whoever has left.
     future.add_done_callback(_releasing(lock))
-    try:
-        return await asyncio.wrap_future(future)
-    except asyncio.CancelledError:
-        if stop is not None:
-            stop()
-        raise
+    with _trim.around():
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if stop is not None:
+                stop()
+            raise
+
+
+async def apart(project: str, is_long: bool, function: Callable[[], T]) -> T:
+    """As `run`, but what is not long is called at once. Raises Busy."""
+    return await run(project, True, function) if is_long else function()
+
+
+class _Trim:
+    """Gives freed memory back to the system, which the C library keeps otherwise.
+
+    It does so every TRIM_DELAY_S while there is long work. Behind the last of it, when few objects are left to look at, it also
+    collects garbage: an exception and its frames keep the text of a request until then.
+    """
+
+    def __init__(self) -> None:
+        # None where the C library has no such function.
+        self._function: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        self._running = 0
+        self._is_due = False
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Mark some long work, on the loop."""
+        self._running += 1
+        self._schedule()
+        try:
+            yield
+        finally:
+            self._running -= 1
+
+    def _schedule(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(TRIM_DELAY_S, self._submit)
+
+    def _submit(self) -> None:
+        self._is_due = False
+        _threads.submit(self._now, is_over=not self._running)
+        if self._running:
+            self._schedule()
+
+    def _now(self, is_over: bool) -> None:
+        if is_over:
+            gc.collect()
+        if self._function is not None:
+            self._function(0)
+
+
+_trim = _Trim()
 
 
 def _lock(project: str) -> asyncio.Lock:

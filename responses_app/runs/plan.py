@@ -60,11 +60,11 @@ async def plan(
     if before is None:
         before = await _before(order)
     own = await context.resolve(order)
-    context.distinct(before.items, own)
-    told, items = _told_items(order, before.items, own)
+    is_large = len(before.items) + len(own) > long_work.LONG_ITEMS
+    told, items, shown = await long_work.apart(order.project, is_large, partial(_prepared, order, before.items, own))
     uids = [one["id"] for one in own]
     with _away(served):
-        _seen(told, served, items, uids)
+        _seen(told, served, items, shown, uids)
     new = await images.new(order.project, order.input, own)
     past = before.images if before.images is not None else await images.before(before.keys, before.items)
     seen = {**past, **new}
@@ -79,6 +79,15 @@ async def replan(order: Order, served: Served, before: Context, own: Context, to
     seen = await images.before(keys, everything)
     request, listener = await ask(told, served, items, seen, [one["id"] for one in own.items], today=today)
     return Plan(before, own.items, items, seen, {}, request, _hearing(order, listener))
+
+
+def _prepared(
+    order: Order, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]
+) -> tuple[Order, Sequence[Mapping[str, Any]], Sequence[parts.Image]]:
+    """As `_told_items`, with the images of the items. Raises Invalid."""
+    context.distinct(before, own)
+    told, items = _told_items(order, before, own)
+    return told, items, list(parts.images(items))
 
 
 def _told_items(
@@ -128,7 +137,7 @@ async def ask(
         memo=memo,
     )
     grammars = await definitions.convert(order.project, functions.formats(turn))
-    turn, origins = functions.plain(turn, grammars.ebnf)
+    turn, origins = await long_work.apart(order.project, is_long(turn), partial(functions.plain, turn, grammars.ebnf))
     prompts = Prompts(served.engine, served.dialect, seen, measure=measure or order.truncation == "auto", project=order.project)
     try:
         with _away(served):
@@ -157,9 +166,10 @@ async def _before(order: Order) -> Context:
     return await context.before(order)
 
 
-def _seen(order: Order, served: Served, items: Sequence[Mapping[str, Any]], own: Sequence[object]) -> None:
+def _seen(
+    order: Order, served: Served, items: Sequence[Mapping[str, Any]], shown: Sequence[parts.Image], own: Sequence[object]
+) -> None:
     """Nothing is decoded or fetched for a model that does not see. Raises Invalid for the newest image."""
-    shown = list(parts.images(items))
     if shown and not served.sees:
         where = _blame(shown[-1].path, order, items, own) or "input"
         error = parts.blind(where)

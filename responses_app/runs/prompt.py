@@ -67,7 +67,8 @@ class Prompts:
 
     async def measured(self, turn: Turn, tokens: Sequence[int]) -> Prompt:
         """The prompt of a turn that was rendered. Raises BadTurn for an image that is not kept, Invalid, EngineDown."""
-        shown = list(parts.images(turn.items))
+        is_large = len(turn.items) > long_work.LONG_ITEMS
+        shown = await long_work.apart(self.project, is_large, lambda: list(parts.images(turn.items)))
         if not shown:
             return Prompt(tokens, (), len(tokens))
         seen = [await self._seen(image) for image in shown]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 # Events are made and dropped by the thousand, hardly any in a cycle: Python's own 700 would have the collector run all the time.
 GC_THRESHOLDS = (20_000, 20, 50)
 EXIT_LIMIT = 3.0
+# How long a thread that computes keeps Python to itself, in seconds. A request waits for that at each of some twenty steps.
+THREAD_SWITCH_S = 0.0001
 
 
 class CannotStart(Exception):
@@ -32,6 +34,7 @@ def reactor() -> asyncio.AbstractEventLoop:
     import uvloop
     from twisted.internet import asyncioreactor
 
+    sys.setswitchinterval(THREAD_SWITCH_S)
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
     asyncio.set_event_loop(loop)
     asyncioreactor.install(loop)

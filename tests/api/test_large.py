@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 from unittest import mock
@@ -11,10 +12,10 @@ import orjson
 from pydantic import ValidationError
 
 from responses_app.api import requests
-from responses_app.api.base import ARRAY_LIMIT, Strict
+from responses_app.api.base import ARRAY_LIMIT, TOOLS_LIMIT, Strict
 from responses_app.api.body import LONG
 from responses_app.api.requests import CreateResponse
-from tests.api.case import HELLO, ApiCase, said
+from tests.api.case import ENCODING, HELLO, ApiCase, said
 
 # Longer than this an array of the protocol is refused for its length, which is one finding.
 FEW = 1024
@@ -61,6 +62,50 @@ class LargeTest(ApiCase):
             ):
                 with self.subTest(param=param):
                     self.refused(await self.post(client, **body), 400, "array_above_max_length", param)
+
+    async def test_the_number_of_tools_has_a_limit_wherever_they_stand(self) -> None:
+        tool = {"type": "function", "name": "f"}
+        many = [{**tool, "name": f"f{n}"} for n in range(TOOLS_LIMIT // 2)]
+        spaces = [{"type": "namespace", "name": name, "description": "x", "tools": many} for name in ("a", "b")]
+        items = [{"type": "additional_tools", "role": "developer", "tools": spaces[:1]}] * 2
+        async with self.serving(said(HELLO)) as client:
+            for body, param in (
+                ({"tools": [tool] * (TOOLS_LIMIT + 1)}, "tools"),
+                ({"tools": spaces}, "tools"),
+                ({"input": [*items, {"role": "user", "content": "x"}]}, "input"),
+            ):
+                with self.subTest(param=param):
+                    response = await self.post(client, **{"input": "x", **body})
+                    self.refused(response, 400, "array_above_max_length", param, "at most 4096 tools")
+            self.assertEqual((await self.post(client, tools=many)).status_code, 200)
+
+    async def test_a_text_that_cannot_fit_is_refused_by_its_bytes(self) -> None:
+        long = {"words": "some words " * 800_000, "accents": "é" * 8_000_000}
+        async with self.serving() as client:
+            for name, text in long.items():
+                for path in ("", "/input_tokens", "/compact"):
+                    with self.subTest(text=name, path=path):
+                        began = time.process_time()
+                        body = orjson.dumps({"model": "m", "input": text})
+                        response = await client.post(f"/v1/responses{path}", body, content_type="application/json")
+                        self.refused(response, 400, "context_length_exceeded", "input", "at least")
+                        self.assertLess(time.process_time() - began, 10)
+            response = await self.post(client, input=long["words"], truncation="auto")
+            self.refused(response, 400, "context_length_exceeded", "input", "at least")
+
+    async def test_tens_of_thousands_of_messages_are_refused_or_truncated(self) -> None:
+        messages = [{"role": "user", "content": f"Message {n}"} for n in range(30_000)]
+        async with self.serving(said(HELLO)) as client:
+            self.refused(await self.post(client, input=messages), 400, "context_length_exceeded", "input", "at least")
+            response = await self.post(client, input=messages, truncation="auto", store=False)
+            self.assertEqual(response.status_code, 200)
+            self.assertIn("Message 29999", ENCODING.decode(list(self.engine.requests[-1].prompt)))
+
+    async def test_names_in_calls_have_a_limit(self) -> None:
+        call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}", "namespace": "n" * 200_000}
+        async with self.serving() as client:
+            response = await self.post(client, input=[call])
+            self.refused(response, 400, "string_above_max_length", "input[0].namespace")
 
     async def test_a_long_body_is_read_beside_the_loop(self) -> None:
         read, threads = requests.read, []

@@ -41,14 +41,14 @@ class GatedDialect:
     def __getattr__(self, name: str) -> Any:
         return getattr(HARMONY, name)
 
-    def render(self, turn: Any) -> list[int]:
+    def render(self, turn: Any, budget: Any = None) -> list[int]:
         with self._lock:
             self.now += 1
             self.most = max(self.most, self.now)
         assert self.gate.wait(LIMIT)
         with self._lock:
             self.now -= 1
-        return HARMONY.render(turn)
+        return HARMONY.render(turn, budget)
 
 
 class AdmissionCase(SocketCase):
