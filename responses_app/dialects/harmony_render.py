@@ -11,15 +11,17 @@ from openai_harmony import Author, DeveloperContent, HarmonyEncoding, Message, R
 
 from responses_app.dialects.budget import Budget
 from responses_app.dialects.harmony_prompt import DeveloperMessage, HarmonyMessage, Head, TextMessage, described
-from responses_app.dialects.harmony_text import harmony_text
+from responses_app.dialects.harmony_text import SPACES, harmony_text
 from responses_app.dialects.memo import Memo
 
 # Stand for a text while the library renders the rest. From the private use area.
 _INSTRUCTIONS = "\ue0f4"
-_RUN = "\ue0f5{}\ue0f6"
-_RUN_NUMBER = re.compile("\ue0f5([0-9]{1,9})\ue0f6")
-# The library takes quadratic time for longer runs. What JSON would escape is not among these characters.
-_LONG_RUN = re.compile(r"""[^\s"\\\x00-\x1f]{512,}+| {512,}+""")
+# The quotation mark shows whether the library writes a string as JSON, which puts a backslash before it.
+_RUN = '\ue0f5{}"\ue0f6'
+_RUN_NUMBER = re.compile('\ue0f5([0-9]{1,9})(\\\\?)"\ue0f6')
+# The library takes quadratic time for longer runs.
+_LONGEST_RUN = 512
+_LONG_RUN = re.compile(rf"[^\r\n{SPACES}]{{{_LONGEST_RUN},}}+|[{SPACES}]{{{_LONGEST_RUN},}}+")
 
 
 class HarmonyRenderer:
@@ -94,7 +96,7 @@ class _Runs:
     def without(self, value: Any) -> Any:
         """The value with a mark in place of each run, also in the names of its properties."""
         if isinstance(value, str):
-            return _LONG_RUN.sub(self._taken, value) if len(value) >= 512 else value
+            return _LONG_RUN.sub(self._taken, value) if len(value) >= _LONGEST_RUN else value
         if isinstance(value, dict):
             return {self.without(key): self.without(one) for key, one in value.items()}
         return [self.without(one) for one in value] if isinstance(value, list) else value
@@ -102,7 +104,14 @@ class _Runs:
     def put_back(self, text: str) -> str:
         """The text with the runs, each of them once: a mark may also be the client's own text."""
         left = dict(self._found)
-        return _RUN_NUMBER.sub(lambda mark: left.pop(int(mark[1]), mark[0]), text) if left else text
+
+        def run(mark: re.Match[str]) -> str:
+            found = left.pop(int(mark[1]), None)
+            if found is None:
+                return mark[0]
+            return json.dumps(found, ensure_ascii=False)[1:-1] if mark[2] else found
+
+        return _RUN_NUMBER.sub(run, text) if left else text
 
     def _taken(self, run: re.Match[str]) -> str:
         number = len(self._found)

@@ -31,10 +31,11 @@ _PATTERN = "|".join(
         r"\s+",
     ]
 )
-_SPACE = r"[\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+# White space but for line ends, as a set of a regular expression.
+SPACES = r"\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 # tiktoken's regular expressions run out of stack on longer runs that are not followed by a line end. The pattern makes one piece
 # of such a run, but for its last character if something follows, which may belong to that.
-_LONG_SPACE = re.compile(rf"(?<!{_SPACE}){_SPACE}{{4096,}}+(?![\r\n])")
+_LONG_SPACE = re.compile(rf"(?<![{SPACES}])[{SPACES}]{{4096,}}+(?![\r\n])")
 _WHOLE = r"(?s).+"
 # Below this no text is worth a bound.
 _SHORT = 4096

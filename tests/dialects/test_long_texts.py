@@ -10,7 +10,7 @@ from itertools import islice
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from openai_harmony import Conversation, Message, RenderConversationConfig, Role
+from openai_harmony import Conversation, DeveloperContent, Message, RenderConversationConfig, Role, ToolDescription
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Regex as HubRegex
 
@@ -36,7 +36,10 @@ def known(pattern: str, normalizer: bool) -> Tokenizer:
     """A tokenizer with the merges of demo-chat and one of the patterns."""
     model = json.loads(demo_vocabulary()._tokenizer.to_str())["model"]
     tokenizer = Tokenizer(models.BPE(model["vocab"], [tuple(merge) for merge in model["merges"]]))
-    steps = [pre_tokenizers.Split(HubRegex(pattern), "isolated"), pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    steps = [
+        pre_tokenizers.Split(HubRegex(pattern), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ]
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)  # type: ignore[assignment]
     tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]
     if normalizer:
@@ -81,26 +84,54 @@ def test_long_runs_of_white_space_have_the_tokens_of_the_library(before: str, sp
 @settings(max_examples=200, deadline=None)
 def test_prompts_of_harmony_are_those_of_the_library(rules: str, text: str) -> None:
     told = turn(user(text), {**user(text), "role": "developer"}, user("x"), instructions=rules, tools=(WEATHER,))
-    again = Conversation.from_messages(harmony().encoding.parse_messages_from_completion_tokens(harmony().render(told)[1:-2], Role.SYSTEM))
+    again = Conversation.from_messages(
+        harmony().encoding.parse_messages_from_completion_tokens(harmony().render(told)[1:-2], Role.SYSTEM)
+    )
     assert again.messages
     config = RenderConversationConfig(auto_drop_analysis=False)
     message = Message.from_role_and_content(Role.USER, text)
-    library = harmony().encoding.render_conversation_for_completion(Conversation.from_messages([message]), Role.ASSISTANT, config)
+    library = harmony().encoding.render_conversation_for_completion(
+        Conversation.from_messages([message]), Role.ASSISTANT, config
+    )
     assert harmony().render(turn(user(text)))[-len(library) :] == library
 
 
-@pytest.mark.parametrize("run", ["x" * 700, " " * 700, "é" * 600, "-" * 1000])
+RUNS = [
+    "x" * 700,
+    " " * 700,
+    "é" * 600,
+    "-" * 1000,
+    '"' * 600,
+    "\\" * 600,
+    '."' * 400,
+    "\x1c" * 600,
+    "\t" * 600,
+    "a\t" * 20,
+    "\u3000" * 600,
+]
+
+
+@pytest.mark.parametrize("run", RUNS)
 def test_tools_with_long_runs_are_told_as_the_library_does(run: str) -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "string", "enum": [f"x{run}x"]}}}
+    schema = {"type": "object", "properties": {"a": {"type": "string", "enum": [f"x{run}x"], "description": f"y{run}y"}}}
     tool = {**WEATHER, "description": f"Begin {run} end.\nNext {run} end.", "parameters": schema}
     told = harmony().render(turn(user("x"), instructions="Be brief.", tools=(tool,)))
-    text = harmony().encoding.decode_utf8(told)
-    assert text.count(run) == 3
-    assert told == harmony().encoding.encode(text, allowed_special="all")
+    description = ToolDescription.new(tool["name"], tool["description"], schema)
+    content = DeveloperContent.new().with_instructions("Be brief.").with_function_tools([description])
+    library = harmony().encoding.render(Message.from_role_and_content(Role.DEVELOPER, content))
+    assert any(told[at : at + len(library)] == library for at in range(len(told)))
+
+
+@pytest.mark.parametrize("run", ['"' * 200_000, '."' * 100_000, "x" * 200_000, "\t" * 1_000_000, "\x1c" * 200_000])
+def test_long_runs_in_tools_take_no_quadratic_time(run: str) -> None:
+    schema = {"type": "object", "properties": {run: {"type": "string", "enum": [run]}}}
+    began = time.process_time()
+    harmony().render(turn(user("x"), tools=({**WEATHER, "description": run, "parameters": schema},)))
+    assert time.process_time() - began < 20
 
 
 def test_marks_of_a_client_in_tools_stay_text() -> None:
-    marks = "\ue0f50\ue0f6 \ue0f4 \ue0f599\ue0f6"
+    marks = '\ue0f50"\ue0f6 \ue0f4 \ue0f599"\ue0f6'
     tool = {**WEATHER, "description": f"{marks} {'x' * 700} {marks}"}
     text = harmony().encoding.decode_utf8(harmony().render(turn(user("x"), instructions="Be brief.", tools=(tool,))))
     assert text.count("Be brief.") == 1
@@ -108,7 +139,9 @@ def test_marks_of_a_client_in_tools_stay_text() -> None:
     assert text.count("\ue0f4") == 2
 
 
-@pytest.mark.parametrize("text", ["é" * 200_000, "A" * 300_000, "ACGT" * 50_000, " " * 1_500_000, "\n" * 500_000, " " * 1_000_000 + "\n x"])
+@pytest.mark.parametrize(
+    "text", ["é" * 200_000, "A" * 300_000, "ACGT" * 50_000, " " * 1_500_000, "\n" * 500_000, " " * 1_000_000 + "\n x"]
+)
 def test_long_runs_take_no_quadratic_time(text: str) -> None:
     began = time.process_time()
     assert harmony_text(harmony().encoding).encode(text)
