@@ -20,7 +20,7 @@ from pathlib import Path
 from responses_app.workers import protocol
 
 PR_SET_PDEATHSIG = 1
-NICENESS = 5
+NICENESS = 10
 # The kernel ends a worker before any other process of the server when memory runs out.
 OOM_SCORE = 800
 LONGEST_TRACEBACK = 8192
