@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+from typing import Any
 
 from responses_app.demo import o200k
-from responses_app.demo.forms import Json
+
+Json = dict[str, Any]
 
 # The published digest of o200k_base.tiktoken.
 DIGEST = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from demo_training.vision.drawing import any_drawing, draw
 from responses_app.demo.build import build
-from responses_app.demo.drawing import any_drawing, draw
 from responses_app.engines import guard
 from responses_app.runs import hub
 from responses_app.runs.hub import Hub

@@ -1,0 +1,1 @@
+"""Generators of exchanges: a few turns about one subject each, from which dialogues are mixed."""

@@ -1,0 +1,1 @@
+"""The networks, their first weights, their vocabularies and their optimizer."""

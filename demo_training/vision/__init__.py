@@ -1,0 +1,1 @@
+"""Drawings, and the training of the image encoder of demo-vision."""
