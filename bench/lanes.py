@@ -25,7 +25,7 @@ from typing import Any
 from openai_harmony import load_harmony_encoding
 
 from bench.servers import ROOT, Server, serve
-from responses_app.grammar.check import Check
+from responses_app.protocol.conformance import StreamValidator
 
 KEY = "sk-bench"
 PORT = 8792
@@ -143,7 +143,7 @@ def _judge(clients: Sequence[Client], lanes: int, text: str) -> tuple[int, list[
             told[event["stream_id"]].append((at, event))
         assert set(told) == {f"lane-{lane}" for lane in range(lanes)}
         for name, heard in told.items():
-            check = Check(lane=name, socket=True)
+            check = StreamValidator(lane=name, socket=True)
             broken = [violation for _, event in heard for violation in check.feed(event)] + check.close()
             assert not broken, broken[:3]
             last = heard[-1][1]["response"]
@@ -165,7 +165,15 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="verbatim-lanes-") as folder:
         tape, text = _tape(Path(folder), given.tokens, given.rate)
-        command = [str(ROOT / "bin/serve"), "--port", str(given.port), "--engine", f"script://{tape}?loop=1", "--web", str(given.web)]
+        command = [
+            str(ROOT / "bin/serve"),
+            "--port",
+            str(given.port),
+            "--engine",
+            f"script://{tape}?loop=1",
+            "--web",
+            str(given.web),
+        ]
         env = {
             "RESPONSES_DATA_DIR": f"{folder}/data",
             "RESPONSES_API_KEY": KEY,

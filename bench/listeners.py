@@ -18,7 +18,7 @@ import psutil
 
 from bench.load import Target
 from bench.servers import Server, python, serve
-from responses_app.dialects.harmony import Harmony
+from responses_app.dialects.harmony.dialect import HarmonyDialect
 
 KEY = "sk-bench"
 PORT = 8769
@@ -27,7 +27,7 @@ PAUSE = 0.03
 MANY, TOKENS = 1500, 20
 # Seconds, within those after which they would be cut off; and the share of a processor that an idle server takes.
 QUIET_LIMIT, IDLE = 40, 10.0
-ENCODING = Harmony().encoding
+ENCODING = HarmonyDialect().encoding
 
 
 def tape(path: Path) -> Path:
@@ -126,7 +126,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="listeners-") as name:
         folder = Path(name)
         line = f"script://{tape(folder / 'tape.jsonl')}?loop=1&max_model_len=200000"
-        command = [python(), "-m", "responses_app.server.inner", "--engine", line, "--port", str(PORT)]
+        command = [python(), "-m", "responses_app.server.processes.main", "--engine", line, "--port", str(PORT)]
         env = {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
         with serve(command, PORT, env, folder / "serve.log") as server:
             asyncio.run(measure(Target("127.0.0.1", PORT, "tape", KEY), server, options))

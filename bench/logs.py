@@ -12,12 +12,12 @@ from typing import Any
 
 import orjson
 
-from responses_app.grammar.pieces import Reasoning, Text
-from responses_app.grammar.writer import Writer
-from responses_app.runs.ids import mint
-from responses_app.runs.order import Order
-from responses_app.runs.shape import birth, usage
-from responses_app.store.records import Frame
+from responses_app.protocol.deltas import ReasoningDelta, TextDelta
+from responses_app.protocol.writer import Writer
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.execute.response_object import initial_response, usage
+from responses_app.runs.ids import new_id
+from responses_app.store.log.records import EventFrame
 
 ROOT = Path(__file__).resolve().parents[1]
 # About how the vocabularies of models cut English: a word with its space, a long one in two, signs by themselves.
@@ -44,20 +44,20 @@ def words() -> Sequence[str]:
     return TOKEN.findall("\n".join(page.read_text() for page in pages))
 
 
-def log(size: int, chance: random.Random, logprobs: int | None = None, pace: float = 20.0) -> list[Frame]:
+def log(size: int, chance: random.Random, logprobs: int | None = None, pace: float = 20.0) -> list[EventFrame]:
     """The log of a response with `size` deltas: a fifth of them reasoning, the rest a message; `pace` is milliseconds per token."""
     return list(_timed(_events(size, chance, logprobs), chance, pace))
 
 
 def _events(size: int, chance: random.Random, logprobs: int | None) -> list[dict[str, Any]]:
-    order = Order("bench", 0, "gpt-oss-20b", [], logprobs=logprobs)
-    writer = Writer(birth(order, Named(), mint("resp_"), NOW), mint)  # type: ignore[arg-type]
+    order = CreateRequest("bench", 0, "gpt-oss-20b", [], logprobs=logprobs)
+    writer = Writer(initial_response(order, Named(), new_id("resp_"), NOW), new_id)  # type: ignore[arg-type]
     at = chance.randrange(len(words()) - size)
     said = words()[at : at + size]
     events = writer.open()
     for place, word in enumerate(said):
         thought = place < size // 5
-        events += writer.write(Reasoning(word) if thought else Text(word, _logprobs(word, logprobs, chance)))
+        events += writer.write(ReasoningDelta(word) if thought else TextDelta(word, _logprobs(word, logprobs, chance)))
     return events + writer.complete(NOW + 10, usage(50, 0, size, size // 5))
 
 
@@ -69,12 +69,12 @@ def _logprobs(word: str, count: int | None, chance: random.Random) -> list[dict[
     return [] if count is None else [{**one(word), "top_logprobs": others}]
 
 
-def _timed(events: Sequence[dict[str, Any]], chance: random.Random, pace: float) -> Iterator[Frame]:
+def _timed(events: Sequence[dict[str, Any]], chance: random.Random, pace: float) -> Iterator[EventFrame]:
     ms = 0.0
     for event in events:
         if event["type"].endswith(".delta"):
             ms += max(chance.gauss(pace, pace / 10), 1.0)
-        yield Frame(event["sequence_number"], event["type"], orjson.dumps(event), int(ms))
+        yield EventFrame(event["sequence_number"], event["type"], orjson.dumps(event), int(ms))
 
 
 def born() -> datetime:

@@ -19,8 +19,8 @@ from bench.drill.findings import Findings
 from bench.drill.http import Wire
 from bench.drill.options import Options
 from bench.drill.system import System
-from responses_app.engines import guard
-from responses_app.server import process
+from responses_app.engines import orphan_guard
+from responses_app.server.processes import process_tree
 
 AT_ONCE = 24
 LOOKS = 10
@@ -91,13 +91,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options, findings = parser.parse_args(argv), Findings()
     with tempfile.TemporaryDirectory(prefix="memory-") as name:
-        guard.adopt(name)
-        process.adopt_orphans()
-        guards = frozenset(process.descendants(os.getpid()))
+        orphan_guard.guard_children(name)
+        process_tree.adopt_orphans()
+        guards = frozenset(process_tree.descendants(os.getpid()))
         try:
             asyncio.run(run(options, Path(name), findings))
         finally:
-            process.end_descendants(os.getpid(), spare=guards)
+            process_tree.end_descendants(os.getpid(), spare=guards)
     for one in findings.wrong:
         print(one)
     return 1 if findings.wrong else 0

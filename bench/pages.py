@@ -91,7 +91,7 @@ def main() -> None:
         from django.test import Client
 
         from responses_app.models import ApiKey, Response
-        from responses_app.store.seal import seal
+        from responses_app.store.log.archive import seal
 
         ApiKey.make("bench", project="p1")
         _filled(many)

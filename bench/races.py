@@ -22,8 +22,8 @@ from bench.drill.parts import Web
 from bench.drill.proof import Proof
 from bench.drill.system import System
 from bench.drill.table import report
-from responses_app.engines import guard
-from responses_app.server import process
+from responses_app.engines import orphan_guard
+from responses_app.server.processes import process_tree
 
 AT_ONCE = 16
 # More than AT_ONCE, so that nothing waits for room.
@@ -93,13 +93,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options, findings = parser.parse_args(argv), Findings()
     with tempfile.TemporaryDirectory(prefix="races-") as name:
-        guard.adopt(name)
-        process.adopt_orphans()
-        guards = frozenset(process.descendants(os.getpid()))
+        orphan_guard.guard_children(name)
+        process_tree.adopt_orphans()
+        guards = frozenset(process_tree.descendants(os.getpid()))
         try:
             asyncio.run(race(options, Path(name), findings))
         finally:
-            process.end_descendants(os.getpid(), spare=guards)
+            process_tree.end_descendants(os.getpid(), spare=guards)
     print(report(Options(engine="script", web=2, responses=options.cancels, seed=options.seed), findings))
     return 1 if findings.wrong else 0
 

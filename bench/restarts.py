@@ -26,17 +26,21 @@ from bench.drill.parts import Web
 from bench.drill.proof import Proof
 from bench.drill.system import System, harmony
 from bench.drill.table import report
-from responses_app.engines import guard
-from responses_app.server import process
-from responses_app.server.data import ROOT
-from responses_app.server.postgres import default_url
+from responses_app.engines import orphan_guard
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres.cluster import default_url
+from responses_app.server.processes import process_tree
 
 GONE_LIMIT = 30.0
 LOOK = 0.1
 AT_ONCE = 8
 # Whom a blow meets: who installs and passes signals on, the supervisor, a web process, the database, or the plug of the machine.
 OUTER, INNER, WEB, POSTGRES, ALL = "bin/serve", "the supervisor", "a web process", "Postgres", "all of it at once"
-PARTS = {INNER: "responses_app.server.inner", WEB: "responses_app.server.web", POSTGRES: "/postgres -D"}
+PARTS = {
+    INNER: "responses_app.server.processes.main",
+    WEB: "responses_app.server.processes.web_process",
+    POSTGRES: "/postgres -D",
+}
 
 
 class Serve(Web):
@@ -50,8 +54,8 @@ class Serve(Web):
 
     def part(self, name: str) -> list[int]:
         """The processes of that part, the first ones first."""
-        below = process.descendants(self.pid)
-        return [pid for pid in below if PARTS[name] in process.command_line(pid)]
+        below = process_tree.descendants(self.pid)
+        return [pid for pid in below if PARTS[name] in process_tree.command_line(pid)]
 
 
 class House(System):
@@ -84,7 +88,10 @@ async def strike(house: House, findings: Findings, guards: frozenset[int], count
             await asyncio.sleep(4)
             continue
         serve.state = "down"
-        victims = {OUTER: [serve.pid], INNER: serve.part(INNER)[:1]}.get(kind) or [serve.pid, *process.descendants(serve.pid)]
+        victims = {OUTER: [serve.pid], INNER: serve.part(INNER)[:1]}.get(kind) or [
+            serve.pid,
+            *process_tree.descendants(serve.pid),
+        ]
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
         await _gone(findings, guards, serve)
@@ -95,10 +102,10 @@ async def _gone(findings: Findings, guards: frozenset[int], serve: Serve) -> Non
     """Nothing of it lives on. Looked at twice: an orphan has another parent from one moment to the next, and is easily overlooked."""
     deadline, empty = asyncio.get_running_loop().time() + GONE_LIMIT, 0
     while empty < 2:
-        left = [pid for pid in process.descendants(os.getpid()) if pid not in guards]
+        left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in guards]
         empty = 0 if left or serve.code is None else empty + 1
         if asyncio.get_running_loop().time() > deadline:
-            findings.contradict("serve", "is dead, and not all of it", seen=[process.command_line(pid) for pid in left])
+            findings.contradict("serve", "is dead, and not all of it", seen=[process_tree.command_line(pid) for pid in left])
             return
         await asyncio.sleep(LOOK)
         _reap(serve.pid)
@@ -149,13 +156,13 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--all", action="store_true", help="kill all of it at once, too: only with disk is nothing lost then")
     options, findings = parser.parse_args(argv), Findings()
     with tempfile.TemporaryDirectory(prefix="restarts-", ignore_cleanup_errors=True) as name:
-        guard.adopt(name)
-        process.adopt_orphans()
-        guards = frozenset(process.descendants(os.getpid()))
+        orphan_guard.guard_children(name)
+        process_tree.adopt_orphans()
+        guards = frozenset(process_tree.descendants(os.getpid()))
         try:
             asyncio.run(drill(options, Path(name), findings, guards))
         finally:
-            process.end_descendants(os.getpid(), spare=guards)
+            process_tree.end_descendants(os.getpid(), spare=guards)
         print(report(Options(engine="script", web=options.web, responses=options.responses, seed=options.seed), findings))
         if findings.wrong:
             log = Path(name) / "logs" / "serve.log"

@@ -92,7 +92,9 @@ def _asked(url: str, key: str) -> str:
 
     def ask(**body: Any) -> dict[str, Any]:
         headers = {"Authorization": f"Bearer {key}"}
-        answer = httpx2.post(f"{url}/v1/responses", json={"model": MODEL, "temperature": 0, **body}, headers=headers, timeout=300)
+        answer = httpx2.post(
+            f"{url}/v1/responses", json={"model": MODEL, "temperature": 0, **body}, headers=headers, timeout=300
+        )
         told: dict[str, Any] = answer.raise_for_status().json()
         return told
 

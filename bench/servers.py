@@ -49,7 +49,7 @@ def _part(process: psutil.Process) -> str:
         return "engine"
     if process.name() == "postgres":
         return "postgres"
-    return "web" if "responses_app.server.web" in process.cmdline() else "server"
+    return "web" if "responses_app.server.processes.web_process" in process.cmdline() else "server"
 
 
 @contextmanager

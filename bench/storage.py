@@ -56,7 +56,7 @@ def _options() -> argparse.Namespace:
 @contextmanager
 def database() -> Iterator[None]:
     """A Postgres with its defaults in a folder that goes afterwards, with all tables."""
-    from responses_app.server.postgres import Postgres
+    from responses_app.server.postgres.cluster import Postgres
 
     with tempfile.TemporaryDirectory(prefix="verbatim-storage-") as folder, Postgres(Path(folder), {}) as postgres:
         os.environ |= {"DATABASE_URL": postgres.url, "RESPONSES_DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "project.settings"}
@@ -117,7 +117,7 @@ def disk(when: str, table: str, events: int, deltas: int, how: str = "VACUUM") -
 
 def seal_all(keys: Sequence[int], events: int) -> None:
     """Seal them one by one."""
-    from responses_app.store.seal import seal
+    from responses_app.store.log.archive import seal
 
     began = time.perf_counter()
     for pk in keys:
@@ -128,7 +128,7 @@ def seal_all(keys: Sequence[int], events: int) -> None:
 def outline_all(keys: Sequence[int]) -> None:
     """Take out all deltas."""
     from responses_app.models import Response
-    from responses_app.store.retention import outline
+    from responses_app.store.log.retention import outline
 
     for row in Response.objects.filter(pk__in=keys):
         outline(row)
@@ -136,18 +136,19 @@ def outline_all(keys: Sequence[int]) -> None:
 
 def reading(when: str, keys: Sequence[int], long: int) -> None:
     """Milliseconds, medians."""
-    from responses_app.store import listing, replay
+    from responses_app.store.content import responses as content_responses
+    from responses_app.store.log import reader
 
     async def replayed(pk: int, after: int = -1) -> None:
-        async for _ in replay.stored(pk, after):
+        async for _ in reader.stored(pk, after):
             pass
 
     def shelf() -> Awaitable[Any]:
-        return listing.page("bench", listing.Filter(), limit=100, newest_first=False, after=None)
+        return content_responses.page("bench", content_responses.ResponseFilter(), limit=100, newest_first=False, after=None)
 
     figures = {
-        "GET": _median(replay.snapshot, keys),
-        "GET of the long one": _median(replay.snapshot, [long]),
+        "GET": _median(reader.snapshot, keys),
+        "GET of the long one": _median(reader.snapshot, [long]),
         "replay": _median(replayed, keys),
         "replay of the long one": _median(replayed, [long]),
         "of its last events": _median(lambda pk: replayed(pk, 9_990), [long]),

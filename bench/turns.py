@@ -74,7 +74,9 @@ def _table(port: int, turns: int, chains: int) -> None:
             if number:  # The first chain warms up.
                 found[name].append(times)
     last = turns - 1
-    print(f"| milliseconds to the first item, medians of {chains} chains | turn 1 | turn {turns // 2} | turn {turns} | all turns | p95 |")
+    print(
+        f"| milliseconds to the first item, medians of {chains} chains | turn 1 | turn {turns // 2} | turn {turns} | all turns | p95 |"
+    )
     print("|---|---|---|---|---|---|")
     for name, chained in found.items():
         cells = [statistics.median(times[at] for times in chained) for at in (0, turns // 2 - 1, last)]

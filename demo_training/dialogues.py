@@ -400,7 +400,9 @@ def _aloud(turn: Turn) -> Turn:
 
 
 # Tools that the hand-written cases call unseen: no training ever declares one.
-_HELD_OUT = {tool.name for case in UNSEEN + ASKED for tool in case.tools} & {c.name for case in UNSEEN + ASKED for c in case.calls}
+_HELD_OUT = {tool.name for case in UNSEEN + ASKED for tool in case.tools} & {
+    c.name for case in UNSEEN + ASKED for c in case.calls
+}
 
 
 def dialogues(seed: int, focus: Callable[[], bool] = lambda: False) -> Iterator[Dialogue]:

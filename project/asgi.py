@@ -28,12 +28,12 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
 
 # Django is set up first: this knows its settings.
-from responses_app.api.gate import KeyGate  # noqa: E402
-from responses_app.api.sse import Cut  # noqa: E402
+from responses_app.access.gate import KeyGate  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
-from responses_app.server.gate import Limits  # noqa: E402
-from responses_app.server.unfinished import MIB  # noqa: E402
+from responses_app.server.http.admission import Limits  # noqa: E402
+from responses_app.server.http.unfinished import MIB  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
+from responses_app.wire.sse import StreamInterrupted  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
 
@@ -108,7 +108,7 @@ class ApiHandler(Handler):
             except Exception as error:
                 # Django answers for what goes wrong before the first byte. Behind it only a broken connection tells the client
                 # that this is not the end; Daphne would try to send an error page, fail, and leave the connection open for ever.
-                if not isinstance(error, Cut):
+                if not isinstance(error, StreamInterrupted):
                     logger.exception("a stream was cut: %s", error)
                 await send({"type": "http.response.cut"})
 
@@ -136,9 +136,7 @@ api = ApiHandler()
 site = StaticHandler(Handler())
 
 
-async def http(
-    scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
-) -> None:
+async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
     """One request: the API by its path, anything else to the site."""
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
         # The operator says that all requests have come to a proxy by TLS, although they come from it without.
@@ -147,9 +145,7 @@ async def http(
     await chosen(scope, receive, send)
 
 
-async def sockets(
-    scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
-) -> None:
+async def sockets(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
     """One WebSocket, whose queries all run in one of the threads that the API keeps."""
     async with ThreadSensitiveContext(executor=next(api.threads)):
         await routing.application(scope, receive, send)

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from project.pool import POOL
-from responses_app.age import age
+from responses_app.durations import parse_duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def envage(name: str, default: str, unit: str = "") -> timedelta | None:
     """An age such as `7d`, a number without a unit being in `unit`; None if it is empty or `off`. Raises ImproperlyConfigured."""
     value = envstr(name, default).strip()
     try:
-        return age(value + unit if value.isdecimal() else value)
+        return parse_duration(value + unit if value.isdecimal() else value)
     except ValueError as error:
         raise ImproperlyConfigured(f"{name} must be {error}") from None
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from project.env import database, envage, envbool, envchoice, envint, envlist, envstr
 from project.tls import cookie_name, proxy_header
-from responses_app.server.data import data_dir
-from responses_app.server.postgres import default_url
-from responses_app.server.secret import check_secret_key, secret_key
+from responses_app.local.data_dir import data_dir
+from responses_app.local.secrets import check_secret_key, secret_key
+from responses_app.server.postgres.cluster import default_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 envstr("RESPONSES_DATA_DIR", ".data")
@@ -44,11 +44,11 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "responses_app.web.policy.middleware",
+    "responses_app.web.csp.middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     # Behind the one above, which tells the length of the answer.
-    "responses_app.web.visible_pages.middleware",
+    "responses_app.web.render.visible_pages.middleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -85,7 +85,7 @@ AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.Mi
 
 # What is served: `name=engine-url`, separated by white space (docs/settings.md).
 RESPONSES_MODELS = envstr("RESPONSES_MODELS")
-# Read by engines/open.py, which does not know Django; here it is checked and remembered for the docs.
+# Read by engines/registry.py, which does not know Django; here it is checked and remembered for the docs.
 RESPONSES_ENGINE_START_WAIT = envint("RESPONSES_ENGINE_START_WAIT", 5, least=0)
 RESPONSES_ALIASES = envstr("RESPONSES_ALIASES")
 RESPONSES_DEFAULT_MODEL = envstr("RESPONSES_DEFAULT_MODEL").strip()

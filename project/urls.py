@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path
 
-from responses_app.web import sign_in
+from responses_app.web.accounts import sign_in
 
 urlpatterns = [
     path("", include("responses_app.api.urls")),

@@ -46,7 +46,7 @@ class ApiError(Exception):
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
 
-class Invalid(ApiError):
+class InvalidRequest(ApiError):
     """The request cannot be served as it is."""
 
     status = 400
@@ -75,7 +75,7 @@ class NotFound(ApiError):
     type = "invalid_request_error"
 
 
-class NotAllowed(ApiError):
+class MethodNotAllowed(ApiError):
     """The address exists, but not for this method."""
 
     status = 405
@@ -89,14 +89,14 @@ class TooSlow(ApiError):
     type = "invalid_request_error"
 
 
-class TooLarge(ApiError):
+class PayloadTooLarge(ApiError):
     """The body is over the limit."""
 
     status = 413
     type = "invalid_request_error"
 
 
-class Busy(ApiError):
+class RateLimited(ApiError):
     """Too many runs at once."""
 
     status = 429
@@ -108,7 +108,7 @@ class Busy(ApiError):
         self.headers = {"Retry-After": str(retry_after)}
 
 
-class Failed(ApiError):
+class InternalError(ApiError):
     """The run failed before anything could be answered. Not to be retried blindly: tokens were spent."""
 
     default_code = "server_error"
@@ -118,7 +118,7 @@ class Failed(ApiError):
         self.headers = {"x-should-retry": "false"}
 
 
-class Unavailable(ApiError):
+class ServiceUnavailable(ApiError):
     """The engine does not answer; nothing was started."""
 
     status = 503

@@ -30,12 +30,12 @@ _BODY_WORDS = SearchVector(
 )
 # Begins the word that every item has for its project. No word of a text has a blank, so that none can be mistaken for it.
 PROJECT_WORD = "project "
-_PROJECT_WORDS = Func(Value(PROJECT_WORD), F("project"), arg_joiner=" || ", template="array_to_tsvector(ARRAY[%(expressions)s])")
+_PROJECT_WORDS = Func(
+    Value(PROJECT_WORD), F("project"), arg_joiner=" || ", template="array_to_tsvector(ARRAY[%(expressions)s])"
+)
 # The project is among the words, so that a search in one project does not read what others have said. Arguments in the order of
 # the alphabet, as in a migration: Django compares them in the order in which they are given.
-WORDS = Func(
-    _PROJECT_WORDS, _BODY_WORDS, arg_joiner=" || ", output_field=SearchVectorField(), template="(%(expressions)s)"
-)
+WORDS = Func(_PROJECT_WORDS, _BODY_WORDS, arg_joiner=" || ", output_field=SearchVectorField(), template="(%(expressions)s)")
 MOST_REQUESTS = 100_000
 MOST_AT_A_TIME = 10_000
 
@@ -217,7 +217,9 @@ class Response(models.Model):
     key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL)
     model = models.CharField(max_length=200)
     status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
-    background = models.BooleanField(default=False, help_text="Runs whether or not a client is connected, and can be cancelled.")
+    background = models.BooleanField(
+        default=False, help_text="Runs whether or not a client is connected, and can be cancelled."
+    )
     streamed = models.BooleanField(default=False, help_text="Requested as a stream.")
     stored = models.BooleanField(default=True, help_text="If not, it is kept for a short time only, for polling.")
     thread = models.CharField(max_length=64, db_index=True)
@@ -335,7 +337,7 @@ class Event(models.Model):
     """One event exactly as it was sent: `data` is the JSON of the wire, without obfuscation."""
 
     # No constraint in the database: its check of the response costs as much as the insert itself, once per event. Rows come from
-    # the recorder alone, which has inserted the response before, and go with it in `store.erase`.
+    # the recorder alone, which has inserted the response before, and go with it in `store.content.deletion`.
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="events", db_index=False, db_constraint=False)
     number = models.IntegerField()
     type = models.CharField(max_length=64)
@@ -355,7 +357,7 @@ class Event(models.Model):
 
 
 class Page(models.Model):
-    """A part of a log that has ended: the events `first` to `last`, packed by `store.pages`. The last event has a page of its own."""
+    """A part of a log that has ended: the events `first` to `last`, packed by `store.log.page_codec`. The last event has a page of its own."""
 
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="pages", db_index=False)
     first = models.IntegerField()

@@ -13,11 +13,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 
-from responses_app.engines import guard
-from responses_app.server import install, process
-from responses_app.server.data import ROOT
-from responses_app.server.postgres import Postgres, PostgresError
-from responses_app.server.progress import Progress
+from responses_app.engines import orphan_guard
+from responses_app.local.data_dir import ROOT
+from responses_app.server.bootstrap import install
+from responses_app.server.cli.progress import Progress
+from responses_app.server.postgres.cluster import Postgres, PostgresError
+from responses_app.server.processes import process_tree
 
 LINTERS = {
     "ruff": ["ruff", "check", "."],
@@ -39,9 +40,9 @@ FOREIGN = ("DATABASE_URL", "SECRET_KEY", "RESPONSES_MODELS", "RESPONSES_API_KEY"
 def main(arguments: Sequence[str]) -> int:
     """Run everything, or pytest alone if there are arguments for it; the exit code."""
     signal.signal(signal.SIGTERM, _leave)
-    guard.adopt()
-    process.adopt_orphans()
-    guards = frozenset(process.descendants(os.getpid()))
+    orphan_guard.guard_children()
+    process_tree.adopt_orphans()
+    guards = frozenset(process_tree.descendants(os.getpid()))
     progress = Progress()
     with tempfile.TemporaryDirectory(prefix="verbatim-test-") as folder:
         try:
@@ -54,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
         except KeyboardInterrupt:
             return 130
         finally:
-            process.end_descendants(os.getpid(), spare=guards)
+            process_tree.end_descendants(os.getpid(), spare=guards)
 
 
 def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progress) -> int:

@@ -8,20 +8,20 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from project.env import READ, envage
-from responses_app.age import age
+from responses_app.durations import parse_duration
 
 
 @pytest.mark.parametrize(
     ("text", "seconds"), [("45s", 45), ("30m", 1800), ("12h", 43200), ("7d", 604800), ("0d", 0), ("off", None), ("", None)]
 )
 def test_an_age_is_a_number_and_its_unit(text: str, seconds: int | None) -> None:
-    assert age(text) == (None if seconds is None else timedelta(seconds=seconds))
+    assert parse_duration(text) == (None if seconds is None else timedelta(seconds=seconds))
 
 
 @pytest.mark.parametrize("text", ["7", "d", "-1d", "7 d", "1.5h", "7w", "9999999d", "٧d2"])
 def test_anything_else_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="such as 7d"):
-        age(text)
+        parse_duration(text)
 
 
 def test_a_setting_may_have_a_unit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

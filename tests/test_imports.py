@@ -10,7 +10,7 @@ import pytest
 HEAVY = ("torch", "vllm", "transformers", "openai_harmony", "xgrammar")
 
 
-@pytest.mark.parametrize("module", ["project.asgi", "responses_app.runs.hub", "responses_app.admin"])
+@pytest.mark.parametrize("module", ["project.asgi", "responses_app.runs.manager", "responses_app.admin.registrations"])
 def test_starting_django_loads_no_engine(module: str) -> None:
     code = (
         "import os, sys; os.environ['DJANGO_SETTINGS_MODULE'] = 'project.settings'; import django; django.setup();"
@@ -22,8 +22,8 @@ def test_starting_django_loads_no_engine(module: str) -> None:
 
 def test_the_grammar_needs_the_standard_library_alone() -> None:
     code = (
-        "import sys; before = set(sys.modules); import responses_app.grammar.writer, responses_app.grammar.fold;"
-        "import responses_app.grammar.check; new = {name.partition('.')[0] for name in set(sys.modules) - before};"
+        "import sys; before = set(sys.modules); import responses_app.protocol.writer, responses_app.protocol.reducer;"
+        "import responses_app.protocol.conformance; new = {name.partition('.')[0] for name in set(sys.modules) - before};"
         "print(sorted(new - sys.stdlib_module_names - {'responses_app'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -13,9 +13,9 @@ from pathlib import Path
 from bench.drill.drill import Drill
 from bench.drill.options import parse
 from bench.drill.table import report
-from responses_app.engines import guard
-from responses_app.server import process
-from responses_app.server.postgres import PostgresError
+from responses_app.engines import orphan_guard
+from responses_app.server.postgres.cluster import PostgresError
+from responses_app.server.processes import process_tree
 
 
 def main(argv: Sequence[str]) -> int:
@@ -23,9 +23,9 @@ def main(argv: Sequence[str]) -> int:
     options = parse(argv)
     folder = Path(options.folder or tempfile.mkdtemp(prefix="drill-")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    guard.adopt(folder)
-    process.adopt_orphans()
-    guards = frozenset(process.descendants(os.getpid()))
+    orphan_guard.guard_children(folder)
+    process_tree.adopt_orphans()
+    guards = frozenset(process_tree.descendants(os.getpid()))
     drill = Drill(options, folder, guards)
     try:
         asyncio.run(drill.run())
@@ -34,7 +34,7 @@ def main(argv: Sequence[str]) -> int:
     except KeyboardInterrupt:
         drill.findings.contradict("drill", "was interrupted")
     finally:
-        process.end_descendants(os.getpid(), spare=guards)
+        process_tree.end_descendants(os.getpid(), spare=guards)
     print(report(options, drill.findings))
     if drill.findings.wrong:
         print(f"\nEverything is kept in {folder}")

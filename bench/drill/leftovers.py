@@ -12,8 +12,8 @@ import httpx2
 
 from bench.drill.findings import Findings
 from bench.drill.system import System
-from responses_app.engines import guard
-from responses_app.server.process import descendants
+from responses_app.engines import orphan_guard
+from responses_app.server.processes.process_tree import descendants
 
 END_LIMIT = 120.0
 GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", re.MULTILINE)
@@ -89,7 +89,7 @@ async def gone(findings: Findings, spare: frozenset[int]) -> None:
     """When all has ended no process is left; `spare` is who watches over us."""
     deadline = asyncio.get_running_loop().time() + GONE_LIMIT
     while True:
-        left = {*guard.survivors(os.getpid()), *descendants(os.getpid())} - spare - {os.getpid()}
+        left = {*orphan_guard.survivors(os.getpid()), *descendants(os.getpid())} - spare - {os.getpid()}
         if not left or asyncio.get_running_loop().time() > deadline:
             break
         await asyncio.sleep(0.2)

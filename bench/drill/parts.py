@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
 
 ENGINE_NAMES = ("VLLM::",)
 
@@ -35,7 +35,7 @@ class Web:
         self.state = "down"
         self.settled = 0  # Resident bytes when it had just started.
         self._environ = {**os.environ, **environ, "RESPONSES_DATA_DIR": str(self.folder)}
-        self.command = [sys.executable, "-m", "responses_app.server.inner", "--port", str(self.port)]
+        self.command = [sys.executable, "-m", "responses_app.server.processes.main", "--port", str(self.port)]
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

@@ -13,9 +13,9 @@ from bench.drill.client import Client, Told
 from bench.drill.findings import Findings
 from bench.drill.http import Answer, Block, Broken, Wire
 from bench.drill.system import System
-from responses_app.grammar.check import judge
-from responses_app.grammar.errors import GrammarError
-from responses_app.grammar.fold import fold
+from responses_app.protocol.conformance import validator
+from responses_app.protocol.errors import ProtocolError
+from responses_app.protocol.reducer import fold
 
 ENDED = frozenset({"completed", "incomplete", "failed", "cancelled"})
 HONEST = "cannot be continued exactly"
@@ -95,7 +95,7 @@ class Proof:
         self._status(uid, got)
         self._numbers(uid, log)
         events = [json.loads(block.data) for block in log]
-        for broken in judge(events):
+        for broken in validator(events):
             self._findings.contradict(uid, f"breaks {broken.rule}: {broken.message}", number=broken.number, log=broken.event)
         terminal = events[-1].get("response")
         for name, seen in (("GET", got), ("the list", listed), ("fold", _folded(events))):
@@ -198,7 +198,7 @@ def _folded(events: list[dict[str, Any]]) -> Any:
     """What the events tell; or why they tell nothing."""
     try:
         return fold(events)
-    except GrammarError as error:
+    except ProtocolError as error:
         return f"{error}"
 
 

@@ -17,7 +17,7 @@ from bench.drill.findings import Findings
 from bench.drill.moments import Moments
 from bench.drill.options import Options
 from bench.drill.parts import Web, Worker
-from responses_app.server.postgres import Postgres
+from responses_app.server.postgres.cluster import Postgres
 
 START_LIMIT = 600.0
 STOP_LIMIT = 45.0
@@ -163,6 +163,6 @@ class System:
 
 def harmony() -> Path:
     """The folder of its vocabulary."""
-    from responses_app.server.lineup import HARMONY
+    from responses_app.server.cli.model_specs import HARMONY
 
     return HARMONY

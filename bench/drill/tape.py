@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from responses_app.dialects.harmony import Harmony
+from responses_app.dialects.harmony.dialect import HarmonyDialect
 
 PAUSE = 0.03
 STORY = "".join(f" And then, on day {day}, the wind turned and they sailed on." for day in range(1, 21))
@@ -27,7 +27,7 @@ LINES = (
 
 def record(path: Path) -> Path:
     """Write the tape."""
-    encoding = Harmony().encoding
+    encoding = HarmonyDialect().encoding
     lines = []
     for words, answer in LINES:
         ids = encoding.encode(answer, allowed_special="all")

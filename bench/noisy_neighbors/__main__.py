@@ -22,7 +22,7 @@ import psutil
 from bench.noisy_neighbors.attacker import command
 from bench.noisy_neighbors.attacks import ATTACKS, Target
 from bench.servers import ROOT, Server, python, serve
-from responses_app.dialects.harmony import Harmony
+from responses_app.dialects.harmony.dialect import HarmonyDialect
 
 KEY = "sk-neighbor"
 HEADERS = {"Authorization": f"Bearer {KEY}"}
@@ -98,7 +98,7 @@ def make_key(data: Path, name: str) -> str:
 
 def tape(folder: Path) -> str:
     """Write a recording that says hello and return the URL of the replay engine."""
-    tokens = Harmony().encoding.encode("<|channel|>final<|message|>Hello there!<|return|>", allowed_special="all")
+    tokens = HarmonyDialect().encoding.encode("<|channel|>final<|message|>Hello there!<|return|>", allowed_special="all")
     path = folder / "tape.jsonl"
     path.write_text(json.dumps({"chunks": [{"tokens": [token]} for token in tokens]}) + "\n")
     return f"script://{path}?loop=1"
@@ -127,7 +127,9 @@ def measure(server: Server, data: Path, options: argparse.Namespace) -> bool:
 def main() -> int:
     """Run the benchmark; the exit code is 1 if one attack slows another project down by more than a factor of two."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("attacks", nargs="*", default=list(ATTACKS), metavar="ATTACK", help=f"default: all of {', '.join(ATTACKS)}")
+    parser.add_argument(
+        "attacks", nargs="*", default=list(ATTACKS), metavar="ATTACK", help=f"default: all of {', '.join(ATTACKS)}"
+    )
     parser.add_argument("--model", help="a demo model; default: a recording, which measures the front end alone")
     parser.add_argument("--seconds", type=float, default=10.0, help="how long each attack is observed")
     options = parser.parse_args()
@@ -137,7 +139,7 @@ def main() -> int:
         folder = Path(name)
         folder.chmod(0o755)
         source = ["--model", options.model] if options.model else ["--engine", tape(folder)]
-        started = [python(), "-m", "responses_app.server.inner", *source, "--port", str(PORT)]
+        started = [python(), "-m", "responses_app.server.processes.main", *source, "--port", str(PORT)]
         environ = {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY, "RESPONSES_LOG_LEVEL": "WARNING"}
         with serve(started, PORT, environ, folder / "serve.log") as server:
             return 0 if measure(server, folder / "data", options) else 1

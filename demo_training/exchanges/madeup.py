@@ -55,7 +55,20 @@ def invent(r: Random) -> Invention:
     verb = _word(r, words.VERBS)
     noun = _word(r, words.NOUNS) + (" " + _word(r, words.NOUNS) if r.random() < 0.3 else "")
     name = _named(r, verb, noun)
-    says = r.choice(["{V} a {n}", "{V} the {n}.", "{V}s a {n}", "{V} {n}", "Use this to {v} a {n}.", "{V} a {n} for the user", "{p}", "A tool to {v} the {n}", "", "{V} the {n} of {p}"])
+    says = r.choice(
+        [
+            "{V} a {n}",
+            "{V} the {n}.",
+            "{V}s a {n}",
+            "{V} {n}",
+            "Use this to {v} a {n}.",
+            "{V} a {n} for the user",
+            "{p}",
+            "A tool to {v} the {n}",
+            "",
+            "{V} the {n} of {p}",
+        ]
+    )
     return Invention(name, verb, noun, says.format(V=verb.capitalize(), v=verb, n=noun, p=words.phrase(r, 4)))
 
 
@@ -71,8 +84,18 @@ def _key(r: Random) -> str:
 
 
 def _string(r: Random) -> str:
-    makers: list[Callable[[Random], str]] = [words.name, words.city, words.code, words.email, lambda q: q.choice(words.COLOURS), lambda q: q.choice(words.DAYS), lambda q: f"{q.randint(2024, 2028)}-{q.randint(1, 12):02d}-{q.randint(1, 28):02d}",
-              lambda q: f"{q.randint(0, 23)}:{q.randint(0, 59):02d}", words.syllables, words.syllables]
+    makers: list[Callable[[Random], str]] = [
+        words.name,
+        words.city,
+        words.code,
+        words.email,
+        lambda q: q.choice(words.COLOURS),
+        lambda q: q.choice(words.DAYS),
+        lambda q: f"{q.randint(2024, 2028)}-{q.randint(1, 12):02d}-{q.randint(1, 28):02d}",
+        lambda q: f"{q.randint(0, 23)}:{q.randint(0, 59):02d}",
+        words.syllables,
+        words.syllables,
+    ]
     return r.choice(makers)(r) if r.random() < 0.5 else words.phrase(r, 3)
 
 
@@ -81,7 +104,11 @@ def _field(r: Random, key: str) -> Field:
     if draw < 0.55:
         return Field(key, "string", _string(r))
     if draw < 0.78:
-        return Field(key, r.choice(["integer", "number", "integer"]), r.choice([r.randint(0, 12), r.randint(0, 99), r.randint(0, 999), r.randint(0, 99999)]))
+        return Field(
+            key,
+            r.choice(["integer", "number", "integer"]),
+            r.choice([r.randint(0, 12), r.randint(0, 99), r.randint(0, 999), r.randint(0, 99999)]),
+        )
     if draw < 0.8:
         return Field(key, "number", round(r.uniform(0, 99), r.choice([1, 2])))
     if draw < 0.92:
@@ -104,16 +131,39 @@ def declare(r: Random, it: Invention, params: list[Field], required: list[str]) 
 def _quoted(r: Random, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f"'{value}'" if isinstance(value, str) and r.random() < 0.25 else f'"{value}"' if isinstance(value, str) and r.random() < 0.1 else str(value)
+    return (
+        f"'{value}'"
+        if isinstance(value, str) and r.random() < 0.25
+        else f'"{value}"'
+        if isinstance(value, str) and r.random() < 0.1
+        else str(value)
+    )
 
 
 def _keyed(r: Random, f: Field) -> str:
     k, v = (f.spoken() if r.random() < 0.8 else f.key), _quoted(r, f.value)
     if f.kind == "boolean" and r.random() < 0.5:
-        return r.choice(["with {k}", "{k} on", "{k}: yes"] if f.value else ["without {k}", "no {k}", "{k} off", "{k}: no"]).format(k=k)
+        return r.choice(
+            ["with {k}", "{k} on", "{k}: yes"] if f.value else ["without {k}", "no {k}", "{k} off", "{k}: no"]
+        ).format(k=k)
     if f.kind in ("integer", "number"):
-        return r.choice(["{k} {v}", "{v} {k}", "{k} = {v}", "{k}: {v}", "{v} {k}s", "the {k} is {v}", "a {k} of {v}", "{k} should be {v}"]).format(k=k, v=v)
-    return r.choice(["{k} {v}", "{k} = {v}", "{k}: {v}", "the {k} {v}", "the {k} is {v}", "{v} as {k}", "{v} as the {k}", "a {k} of {v}", "{k} should be {v}", "{k}={v}"]).format(k=k, v=v)
+        return r.choice(
+            ["{k} {v}", "{v} {k}", "{k} = {v}", "{k}: {v}", "{v} {k}s", "the {k} is {v}", "a {k} of {v}", "{k} should be {v}"]
+        ).format(k=k, v=v)
+    return r.choice(
+        [
+            "{k} {v}",
+            "{k} = {v}",
+            "{k}: {v}",
+            "the {k} {v}",
+            "the {k} is {v}",
+            "{v} as {k}",
+            "{v} as the {k}",
+            "a {k} of {v}",
+            "{k} should be {v}",
+            "{k}={v}",
+        ]
+    ).format(k=k, v=v)
 
 
 def _listed(r: Random, params: list[Field]) -> str:
@@ -123,17 +173,55 @@ def _listed(r: Random, params: list[Field]) -> str:
 
 def _bare(r: Random, it: Invention, v: str) -> str:
     """One argument, named by nothing but its place in the sentence."""
-    return r.choice([
-        "{V} {v}", "{V} the {n} {v}.", "{V} {v} please", "Please {v2} the {n} of {v}.", "{V} the {n} for {v}", "Can you {v2} {v}?", "What is the {n} of {v}?", "Use {t} on {v}.", "Use the {t} tool on {v}", "Call {t} with {v}.", "Run {t} for {v}", "{t} {v}", "I want to {v2} {v}.",
-        "Tell me the {n} of {v}", "Use the {v2} tool on {v}", "I need the {n} for {v}", "Could you {v2} the {n} {v}?", "Which {n} has {v}?", "Do a {v2} of {v}", "{n} {v}?",
-    ]).format(V=it.verb.capitalize(), v2=it.verb, n=it.noun, v=v, t=it.name)
+    return r.choice(
+        [
+            "{V} {v}",
+            "{V} the {n} {v}.",
+            "{V} {v} please",
+            "Please {v2} the {n} of {v}.",
+            "{V} the {n} for {v}",
+            "Can you {v2} {v}?",
+            "What is the {n} of {v}?",
+            "Use {t} on {v}.",
+            "Use the {t} tool on {v}",
+            "Call {t} with {v}.",
+            "Run {t} for {v}",
+            "{t} {v}",
+            "I want to {v2} {v}.",
+            "Tell me the {n} of {v}",
+            "Use the {v2} tool on {v}",
+            "I need the {n} for {v}",
+            "Could you {v2} the {n} {v}?",
+            "Which {n} has {v}?",
+            "Do a {v2} of {v}",
+            "{n} {v}?",
+        ]
+    ).format(V=it.verb.capitalize(), v2=it.verb, n=it.noun, v=v, t=it.name)
 
 
 def _with_keys(r: Random, it: Invention, said: str) -> str:
-    return r.choice([
-        "Use {t} with {s}.", "Call {t} with {s}.", "Use the tool {t} with {s}", "Call the {t} function: {s}", "Run {t}: {s}", "{V} the {n} with {s}.", "{V} a {n}, {s}", "Please {v} the {n}: {s}", "I want to {v} a {n} with {s}.", "{V} {n} {s}", "Can you {v} a {n} with {s}?",
-        "I need a {n} with {s}. Please {v} it.", "{t}({s})", "Use the {v} tool with {s}", "{V} the {n}. Use {s}.", "Could you {v} the {n} for me? It has {s}.", "Execute {t} using {s}", "{V} a new {n}; {s}",
-    ]).format(V=it.verb.capitalize(), v=it.verb, n=it.noun, s=said, t=it.name)
+    return r.choice(
+        [
+            "Use {t} with {s}.",
+            "Call {t} with {s}.",
+            "Use the tool {t} with {s}",
+            "Call the {t} function: {s}",
+            "Run {t}: {s}",
+            "{V} the {n} with {s}.",
+            "{V} a {n}, {s}",
+            "Please {v} the {n}: {s}",
+            "I want to {v} a {n} with {s}.",
+            "{V} {n} {s}",
+            "Can you {v} a {n} with {s}?",
+            "I need a {n} with {s}. Please {v} it.",
+            "{t}({s})",
+            "Use the {v} tool with {s}",
+            "{V} the {n}. Use {s}.",
+            "Could you {v} the {n} for me? It has {s}.",
+            "Execute {t} using {s}",
+            "{V} a new {n}; {s}",
+        ]
+    ).format(V=it.verb.capitalize(), v=it.verb, n=it.noun, s=said, t=it.name)
 
 
 def _natural(r: Random, it: Invention, params: list[Field]) -> str:
@@ -141,18 +229,26 @@ def _natural(r: Random, it: Invention, params: list[Field]) -> str:
     parts = []
     for f in params:
         if f.kind in ("integer", "number"):
-            parts.append(r.choice(["for {v} {k}", "{v} {k}", "with {v} {k}", "{v} {k}s", "{k} {v}"]).format(v=f.value, k=f.spoken()))
+            parts.append(
+                r.choice(["for {v} {k}", "{v} {k}", "with {v} {k}", "{v} {k}s", "{k} {v}"]).format(v=f.value, k=f.spoken())
+            )
         elif f.enum:
             parts.append(r.choice(["in {v}", "{v}", "as {v}", "with {v}", "{v} please"]).format(v=f.value))
         elif f.kind == "boolean":
             parts.append(_keyed(r, f))
         else:
-            parts.append(r.choice(["for {v}", "named {v}", "{v}", "at {v}", "called {v}", "of {v}", "to {v}"]).format(v=_quoted(r, f.value)))
+            parts.append(
+                r.choice(["for {v}", "named {v}", "{v}", "at {v}", "called {v}", "of {v}", "to {v}"]).format(
+                    v=_quoted(r, f.value)
+                )
+            )
     return f"{r.choice(['Please ', '', 'Can you ', 'I want to '])}{it.verb} {r.choice(['a', 'the', 'one', 'my'])} {it.noun} {' '.join(parts)}"
 
 
 def _no_fields(r: Random, it: Invention) -> str:
-    return r.choice(["Use {t}.", "Call {t}", "{V} the {n}.", "Please {v} a {n}", "Run the {t} tool", "Can you {v} the {n}?", "{V} {n} now"]).format(V=it.verb.capitalize(), v=it.verb, n=it.noun, t=it.name)
+    return r.choice(
+        ["Use {t}.", "Call {t}", "{V} the {n}.", "Please {v} a {n}", "Run the {t} tool", "Can you {v} the {n}?", "{V} {n} now"]
+    ).format(V=it.verb.capitalize(), v=it.verb, n=it.noun, t=it.name)
 
 
 def _result(r: Random) -> str:
@@ -171,7 +267,12 @@ def made_up_use(r: Random) -> Use:
         if r.random() < 0.25:
             return _twice(r, it, tool, given[0])
         question = _bare(r, it, _quoted(r, given[0].value))
-    elif len(given) > 1 and len(strings) <= 1 and len({f.kind for f in given if not f.enum}) == len([f for f in given if not f.enum]) and r.random() < 0.5:
+    elif (
+        len(given) > 1
+        and len(strings) <= 1
+        and len({f.kind for f in given if not f.enum}) == len([f for f in given if not f.enum])
+        and r.random() < 0.5
+    ):
         question = _natural(r, it, given)
     else:
         question = _with_keys(r, it, _listed(r, given))

@@ -51,26 +51,89 @@ def _name(r: Random) -> str:
 _ROLES = [
     Role("color colour shade paint", lambda r: r.choice(words.COLOURS), ["{v}", "in {v}", "{v}", "with {v}"], before=True),
     Role("size", lambda _: "", [""], options="small medium large,tiny normal huge,S M L XL,short long", before=True),
-    Role("type kind style mode", lambda _: "", ["as {v}", "{v}"], options="plain fancy modern,fast slow,hot cold,new used,public private,draft final,single double,indoor outdoor", before=True),
-    Role("direction side heading way", lambda _: "", ["{v}", "to the {v}", "{v}"], options="north south east west,left right,up down,left right up down,forward backward"),
-    Role("room location area place", lambda r: r.choice(_ROOMS) if r.random() < 0.8 else _strange(r), ["in the {v}", "in the {v}", "for the {v}"]),
-    Role("station location city place venue restaurant hotel store shop stop branch", _name, ["at {v}", "in {v}", "near {v}", "at {v}"]),
+    Role(
+        "type kind style mode",
+        lambda _: "",
+        ["as {v}", "{v}"],
+        options="plain fancy modern,fast slow,hot cold,new used,public private,draft final,single double,indoor outdoor",
+        before=True,
+    ),
+    Role(
+        "direction side heading way",
+        lambda _: "",
+        ["{v}", "to the {v}", "{v}"],
+        options="north south east west,left right,up down,left right up down,forward backward",
+    ),
+    Role(
+        "room location area place",
+        lambda r: r.choice(_ROOMS) if r.random() < 0.8 else _strange(r),
+        ["in the {v}", "in the {v}", "for the {v}"],
+    ),
+    Role(
+        "station location city place venue restaurant hotel store shop stop branch",
+        _name,
+        ["at {v}", "in {v}", "near {v}", "at {v}"],
+    ),
     Role("destination to target_city goal", words.city, ["to {v}"]),
     Role("origin from start source", words.city, ["from {v}"]),
     Role("guest customer person recipient user owner name", words.name, ["for {v}", "with {v}", "for {v}"]),
-    Role("date day when weekday", lambda r: r.choice([*words.DAYS, "tomorrow", "today", f"2026-{r.randint(1, 12):02d}-{r.randint(10, 28)}"]), ["on {v}", "for {v}"]),
-    Role("time at hour start_time", lambda r: r.choice([f"{r.randint(1, 12)}pm", f"{r.randint(1, 12)}am", f"{r.randint(0, 23)}:{r.randint(10, 59)}", "noon"]), ["at {v}"]),
-    Role("topping flavor filling extra ingredient material theme sauce side", lambda r: r.choice(words.FOODS) if r.random() < 0.6 else _strange(r), ["with {v}", "with {v}", "made of {v}"]),
-    Role("text title message query topic word phrase content note", lambda r: words.phrase(r, 3), ["'{v}'", "\"{v}\"", "saying {v}", "about {v}", ": {v}", "with the text {v}"]),
-    Role("id number code reference key name ticket", lambda r: words.code(r) if r.random() < 0.7 else _strange(r), ["{v}", "{v}", "number {v}", "with the id {v}", "called {v}"], close=True),
-    Role("name item object target thing", lambda r: _strange(r).capitalize() if r.random() < 0.5 else _strange(r), ["{v}", "{v}", "named {v}", "called {v}"], close=True),
+    Role(
+        "date day when weekday",
+        lambda r: r.choice([*words.DAYS, "tomorrow", "today", f"2026-{r.randint(1, 12):02d}-{r.randint(10, 28)}"]),
+        ["on {v}", "for {v}"],
+    ),
+    Role(
+        "time at hour start_time",
+        lambda r: r.choice(
+            [f"{r.randint(1, 12)}pm", f"{r.randint(1, 12)}am", f"{r.randint(0, 23)}:{r.randint(10, 59)}", "noon"]
+        ),
+        ["at {v}"],
+    ),
+    Role(
+        "topping flavor filling extra ingredient material theme sauce side",
+        lambda r: r.choice(words.FOODS) if r.random() < 0.6 else _strange(r),
+        ["with {v}", "with {v}", "made of {v}"],
+    ),
+    Role(
+        "text title message query topic word phrase content note",
+        lambda r: words.phrase(r, 3),
+        ["'{v}'", '"{v}"', "saying {v}", "about {v}", ": {v}", "with the text {v}"],
+    ),
+    Role(
+        "id number code reference key name ticket",
+        lambda r: words.code(r) if r.random() < 0.7 else _strange(r),
+        ["{v}", "{v}", "number {v}", "with the id {v}", "called {v}"],
+        close=True,
+    ),
+    Role(
+        "name item object target thing",
+        lambda r: _strange(r).capitalize() if r.random() < 0.5 else _strange(r),
+        ["{v}", "{v}", "named {v}", "called {v}"],
+        close=True,
+    ),
 ]
-_COUNT = Role("", lambda r: r.randint(2, 12) if r.random() < 0.7 else r.randint(1, 99), ["for {v} {u}", "{v} {u}", "for {v} {u}", "with {v} {u}", "({v} {u})"], "integer")
-_LEVEL = Role("level strength speed volume temperature priority brightness power", lambda r: r.randint(1, 100), ["with {k} {v}", "at {k} {v}", "{k} {v}", "with a {k} of {v}", "to {k} {v}"], "integer")
+_COUNT = Role(
+    "",
+    lambda r: r.randint(2, 12) if r.random() < 0.7 else r.randint(1, 99),
+    ["for {v} {u}", "{v} {u}", "for {v} {u}", "with {v} {u}", "({v} {u})"],
+    "integer",
+)
+_LEVEL = Role(
+    "level strength speed volume temperature priority brightness power",
+    lambda r: r.randint(1, 100),
+    ["with {k} {v}", "at {k} {v}", "{k} {v}", "with a {k} of {v}", "to {k} {v}"],
+    "integer",
+)
 _FLAG = Role("silent urgent express gift public notify force quiet insured", lambda r: r.random() < 0.6, [""], "boolean")
 _DO = "[Please|Can you|Could you|I want to|I need to|I would like to|I'd like to|Would you|Let's|Now|||||] "
-_OPEN = [f"{_DO}{{V}} [a|the|one|my|me a|a new|] {{before}} {{n}} {{close}} {{rest}}[.|!| please|, please.||||]"] * 4 + ["I need [a|the|one] {before} {n} {close} {rest}. [{V} it|Please {V} it|]", f"{_DO}use {{t}} to {{V}} [a|the] {{before}} {{n}} {{close}} {{rest}}"]
-_BESIDE = [f"{_DO}{{V}} {{close}} {{rest}}[.|!| please|]", f"{_DO}[use|call|run] [the|] {{t}} [tool|function|] [on|for|with] {{close}} {{rest}}[.|]"]
+_OPEN = [f"{_DO}{{V}} [a|the|one|my|me a|a new|] {{before}} {{n}} {{close}} {{rest}}[.|!| please|, please.||||]"] * 4 + [
+    "I need [a|the|one] {before} {n} {close} {rest}. [{V} it|Please {V} it|]",
+    f"{_DO}use {{t}} to {{V}} [a|the] {{before}} {{n}} {{close}} {{rest}}",
+]
+_BESIDE = [
+    f"{_DO}{{V}} {{close}} {{rest}}[.|!| please|]",
+    f"{_DO}[use|call|run] [the|] {{t}} [tool|function|] [on|for|with] {{close}} {{rest}}[.|]",
+]
 
 
 def _part(r: Random, role: Role, noun: str, taken: set[str]) -> Part | None:
@@ -95,7 +158,9 @@ def _parts(r: Random, noun: str) -> list[Part]:
     out: list[Part] = []
     for role in pool[: r.choices([1, 2, 3], [4, 6, 2])[0]]:
         close = role.close and any(p.role.close for p in out)
-        same = {"at", "in the"} & {s.split(" {")[0] for s in role.says} and any("at {v}" in p.role.says or "in the {v}" in p.role.says for p in out)
+        same = {"at", "in the"} & {s.split(" {")[0] for s in role.says} and any(
+            "at {v}" in p.role.says or "in the {v}" in p.role.says for p in out
+        )
         made = None if close or same else _part(r, role, noun, {p.key for p in out})
         out += [made] if made else []
     return out
@@ -104,7 +169,9 @@ def _parts(r: Random, noun: str) -> list[Part]:
 def _said(r: Random, p: Part) -> str:
     k = p.key.replace("_", " ")
     if p.role is _FLAG:
-        return spin(r, f"[with {k} true|{k} = true|and {k}|{k} on]" if p.value else f"[with {k} false|{k} = false|not {k}|{k} off]")
+        return spin(
+            r, f"[with {k} true|{k} = true|and {k}|{k} on]" if p.value else f"[with {k} false|{k} = false|not {k}|{k} off]"
+        )
     unit = (p.options or [""])[0]
     return r.choice(p.role.says).format(v=p.value, k=k, u=unit)
 
@@ -117,10 +184,21 @@ def _question(r: Random, verb: str, noun: str, tool: str, parts: list[Part]) -> 
     said = {
         "before": str(before[0].value) if before else "",
         "close": " ".join(_said(r, p) for p in close),
-        "rest": spin(r, r.choice([" ", " ", " ", " and ", ", "]).join(_said(r, p) if p.role.says[0] or p.role is _FLAG else f"{p.value} size" for p in rest)),
+        "rest": spin(
+            r,
+            r.choice([" ", " ", " ", " and ", ", "]).join(
+                _said(r, p) if p.role.says[0] or p.role is _FLAG else f"{p.value} size" for p in rest
+            ),
+        ),
     }
     templates = _BESIDE + _OPEN if close and not before else _OPEN
-    text = " ".join(fill(r, templates, V=verb, n=noun, t=tool, **said).split()).replace(" .", ".").replace(" !", "!").replace(" ,", ",").replace(" :", ":")
+    text = (
+        " ".join(fill(r, templates, V=verb, n=noun, t=tool, **said).split())
+        .replace(" .", ".")
+        .replace(" !", "!")
+        .replace(" ,", ",")
+        .replace(" :", ":")
+    )
     return text[:1].upper() + text[1:] if r.random() < 0.9 else text
 
 
@@ -130,7 +208,19 @@ def _declared(r: Random, name: str, verb: str, noun: str, parts: list[Part], spa
         k = p.key.replace("_", " ")
         says = r.choice(["", "", f"The {k}", f"The {k} of the {noun}", f"{k.capitalize()}"])
         properties[p.key] = toolbox.property_(r, p.role.kind, says, p.options if p.role.options else None)
-    describes = fill(r, ["{V} [a|the] {n}[.|]", "{V}s [a|the] {n}[.|]", "{V} [a|the] {n} for the user", "Use this to {v} [a|the] {n}[.|]", "{V} {n}"], V=verb.capitalize(), v=verb, n=noun)
+    describes = fill(
+        r,
+        [
+            "{V} [a|the] {n}[.|]",
+            "{V}s [a|the] {n}[.|]",
+            "{V} [a|the] {n} for the user",
+            "Use this to {v} [a|the] {n}[.|]",
+            "{V} {n}",
+        ],
+        V=verb.capitalize(),
+        v=verb,
+        n=noun,
+    )
     return Tool(name, describes, toolbox.shaped(r, properties, [p.key for p in parts if r.random() < 0.9]))
 
 
@@ -148,7 +238,12 @@ def natural_use(r: Random) -> Use:
         kept: Json = dict(required.parameters)
         kept["required"] = [p.key for p in parts]
         required = Tool(required.name, required.description, kept)
-    return Use(required, _question(r, verb, noun, name, parts), calls, (toolbox.result_text(r, toolbox.KINDS[r.choice(["search", "calculator", "reminder", "weather"])], {}),))
+    return Use(
+        required,
+        _question(r, verb, noun, name, parts),
+        calls,
+        (toolbox.result_text(r, toolbox.KINDS[r.choice(["search", "calculator", "reminder", "weather"])], {}),),
+    )
 
 
 def _ordered(tool: Tool, parts: list[Part]) -> list[Part]:

@@ -1,7 +1,6 @@
 """Small sums, asked in many ways, with the working done digit by digit in the thought."""
 
 # Lists of phrases read better in long lines than one phrase per line.
-# ruff: noqa: E501
 from __future__ import annotations
 
 import itertools
@@ -11,41 +10,114 @@ from demo_training.exchanges import words
 from demo_training.forms import Turns, ask, fill
 
 _ADD = [
-    "What is {a} + {b}?", "{a} + {b}", "{a}+{b}", "{a} + {b} = ?", "{a}+{b}=?", "What is {a} plus {b}?", "How much is {a} plus {b}?", "Add {a} and {b}.", "Compute {a} + {b}.",
-    "Calculate {a} + {b}.", "What do you get when you add {a} and {b}?", "What is the sum of {a} and {b}?", "Can you add {a} to {b}?", "Sum {a} and {b}",
-    "Tell me the total of {a} and {b}.", "{a} plus {b}?", "{a} and {b} makes what?", "Please work out {a} plus {b}.", "I need {a} + {b}.", "Solve {a} + {b}", "what's {a} + {b}",
-    "If I add {b} to {a}, what do I get?", "How much is {a} + {b}", "What does {a} + {b} equal?", "Do the sum {a} + {b} for me.", "what's {a} plus {b}?",
+    "What is {a} + {b}?",
+    "{a} + {b}",
+    "{a}+{b}",
+    "{a} + {b} = ?",
+    "{a}+{b}=?",
+    "What is {a} plus {b}?",
+    "How much is {a} plus {b}?",
+    "Add {a} and {b}.",
+    "Compute {a} + {b}.",
+    "Calculate {a} + {b}.",
+    "What do you get when you add {a} and {b}?",
+    "What is the sum of {a} and {b}?",
+    "Can you add {a} to {b}?",
+    "Sum {a} and {b}",
+    "Tell me the total of {a} and {b}.",
+    "{a} plus {b}?",
+    "{a} and {b} makes what?",
+    "Please work out {a} plus {b}.",
+    "I need {a} + {b}.",
+    "Solve {a} + {b}",
+    "what's {a} + {b}",
+    "If I add {b} to {a}, what do I get?",
+    "How much is {a} + {b}",
+    "What does {a} + {b} equal?",
+    "Do the sum {a} + {b} for me.",
+    "what's {a} plus {b}?",
 ]
 _SUB = [
-    "What is {a} - {b}?", "{a} - {b}", "{a}-{b}", "{a} - {b} = ?", "What is {a} minus {b}?", "How much is {a} minus {b}?", "Subtract {b} from {a}.", "Compute {a} - {b}.",
-    "Calculate {a} - {b}.", "What is the difference between {a} and {b}?", "Take {b} away from {a}.", "{a} minus {b}?", "Take {b} from {a}", "what's {a} - {b}",
-    "Please work out {a} minus {b}.", "If I subtract {b} from {a}, what is left?", "What is {a} less {b}?", "What does {a} - {b} equal?", "Solve {a} - {b}", "what's {a} minus {b}?",
+    "What is {a} - {b}?",
+    "{a} - {b}",
+    "{a}-{b}",
+    "{a} - {b} = ?",
+    "What is {a} minus {b}?",
+    "How much is {a} minus {b}?",
+    "Subtract {b} from {a}.",
+    "Compute {a} - {b}.",
+    "Calculate {a} - {b}.",
+    "What is the difference between {a} and {b}?",
+    "Take {b} away from {a}.",
+    "{a} minus {b}?",
+    "Take {b} from {a}",
+    "what's {a} - {b}",
+    "Please work out {a} minus {b}.",
+    "If I subtract {b} from {a}, what is left?",
+    "What is {a} less {b}?",
+    "What does {a} - {b} equal?",
+    "Solve {a} - {b}",
+    "what's {a} minus {b}?",
 ]
 _MUL = [
-    "What is {a} * {b}?", "{a} * {b}", "{a}*{b}", "What is {a} x {b}?", "{a} x {b}", "What is {a} times {b}?", "How much is {a} times {b}?", "Compute {a} times {b}.", "Compute {a} * {b}.",
-    "Calculate {a} * {b}.", "Multiply {a} by {b}.", "Multiply {a} and {b}.", "What is the product of {a} and {b}?", "{a} times {b}?", "What is {a} multiplied by {b}?",
-    "Please work out {a} times {b}.", "what's {a} times {b}?", "Solve {a} * {b}", "What does {a} x {b} equal?", "{a} × {b} = ?",
+    "What is {a} * {b}?",
+    "{a} * {b}",
+    "{a}*{b}",
+    "What is {a} x {b}?",
+    "{a} x {b}",
+    "What is {a} times {b}?",
+    "How much is {a} times {b}?",
+    "Compute {a} times {b}.",
+    "Compute {a} * {b}.",
+    "Calculate {a} * {b}.",
+    "Multiply {a} by {b}.",
+    "Multiply {a} and {b}.",
+    "What is the product of {a} and {b}?",
+    "{a} times {b}?",
+    "What is {a} multiplied by {b}?",
+    "Please work out {a} times {b}.",
+    "what's {a} times {b}?",
+    "Solve {a} * {b}",
+    "What does {a} x {b} equal?",
+    "{a} × {b} = ?",
 ]
 _DIV = [
-    "What is {a} / {b}?", "{a} / {b}", "What is {a} divided by {b}?", "Divide {a} by {b}.", "How much is {a} divided by {b}?", "Compute {a} / {b}.", "Calculate {a} divided by {b}.",
+    "What is {a} / {b}?",
+    "{a} / {b}",
+    "What is {a} divided by {b}?",
+    "Divide {a} by {b}.",
+    "How much is {a} divided by {b}?",
+    "Compute {a} / {b}.",
+    "Calculate {a} divided by {b}.",
     "How many times does {b} go into {a}?",
 ]
 _ADD_STORY = [
-    "{n} has {a} {os} and buys {b} more. How many {os} does {n} have now?", "I have {a} {os} and you give me {b} more. How many do I have?",
-    "There are {a} {os} on the table and {b} in the box. How many {os} are there in total?", "{n} found {a} {os} in the morning and {b} in the evening. How many altogether?",
-    "{n} has {a} {os}. {m} gives {n} {b} more. How many {os} does {n} have?", "If I have {a} {os} and I get {b} more, how many {os} do I have?",
-    "{n} has {a} {os} and {m} has {b} {os}. How many do they have together?", "A shop sold {a} {os} on {d} and {b} on the next day. How many in all?",
+    "{n} has {a} {os} and buys {b} more. How many {os} does {n} have now?",
+    "I have {a} {os} and you give me {b} more. How many do I have?",
+    "There are {a} {os} on the table and {b} in the box. How many {os} are there in total?",
+    "{n} found {a} {os} in the morning and {b} in the evening. How many altogether?",
+    "{n} has {a} {os}. {m} gives {n} {b} more. How many {os} does {n} have?",
+    "If I have {a} {os} and I get {b} more, how many {os} do I have?",
+    "{n} has {a} {os} and {m} has {b} {os}. How many do they have together?",
+    "A shop sold {a} {os} on {d} and {b} on the next day. How many in all?",
 ]
 _SUB_STORY = [
-    "{n} has {a} {os} and gives away {b}. How many {os} are left?", "I have {a} {os} and eat {b} of them. How many do I have left?",
-    "There were {a} {os} in the box and {n} took {b}. How many remain?", "{n} had {a} {os} and lost {b}. How many {os} does {n} have now?",
-    "If I have {a} {os} and I give {b} to {n}, how many are left?", "{n} has {a} {os}. {n} sells {b} of them. How many {os} does {n} still have?",
-    "{a} {os} are on a tree and {b} fall down. How many stay on the tree?", "{n} had {a} {os} but used {b}. How many {os} remain?",
+    "{n} has {a} {os} and gives away {b}. How many {os} are left?",
+    "I have {a} {os} and eat {b} of them. How many do I have left?",
+    "There were {a} {os} in the box and {n} took {b}. How many remain?",
+    "{n} had {a} {os} and lost {b}. How many {os} does {n} have now?",
+    "If I have {a} {os} and I give {b} to {n}, how many are left?",
+    "{n} has {a} {os}. {n} sells {b} of them. How many {os} does {n} still have?",
+    "{a} {os} are on a tree and {b} fall down. How many stay on the tree?",
+    "{n} had {a} {os} but used {b}. How many {os} remain?",
 ]
 _MUL_STORY = [
-    "There are {a} boxes with {b} {os} each. How many {os} are there?", "{n} buys {a} bags of {b} {os}. How many {os} is that?",
-    "Each of {a} children has {b} {os}. How many {os} do they have in total?", "One {o} costs {b} dollars. How much do {a} {os} cost?",
-    "If a box holds {b} {os}, how many {os} are in {a} boxes?", "{n} reads {b} pages a day for {a} days. How many pages?",
+    "There are {a} boxes with {b} {os} each. How many {os} are there?",
+    "{n} buys {a} bags of {b} {os}. How many {os} is that?",
+    "Each of {a} children has {b} {os}. How many {os} do they have in total?",
+    "One {o} costs {b} dollars. How much do {a} {os} cost?",
+    "If a box holds {b} {os}, how many {os} are in {a} boxes?",
+    "{n} reads {b} pages a day for {a} days. How many pages?",
 ]
 
 
@@ -135,9 +207,19 @@ def word_problem(r: Random) -> Turns:
     a, b = numbers(r, sign)
     a, b = (max(a, b), min(a, b)) if sign == "-" else (a, b)
     o = r.choice(words.OBJECTS)
-    slots = {"a": a, "b": b, "n": words.name(r), "m": r.choice(words.NAMES), "o": o, "os": words.plural(o), "d": r.choice(words.DAYS)}
+    slots = {
+        "a": a,
+        "b": b,
+        "n": words.name(r),
+        "m": r.choice(words.NAMES),
+        "o": o,
+        "os": words.plural(o),
+        "d": r.choice(words.DAYS),
+    }
     think, result = work(a, sign, b)
-    return ask(fill(r, {"+": _ADD_STORY, "-": _SUB_STORY, "*": _MUL_STORY}[sign], **slots), think, f"{a} {sign} {b} is {result}.")
+    return ask(
+        fill(r, {"+": _ADD_STORY, "-": _SUB_STORY, "*": _MUL_STORY}[sign], **slots), think, f"{a} {sign} {b} is {result}."
+    )
 
 
 def number_fact(r: Random) -> Turns:
@@ -145,15 +227,35 @@ def number_fact(r: Random) -> Turns:
     n, m = r.sample(range(1, 100), 2)
     kind = r.randrange(6)
     if kind == 0:
-        return ask(fill(r, ["What number comes after {n}?", "Which number follows {n}?", "What comes after {n}?"], n=n), f"{n} + 1 = {n + 1}.", f"After {n} comes {n + 1}.")
+        return ask(
+            fill(r, ["What number comes after {n}?", "Which number follows {n}?", "What comes after {n}?"], n=n),
+            f"{n} + 1 = {n + 1}.",
+            f"After {n} comes {n + 1}.",
+        )
     if kind == 1:
-        return ask(fill(r, ["What number comes before {n}?", "What comes before {n}?"], n=n), f"{n} - 1 = {n - 1}.", f"Before {n} comes {n - 1}.")
+        return ask(
+            fill(r, ["What number comes before {n}?", "What comes before {n}?"], n=n),
+            f"{n} - 1 = {n - 1}.",
+            f"Before {n} comes {n - 1}.",
+        )
     if kind == 2:
-        return ask(fill(r, ["Which is bigger, {n} or {m}?", "What is larger, {n} or {m}?", "Is {n} bigger than {m}?"], n=n, m=m), f"The bigger one is {max(n, m)}.", f"{max(n, m)} is bigger than {min(n, m)}.")
+        return ask(
+            fill(r, ["Which is bigger, {n} or {m}?", "What is larger, {n} or {m}?", "Is {n} bigger than {m}?"], n=n, m=m),
+            f"The bigger one is {max(n, m)}.",
+            f"{max(n, m)} is bigger than {min(n, m)}.",
+        )
     if kind == 3:
         word = "even" if n % 2 == 0 else "odd"
-        return ask(fill(r, ["Is {n} even or odd?", "Is {n} an even number?", "Is {n} an odd number?"], n=n), f"The last digit is {n % 10}, so {n} is {word}.", f"{n} is {word}.")
+        return ask(
+            fill(r, ["Is {n} even or odd?", "Is {n} an even number?", "Is {n} an odd number?"], n=n),
+            f"The last digit is {n % 10}, so {n} is {word}.",
+            f"{n} is {word}.",
+        )
     if kind == 4:
-        return ask(fill(r, ["What is half of {n}?", "What is one half of {n}?"], n=2 * n), f"Half of {2 * n}: {n} + {n} = {2 * n}.", f"Half of {2 * n} is {n}.")
+        return ask(
+            fill(r, ["What is half of {n}?", "What is one half of {n}?"], n=2 * n),
+            f"Half of {2 * n}: {n} + {n} = {2 * n}.",
+            f"Half of {2 * n} is {n}.",
+        )
     think, result = work(n, "+", n)
     return ask(fill(r, ["What is double {n}?", "Double {n}.", "What is twice {n}?"], n=n), think, f"{n} + {n} is {result}.")

@@ -16,14 +16,51 @@ NAMES = (
 ).split()
 
 CAPITALS = {
-    "France": "Paris", "Germany": "Berlin", "Italy": "Rome", "Spain": "Madrid", "Portugal": "Lisbon", "England": "London",
-    "the United Kingdom": "London", "Ireland": "Dublin", "Japan": "Tokyo", "China": "Beijing", "India": "New Delhi", "Russia": "Moscow",
-    "Poland": "Warsaw", "Austria": "Vienna", "Switzerland": "Bern", "Belgium": "Brussels", "the Netherlands": "Amsterdam",
-    "Denmark": "Copenhagen", "Norway": "Oslo", "Sweden": "Stockholm", "Finland": "Helsinki", "Greece": "Athens", "Turkey": "Ankara",
-    "Egypt": "Cairo", "Kenya": "Nairobi", "Canada": "Ottawa", "the United States": "Washington", "the USA": "Washington",
-    "Mexico": "Mexico City", "Brazil": "Brasilia", "Argentina": "Buenos Aires", "Chile": "Santiago", "Peru": "Lima", "Cuba": "Havana",
-    "Australia": "Canberra", "New Zealand": "Wellington", "South Korea": "Seoul", "Thailand": "Bangkok", "Vietnam": "Hanoi",
-    "Hungary": "Budapest", "Czechia": "Prague", "Ukraine": "Kyiv", "Iceland": "Reykjavik", "Morocco": "Rabat", "Indonesia": "Jakarta",
+    "France": "Paris",
+    "Germany": "Berlin",
+    "Italy": "Rome",
+    "Spain": "Madrid",
+    "Portugal": "Lisbon",
+    "England": "London",
+    "the United Kingdom": "London",
+    "Ireland": "Dublin",
+    "Japan": "Tokyo",
+    "China": "Beijing",
+    "India": "New Delhi",
+    "Russia": "Moscow",
+    "Poland": "Warsaw",
+    "Austria": "Vienna",
+    "Switzerland": "Bern",
+    "Belgium": "Brussels",
+    "the Netherlands": "Amsterdam",
+    "Denmark": "Copenhagen",
+    "Norway": "Oslo",
+    "Sweden": "Stockholm",
+    "Finland": "Helsinki",
+    "Greece": "Athens",
+    "Turkey": "Ankara",
+    "Egypt": "Cairo",
+    "Kenya": "Nairobi",
+    "Canada": "Ottawa",
+    "the United States": "Washington",
+    "the USA": "Washington",
+    "Mexico": "Mexico City",
+    "Brazil": "Brasilia",
+    "Argentina": "Buenos Aires",
+    "Chile": "Santiago",
+    "Peru": "Lima",
+    "Cuba": "Havana",
+    "Australia": "Canberra",
+    "New Zealand": "Wellington",
+    "South Korea": "Seoul",
+    "Thailand": "Bangkok",
+    "Vietnam": "Hanoi",
+    "Hungary": "Budapest",
+    "Czechia": "Prague",
+    "Ukraine": "Kyiv",
+    "Iceland": "Reykjavik",
+    "Morocco": "Rabat",
+    "Indonesia": "Jakarta",
 }
 
 CITIES = sorted(set(CAPITALS.values())) + (
@@ -32,16 +69,53 @@ CITIES = sorted(set(CAPITALS.values())) + (
     "Denver|Dallas|Houston|Austin|Atlanta|Phoenix|Portland|Philadelphia|Detroit|Lagos|Cape Town|Bogota|Marseille|Venice|Florence"
 ).split("|")
 
-REGIONS = ["France", "Italy", "Spain", "Germany", "Japan", "USA", "UK", "CA", "TX", "NY", "MA", "WA", "Canada", "Brazil", "India", "Colombia"]
+REGIONS = [
+    "France",
+    "Italy",
+    "Spain",
+    "Germany",
+    "Japan",
+    "USA",
+    "UK",
+    "CA",
+    "TX",
+    "NY",
+    "MA",
+    "WA",
+    "Canada",
+    "Brazil",
+    "India",
+    "Colombia",
+]
 ZONES = {
-    "Paris": "Europe/Paris", "London": "Europe/London", "Berlin": "Europe/Berlin", "Rome": "Europe/Rome", "Madrid": "Europe/Madrid",
-    "Tokyo": "Asia/Tokyo", "Sydney": "Australia/Sydney", "New York": "America/New_York", "Moscow": "Europe/Moscow", "Dubai": "Asia/Dubai",
-    "Los Angeles": "America/Los_Angeles", "Chicago": "America/Chicago", "Singapore": "Asia/Singapore", "Shanghai": "Asia/Shanghai",
+    "Paris": "Europe/Paris",
+    "London": "Europe/London",
+    "Berlin": "Europe/Berlin",
+    "Rome": "Europe/Rome",
+    "Madrid": "Europe/Madrid",
+    "Tokyo": "Asia/Tokyo",
+    "Sydney": "Australia/Sydney",
+    "New York": "America/New_York",
+    "Moscow": "Europe/Moscow",
+    "Dubai": "Asia/Dubai",
+    "Los Angeles": "America/Los_Angeles",
+    "Chicago": "America/Chicago",
+    "Singapore": "Asia/Singapore",
+    "Shanghai": "Asia/Shanghai",
 }
 PLACES = {
-    "Paris": (48.8566, 2.3522), "London": (51.5074, -0.1278), "Berlin": (52.52, 13.405), "Rome": (41.9028, 12.4964),
-    "Tokyo": (35.6762, 139.6503), "New York": (40.7128, -74.006), "Madrid": (40.4168, -3.7038), "Sydney": (-33.8688, 151.2093),
-    "Oslo": (59.9139, 10.7522), "Boston": (42.3601, -71.0589), "San Francisco": (37.7749, -122.4194), "Bogota": (4.711, -74.0721),
+    "Paris": (48.8566, 2.3522),
+    "London": (51.5074, -0.1278),
+    "Berlin": (52.52, 13.405),
+    "Rome": (41.9028, 12.4964),
+    "Tokyo": (35.6762, 139.6503),
+    "New York": (40.7128, -74.006),
+    "Madrid": (40.4168, -3.7038),
+    "Sydney": (-33.8688, 151.2093),
+    "Oslo": (59.9139, 10.7522),
+    "Boston": (42.3601, -71.0589),
+    "San Francisco": (37.7749, -122.4194),
+    "Bogota": (4.711, -74.0721),
 }
 COLOURS = "red blue green yellow orange purple pink brown black white grey silver gold turquoise violet".split()
 ANIMALS = (
@@ -50,29 +124,70 @@ ANIMALS = (
     "king queen witch giant ghost sailor baker farmer teacher astronaut detective gardener painter musician lighthouse teapot snowman clockmaker"
 ).split()
 FOODS = (
-    "pizza pasta soup bread cheese rice apple banana cake chocolate salad sushi curry honey noodles pancakes coffee tea strawberries potatoes "
-    "tacos cookies mango ice_cream"
-).replace("_", " ").split()
+    (
+        "pizza pasta soup bread cheese rice apple banana cake chocolate salad sushi curry honey noodles pancakes coffee tea strawberries potatoes "
+        "tacos cookies mango ice_cream"
+    )
+    .replace("_", " ")
+    .split()
+)
 OBJECTS = (
     "apple orange pear banana book pencil coin marble egg stamp ball candy card cookie flower balloon sticker shell button stone toy peach "
     "ticket cup key box star leaf plum cherry cat dog fish bird"
 ).split()
 PLURALS = {"cherry": "cherries", "candy": "candies", "leaf": "leaves", "box": "boxes", "peach": "peaches", "fish": "fish"}
 OPPOSITES = {
-    "hot": "cold", "big": "small", "tall": "short", "fast": "slow", "up": "down", "left": "right", "day": "night", "black": "white",
-    "good": "bad", "happy": "sad", "old": "young", "rich": "poor", "light": "dark", "open": "closed", "full": "empty", "hard": "soft",
-    "early": "late", "wet": "dry", "high": "low", "loud": "quiet", "strong": "weak", "clean": "dirty", "long": "short", "near": "far",
-    "inside": "outside", "first": "last", "true": "false", "love": "hate", "easy": "difficult", "new": "old", "win": "lose", "begin": "end",
+    "hot": "cold",
+    "big": "small",
+    "tall": "short",
+    "fast": "slow",
+    "up": "down",
+    "left": "right",
+    "day": "night",
+    "black": "white",
+    "good": "bad",
+    "happy": "sad",
+    "old": "young",
+    "rich": "poor",
+    "light": "dark",
+    "open": "closed",
+    "full": "empty",
+    "hard": "soft",
+    "early": "late",
+    "wet": "dry",
+    "high": "low",
+    "loud": "quiet",
+    "strong": "weak",
+    "clean": "dirty",
+    "long": "short",
+    "near": "far",
+    "inside": "outside",
+    "first": "last",
+    "true": "false",
+    "love": "hate",
+    "easy": "difficult",
+    "new": "old",
+    "win": "lose",
+    "begin": "end",
 }
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 MONTHS = "January February March April May June July August September October November December".split()
 COMPANIES = {
-    "Apple": "AAPL", "Microsoft": "MSFT", "Google": "GOOG", "Tesla": "TSLA", "Amazon": "AMZN", "Nvidia": "NVDA", "Netflix": "NFLX", "Intel": "INTC",
+    "Apple": "AAPL",
+    "Microsoft": "MSFT",
+    "Google": "GOOG",
+    "Tesla": "TSLA",
+    "Amazon": "AMZN",
+    "Nvidia": "NVDA",
+    "Netflix": "NFLX",
+    "Intel": "INTC",
 }
 TICKERS = [*COMPANIES.values(), "ACME", "IBM", "AMD", "META", "ORCL", "KO", "GE", "BMW", "SAP", "GOOGL"]
 CURRENCIES = ["USD", "EUR", "GBP", "JPY", "CHF", "CAD", "AUD", "INR", "CNY", "SEK", "NOK", "BRL"]
 SIGNS = "Aries Taurus Gemini Cancer Leo Virgo Libra Scorpio Sagittarius Capricorn Aquarius Pisces".split()
-LANGUAGES = "French German Spanish Italian Japanese Chinese Russian Portuguese Polish Dutch Greek Arabic Hindi Korean Turkish".split()
+LANGUAGES = (
+    "French German Spanish Italian Japanese Chinese Russian Portuguese Polish Dutch Greek Arabic Hindi Korean Turkish".split()
+)
 VERBS = (
     "get set find fetch create make add remove update delete send read write check list search look show open close start stop book order "
     "buy sell rent play paint build clean move copy count measure mix print scan track plan call invite cancel pay lock turn pick draw cook "
@@ -96,7 +211,10 @@ _ENDS = "b d f g k l m n p r s t x z ck ll nd nk nt rd rk rm rn rt sh ss st th n
 
 def syllables(r: Random, most: int = 3) -> str:
     """A word that nobody has seen before: what makes copying a skill and not a memory."""
-    parts = [r.choice(_STARTS) + r.choice(_MIDDLES) + (r.choice(_ENDS) if r.random() < 0.45 else "") for _ in range(r.randint(1, most))]
+    parts = [
+        r.choice(_STARTS) + r.choice(_MIDDLES) + (r.choice(_ENDS) if r.random() < 0.45 else "")
+        for _ in range(r.randint(1, most))
+    ]
     return "".join(parts) if len("".join(parts)) > 2 else "".join(parts) + r.choice(_ENDS)
 
 
@@ -121,7 +239,13 @@ def name(r: Random) -> str:
 
 
 def city(r: Random) -> str:
-    return r.choice(CITIES) if r.random() < 0.75 else syllables(r).capitalize() if r.random() < 0.7 else english_word(r).capitalize()
+    return (
+        r.choice(CITIES)
+        if r.random() < 0.75
+        else syllables(r).capitalize()
+        if r.random() < 0.7
+        else english_word(r).capitalize()
+    )
 
 
 def phrase(r: Random, most: int = 4) -> str:
@@ -132,7 +256,9 @@ def phrase(r: Random, most: int = 4) -> str:
 def code(r: Random) -> str:
     digits = str(r.randint(10, 9999))
     letters = "".join(r.choice("ABCDEFGHJKLMNPQRSTUVWXYZ") for _ in range(r.randint(1, 3)))
-    return r.choice([digits, letters + digits, f"{letters}-{digits}", f"{syllables(r, 2)}{digits}", f"{letters}{digits}{letters}"])
+    return r.choice(
+        [digits, letters + digits, f"{letters}-{digits}", f"{syllables(r, 2)}{digits}", f"{letters}{digits}{letters}"]
+    )
 
 
 def email(r: Random) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 from django.http import HttpRequest
 
-from responses_app.api.problems import shorten, value
-from responses_app.api.requests import INCLUDE
-from responses_app.errors import Invalid
+from responses_app.errors import InvalidRequest
+from responses_app.schemas.create_response import INCLUDE
+from responses_app.schemas.errors import invalid_value, shorten
 
 # int() would take other scripts' digits, underscores and white space, and thousands of digits.
 INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
@@ -21,7 +21,7 @@ def single(request: HttpRequest, name: str) -> str | None:
     values = request.GET.getlist(name)
     if len(values) > 1:
         message = f"Invalid '{name}': the query parameter is given {len(values)} times. Give it once."
-        raise Invalid(message, param=name, code="invalid_value")
+        raise InvalidRequest(message, param=name, code="invalid_value")
     return values[0] if values else None
 
 
@@ -30,7 +30,7 @@ def text(request: HttpRequest, name: str) -> str | None:
     given = single(request, name)
     if given == "":
         message = f"Invalid '{name}': the query parameter is empty. Give it a value or leave it out."
-        raise Invalid(message, param=name, code="invalid_value")
+        raise InvalidRequest(message, param=name, code="invalid_value")
     return given
 
 
@@ -54,10 +54,10 @@ def integer(request: HttpRequest, name: str, default: int, least: int, most: int
     number = int(given)
     if number < least:
         message = f"Invalid '{name}': integer below minimum value. Expected a value >= {least}, but got {number} instead."
-        raise Invalid(message, param=name, code="integer_below_min_value")
+        raise InvalidRequest(message, param=name, code="integer_below_min_value")
     if most is not None and number > most:
         message = f"Invalid '{name}': integer above maximum value. Expected a value <= {most}, but got {number} instead."
-        raise Invalid(message, param=name, code="integer_above_max_value")
+        raise InvalidRequest(message, param=name, code="integer_above_max_value")
     return number
 
 
@@ -67,7 +67,7 @@ def choice(request: HttpRequest, name: str, default: str, allowed: tuple[str, ..
     if given is None:
         return default
     if given not in allowed:
-        raise value(name, given, ", ".join(f"'{one}'" for one in allowed))
+        raise invalid_value(name, given, ", ".join(f"'{one}'" for one in allowed))
     return given
 
 
@@ -75,7 +75,7 @@ def cursor(request: HttpRequest) -> str | None:
     """Read `after`, the ID behind which a page begins; None is the first page. Raises Invalid, also for `before`."""
     if "before" in request.GET:
         message = "Unsupported parameter: 'before'. Read a list backwards with 'order' and 'after'."
-        raise Invalid(message, param="before", code="unsupported_parameter")
+        raise InvalidRequest(message, param="before", code="unsupported_parameter")
     return text(request, "after")
 
 
@@ -84,10 +84,10 @@ def include(request: HttpRequest) -> list[str]:
     values = [*request.GET.getlist("include"), *request.GET.getlist("include[]")]
     for index, one in enumerate(values):
         if one not in INCLUDE:
-            raise value(f"include[{index}]", one, ", ".join(f"'{name}'" for name in INCLUDE))
+            raise invalid_value(f"include[{index}]", one, ", ".join(f"'{name}'" for name in INCLUDE))
     return values
 
 
-def _wrong_type(name: str, expected: str, given: str) -> Invalid:
+def _wrong_type(name: str, expected: str, given: str) -> InvalidRequest:
     came = f"'{shorten(given)}'" if given else "an empty value"
-    return Invalid(f"Invalid type for '{name}': expected {expected}, but got {came}.", param=name, code="invalid_type")
+    return InvalidRequest(f"Invalid type for '{name}': expected {expected}, but got {came}.", param=name, code="invalid_type")

@@ -9,7 +9,7 @@ from functools import cache
 
 from responses_app.compiler.jobs import CONVERSIONS
 from responses_app.compiler.xgrammars import Compiler
-from responses_app.dialects import grammars, larks
+from responses_app.dialects.constraints import grammar, lark_to_ebnf
 
 # What xgrammar puts before its messages: the time, and the line of its source.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
@@ -20,7 +20,7 @@ INTERNAL_ERROR = (
 )
 
 # While the process starts, so that no job waits for it.
-larks.prepare()
+lark_to_ebnf.prepare()
 
 
 def compile_json(payload: bytes) -> bytes:
@@ -28,7 +28,7 @@ def compile_json(payload: bytes) -> bytes:
     job = json.loads(payload)
     try:
         return json.dumps({"text": _compile(job["kind"], job["text"])}).encode()
-    except grammars.BadGrammar as error:
+    except grammar.InvalidGrammar as error:
         refusal = str(error)
     except MemoryError:
         # The process may be of little use from now on; another one takes its place.
@@ -46,7 +46,7 @@ def _reason(error: Exception) -> str:
 
 def _compile(kind: str, text: str) -> str:
     if kind in CONVERSIONS:
-        return grammars.convert(kind.removesuffix("_to_ebnf"), text)
+        return grammar.convert(kind.removesuffix("_to_ebnf"), text)
     _compiler().compile(kind, text)
     return ""
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol
 
-from responses_app.dialects.budget import Budget
-from responses_app.dialects.memo import Memo
-from responses_app.engines.border import Chunk, Constraint
-from responses_app.grammar.pieces import Piece
+from responses_app.dialects.text.budget import Budget
+from responses_app.dialects.text.token_cache import TokenCache
+from responses_app.engine_interface import Chunk, Constraint
+from responses_app.protocol.deltas import Delta
 
 
-class BadTurn(ValueError):
+class UnsupportedInput(ValueError):
     """The turn cannot be put to this model; `param` is the JSON path of the field to blame.
 
     An index in `input[i]` counts the items of the turn, so earlier turns come first.
@@ -40,10 +40,10 @@ class Turn:
     all_reasoning: bool = False
     format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
     # What is known of earlier prompts, for whoever has a place to keep it.
-    memo: Memo | None = field(default=None, compare=False)
+    memo: TokenCache | None = field(default=None, compare=False)
 
 
-class Listener(Protocol):
+class OutputParser(Protocol):
     """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here."""
 
     @property
@@ -59,11 +59,11 @@ class Listener(Protocol):
         """
         ...
 
-    def hear(self, chunk: Chunk) -> list[Piece]:
+    def feed(self, chunk: Chunk) -> list[Delta]:
         """Pieces that these tokens complete. Incomplete UTF-8 and incomplete markers are held back."""
         ...
 
-    def close(self) -> list[Piece]:
+    def finish(self) -> list[Delta]:
         """The generation is over: whatever was held back, if it is text after all."""
         ...
 
@@ -83,10 +83,10 @@ class Dialect(Protocol):
         """What the answer must match: json_schema formats, required or named tools. Raises BadTurn."""
         ...
 
-    def listen(self, turn: Turn) -> Listener:
+    def parser_for(self, turn: Turn) -> OutputParser:
         """A fresh listener for the answer to `turn`."""
         ...
 
-    def spell(self, tokens: Sequence[int]) -> str:
+    def token_text(self, tokens: Sequence[int]) -> str:
         """The text of tokens, special ones as they are written."""
         ...

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from responses_app.engines.open import open_engine
+from responses_app.engines.registry import open_engine
 
 __all__ = ["open_engine"]

@@ -13,8 +13,8 @@ from functools import cache
 
 import httpx2
 
-from responses_app.images.address import is_public
-from responses_app.images.picture import MOST_BYTES, BadImage
+from responses_app.images.addresses import is_public
+from responses_app.images.decode import MOST_BYTES, InvalidImage
 
 LIMIT_S = 20.0  # For all of it: names, redirects and bytes.
 CONNECT_S = 5.0
@@ -44,7 +44,7 @@ class Unreachable(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Web:
+class ImageFetcher:
     """What may be fetched. `schemes` are those of URLs that are taken, `inside` the hosts that may have internal addresses."""
 
     schemes: Sequence[str] = ("https",)
@@ -80,7 +80,15 @@ class Web:
         try:
             async with asyncio.timeout(self.limit):
                 return await self._follow(parsed)
-        except (Unreachable, TimeoutError, httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, OSError, UnicodeError) as error:
+        except (
+            Unreachable,
+            TimeoutError,
+            httpx2.HTTPError,
+            httpx2.InvalidURL,
+            httpx2.StreamError,
+            OSError,
+            UnicodeError,
+        ) as error:
             logger.info("image %s: %s", _short(url), _reason(error))
             if isinstance(error, Unreachable | socket.gaierror | UnicodeError):
                 await asyncio.sleep(began + self.least_refusal - time.monotonic())
@@ -152,8 +160,8 @@ class Web:
                 raise self._too_large(url)
         return bytes(read)
 
-    def _too_large(self, url: httpx2.URL) -> BadImage:
-        return BadImage(f"The image at {_short(str(url))} has more than {self.most} bytes.", "image_file_too_large")
+    def _too_large(self, url: httpx2.URL) -> InvalidImage:
+        return InvalidImage(f"The image at {_short(str(url))} has more than {self.most} bytes.", "image_file_too_large")
 
 
 def _only(schemes: Sequence[str]) -> str:
@@ -168,11 +176,11 @@ def _usual() -> ssl.SSLContext:
     return httpx2.create_ssl_context(trust_env=False)
 
 
-def _bad(message: str) -> BadImage:
-    return BadImage(message, "invalid_image_url")
+def _bad(message: str) -> InvalidImage:
+    return InvalidImage(message, "invalid_image_url")
 
 
-def _failed(url: str, reason: str) -> BadImage:
+def _failed(url: str, reason: str) -> InvalidImage:
     return _bad(f"The image at {_short(url)} could not be downloaded: {reason}.")
 
 

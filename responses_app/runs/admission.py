@@ -12,8 +12,8 @@ from enum import StrEnum
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from responses_app.errors import Busy
-from responses_app.store import leases
+from responses_app.errors import RateLimited
+from responses_app.store.cluster import leases
 
 # While another project has asked within the last ten minutes, no project takes the last eighth of the places, unless it holds
 # less than an eighth itself. Otherwise one project with many requests would have all others answered 429.
@@ -40,7 +40,7 @@ class Place:
     _project: str = ""
     _taken: bool = True
 
-    def release(self) -> None:
+    def hand_over(self) -> None:
         """Give the place back. A second call does nothing."""
         if self._taken:
             self._taken = False
@@ -65,7 +65,7 @@ class Admission:
         kept = limit // SHARE if self._has_neighbors(project) else 0
         taken = self.counts[Kind.FOREGROUND]
         if taken >= limit or (taken >= limit - kept and self.by_project[project] >= kept):
-            raise Busy(f"{taken} responses are being generated, which is the limit. Try again in a moment.")
+            raise RateLimited(f"{taken} responses are being generated, which is the limit. Try again in a moment.")
         return self.take(Kind.FOREGROUND, project)
 
     @contextmanager
@@ -75,7 +75,7 @@ class Admission:
         try:
             yield
         finally:
-            place.release()
+            place.hand_over()
 
     async def admit_background(self, *, queue: bool) -> Place:
         """Take a place in the background, or in the queue if there is no room or `queue` is true.
@@ -89,11 +89,11 @@ class Admission:
             if queue:
                 count += await sync_to_async(leases.waiting)()
             if count >= settings.RESPONSES_MAX_QUEUED:
-                raise Busy(
+                raise RateLimited(
                     f"{count} responses are queued or generated in the background, which is the limit. Try again in a moment."
                 )
         except BaseException:
-            place.release()
+            place.hand_over()
             raise
         return place
 

@@ -12,11 +12,11 @@ RANDOM_BYTES = 8
 SHAPE = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
-def could_be(text: str) -> bool:
+def is_id(text: str) -> bool:
     """Whether `text` has the shape of an id at all."""
     return SHAPE.fullmatch(text) is not None
 
 
-def mint(prefix: str) -> str:
+def new_id(prefix: str) -> str:
     """A new id, such as `msg_0193…`. `prefix` ends in its underscore."""
     return f"{prefix}{uuid_utils.uuid7().hex}{secrets.token_hex(RANDOM_BYTES)}"

@@ -2,7 +2,7 @@
 
 Two processes, because Ctrl-C in a terminal goes to every process in its group: vLLM's and Postgres's would be gone before
 the responses that they still work on had ended. Only this one hears it, and passes it on. If the server is killed, this
-process ends what it left; if this one is killed, its guard (engines/guard.py) does.
+process ends what it left; if this one is killed, its guard (engines/orphan_guard.py) does.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import sys
 from collections.abc import Sequence
 from types import FrameType
 
-from responses_app.engines import guard
-from responses_app.server import install, port, process
-from responses_app.server.args import Options, parse
-from responses_app.server.data import ROOT, InUse, data_dir, lock
-from responses_app.server.progress import Progress
+from responses_app.engines import orphan_guard
+from responses_app.local.data_dir import ROOT, InUse, data_dir, lock
+from responses_app.server.bootstrap import install, ports
+from responses_app.server.cli.args import Options, parse
+from responses_app.server.cli.progress import Progress
+from responses_app.server.processes import process_tree
 
-EXPECTED = (InUse, port.CannotListen, install.InstallError)
+EXPECTED = (InUse, ports.CannotListen, install.InstallError)
 # What we are told, and what the server is told then: a closed terminal is a request to stop.
 PASSED_ON = {
     signal.SIGINT: signal.SIGINT,
@@ -49,28 +50,28 @@ def main(argv: Sequence[str]) -> int:
 
 def _serve(options: Options, argv: Sequence[str], progress: Progress) -> int:
     held = lock(data_dir())
-    port.check(options.host, options.port)
-    guard.sweep(data_dir())
-    guard.adopt(data_dir())
-    process.adopt_orphans()
-    guards = frozenset(process.descendants(os.getpid()))
+    ports.check(options.host, options.port)
+    orphan_guard.kill_orphans(data_dir())
+    orphan_guard.guard_children(data_dir())
+    process_tree.adopt_orphans()
+    guards = frozenset(process_tree.descendants(os.getpid()))
     try:
         install.ensure(data_dir() / "logs" / "install.log", progress)
         return _run(argv, held, progress)
     finally:
-        process.end_descendants(os.getpid(), spare=guards)
+        process_tree.end_descendants(os.getpid(), spare=guards)
 
 
 def _run(argv: Sequence[str], held: int, progress: Progress) -> int:
     """Start the server, pass signals on, wait. It inherits the lock, so that the folder is ours until both have ended."""
     environ = {**os.environ, "RESPONSES_OUTER": str(os.getpid())}
-    command = [sys.executable, "-m", "responses_app.server.inner", *argv]
-    relay = Relay()
+    command = [sys.executable, "-m", "responses_app.server.processes.main", *argv]
+    relay = SignalRelay()
     for number in PASSED_ON:
         signal.signal(number, relay.hear)
     child = subprocess.Popen(command, env=environ, pass_fds=(held,), start_new_session=True, stdin=subprocess.DEVNULL)
     relay.to(child.pid)
-    child.returncode = process.wait_for(child.pid)
+    child.returncode = process_tree.wait_for(child.pid)
     if child.returncode < 0:
         name = signal.Signals(-child.returncode).name
         progress.say(f"serve: the server was ended by {name}; what it had started is ended now.")
@@ -78,7 +79,7 @@ def _run(argv: Sequence[str], held: int, progress: Progress) -> int:
     return child.returncode
 
 
-class Relay:
+class SignalRelay:
     """Passes signals on to the server; those that come before it is there are kept for it."""
 
     def __init__(self) -> None:

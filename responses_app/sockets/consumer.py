@@ -14,18 +14,18 @@ from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
-from responses_app.api import profile
-from responses_app.api.body import LONG, beside
-from responses_app.api.door import translated
-from responses_app.api.keys import bearer
-from responses_app.errors import ApiError, Busy, Invalid, NotFound, Unauthorized, Unavailable
+from responses_app.access.api_keys import authenticate_header
+from responses_app.api.http import to_api_error
+from responses_app.api.request_body import LONG, off_loop
+from responses_app.errors import ApiError, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
-from responses_app.runs import hub
-from responses_app.runs.ids import mint
-from responses_app.sockets import frames, steering
-from responses_app.sockets.frames import Create
-from responses_app.sockets.lanes import MOST_WAITING, Lanes
-from responses_app.sockets.told import envelope
+from responses_app.runs import manager
+from responses_app.runs.ids import new_id
+from responses_app.sockets import incoming, steering
+from responses_app.sockets.incoming import CreateFrame
+from responses_app.sockets.outgoing import encode_error
+from responses_app.sockets.streams import MOST_WAITING, StreamRegistry
+from responses_app.wire import profiles
 
 logger = logging.getLogger("responses.sockets")
 
@@ -48,7 +48,7 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     request_id: str
     project: str
     _authorization: str
-    _lanes: Lanes
+    _lanes: StreamRegistry
     _life: asyncio.Task[None]
     _began: float
     # Whether it is too old to begin anything, and whether its key was taken back.
@@ -69,33 +69,33 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
     # The line, as lanes see it
 
     @property
-    def named_open(self) -> bool:
+    def open_responses(self) -> bool:
         """Whether the client speaks Open Responses."""
-        return str(self.scope["path"]).startswith(profile.OPEN)
+        return str(self.scope["path"]).startswith(profiles.OPEN)
 
     async def key(self) -> ApiKey:
         """Who is asking. It is looked up again now and then: a key may be revoked while its connection is open. Raises ApiError."""
         if self._aged:
-            raise _of_age()
+            raise _expired()
         try:
-            return await bearer(self._authorization)
+            return await authenticate_header(self._authorization)
         except Unauthorized:
             self._revoked = True
             raise
 
-    async def say(self, text: str) -> None:
+    async def send(self, text: str) -> None:
         """A frame to the client, who may let us wait. The way through Channels' own `send` is two coroutines longer for each event."""
         await self.base_send({"type": "websocket.send", "text": text})
         if self._revoked:
             await self.close(REVOKED)
 
-    async def cut(self) -> None:
+    async def close_interrupted(self) -> None:
         """A response goes on, but not here."""
-        await self.close(GOING_AWAY if hub.current().leaving else BROKEN)
+        await self.close(GOING_AWAY if manager.current().leaving else BROKEN)
 
     def translated(self, error: Exception) -> ApiError:
         """What the client is told; the log has it too."""
-        told = translated(error, self.request_id, str(self.scope["path"]))
+        told = to_api_error(error, self.request_id, str(self.scope["path"]))
         logger.info("%s %d %s param=%s code=%s", self.request_id, told.status, told.message[:200], told.param, told.code)
         return told
 
@@ -103,12 +103,12 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def connect(self) -> None:
         """Before anything is accepted, the key is asked for. What is refused is answered as any HTTP request is."""
-        self.request_id = mint("req_")
-        self._lanes = Lanes(self)
+        self.request_id = new_id("req_")
+        self._lanes = StreamRegistry(self)
         self._authorization = self._header(b"authorization")
         try:
             self._admit()
-            self.project = (await bearer(self._authorization)).project
+            self.project = (await authenticate_header(self._authorization)).project
         except Exception as error:
             await deny(self, self.translated(error), self.request_id)
         self.open.add(self)
@@ -117,10 +117,12 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         await self.accept(headers=[(b"x-request-id", self.request_id.encode()), (b"openai-version", b"2020-10-01")])
 
     def _admit(self) -> None:
-        if hub.current().draining:
-            raise Unavailable("The server is stopping. Try again in a moment.")
+        if manager.current().draining:
+            raise ServiceUnavailable("The server is stopping. Try again in a moment.")
         if len(self.open) >= settings.RESPONSES_MAX_SOCKETS:
-            raise Busy(f"{settings.RESPONSES_MAX_SOCKETS} WebSockets are open, which is the limit. Try again in a moment.")
+            raise RateLimited(
+                f"{settings.RESPONSES_MAX_SOCKETS} WebSockets are open, which is the limit. Try again in a moment."
+            )
 
     def _header(self, wanted: bytes) -> str:
         return next((value.decode("latin1") for name, value in self.scope["headers"] if name == wanted), "")
@@ -133,25 +135,25 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         name: str | None = None
         try:
             raw = await self._parse(text_data)
-            name = frames.lane(raw)
-            if frames.kind(raw) == frames.STEER:
+            name = incoming.lane(raw)
+            if incoming.kind(raw) == incoming.STEER:
                 await self._steer(raw)
                 return
             lane = self._lanes.lane(name)
-            if self._lanes.full:
-                raise Busy(f"{MOST_WAITING} requests wait on this connection, which is the limit.")
+            if self._lanes.is_full:
+                raise RateLimited(f"{MOST_WAITING} requests wait on this connection, which is the limit.")
             self._check_waiting_bytes(len(text_data or ""))
         except ApiError as error:
-            await self._complain(name, error)
+            await self._reject(name, error)
             return
-        body = profile.understood(raw) if self.named_open else raw
-        self._lanes.add(lane, Create(body, len(text_data or "")))
+        body = profiles.from_profile(raw) if self.open_responses else raw
+        self._lanes.add(lane, CreateFrame(body, len(text_data or "")))
 
     async def _parse(self, text: str | None) -> dict[str, Any]:
         """Parse a frame, in a thread if it is long. Raises Invalid, Busy, Unauthorized."""
         if text is None or len(text) <= LONG:
-            return frames.parse(text)
-        return await beside(await bearer(self._authorization), len(text), frames.parse, text)
+            return incoming.parse(text)
+        return await off_loop(await authenticate_header(self._authorization), len(text), incoming.parse, text)
 
     def _check_waiting_bytes(self, size: int) -> None:
         """Count the requests that wait on all connections. Raises Busy; short requests are not looked at."""
@@ -160,39 +162,41 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         waiting = [(one.project, one._lanes.waiting_bytes) for one in self.open]
         ours = sum(held for project, held in waiting if project == self.project)
         if ours + size > settings.RESPONSES_MAX_UNFINISHED_MIB_PER_KEY * MIB:
-            raise Busy("The requests that wait on the WebSockets of this project are too large together. Try again in a moment.")
+            raise RateLimited(
+                "The requests that wait on the WebSockets of this project are too large together. Try again in a moment."
+            )
         if sum(held for _, held in waiting) + size > settings.RESPONSES_MAX_UNFINISHED_MIB * MIB:
-            raise Busy("The requests that wait on all WebSockets are too large together. Try again in a moment.")
+            raise RateLimited("The requests that wait on all WebSockets are too large together. Try again in a moment.")
 
-    async def _complain(self, name: str | None, error: ApiError) -> None:
+    async def _reject(self, name: str | None, error: ApiError) -> None:
         """Where the lane is known it tells it; one that does not exist, or that is full, has no turn for it."""
         known = self._lanes.known_lane(name)
-        if known is None or isinstance(error, Busy):
-            await self.say(envelope(self.translated(error), name))
+        if known is None or isinstance(error, RateLimited):
+            await self.send(encode_error(self.translated(error), name))
         else:
             self._lanes.add(known, error)
 
     async def _steer(self, raw: Mapping[str, Any]) -> None:
         steer = steering.read(raw)
-        lane = self._lanes.of(steer.parent)
+        lane = self._lanes.by_response(steer.parent)
         if lane is not None:
             await lane.steer(steer, raw)
             return
         message = f"Response with id '{steer.parent[:200]}' is not under way on this connection."
-        await self.say(orjson.dumps(steer.failed(0, "response_not_found", message)).decode())
+        await self.send(orjson.dumps(steer.failed(0, "response_not_found", message)).decode())
 
     # The end
 
     async def _live(self) -> None:
         """Until the connection has come of age, or the server stops: then what runs may end, and nothing new begins."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(hub.current().stopping.wait(), settings.RESPONSES_SOCKET_AGE)
-        stopping = hub.current().stopping.is_set()
+            await asyncio.wait_for(manager.current().stopping.wait(), settings.RESPONSES_SOCKET_AGE)
+        stopping = manager.current().stopping.is_set()
         self._aged = not stopping
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._lanes.resting(), GRACE)
+            await asyncio.wait_for(self._lanes.wait_idle(), GRACE)
         if self._aged:
-            await self.say(envelope(_of_age(), None))
+            await self.send(encode_error(_expired(), None))
         await self.close(GOING_AWAY if stopping else NORMAL)
 
     async def disconnect(self, code: int) -> None:
@@ -210,13 +214,13 @@ class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
         raise StopConsumer
 
 
-class Nowhere(AsyncWebsocketConsumer):  # type: ignore[misc]
+class UnknownPath(AsyncWebsocketConsumer):  # type: ignore[misc]
     """Any other address: 404, in the API's shape."""
 
     async def connect(self) -> None:
         """Refuse."""
         error = NotFound(f"Invalid URL (GET {self.scope['path']}): there is no WebSocket.")
-        await deny(self, error, mint("req_"))
+        await deny(self, error, new_id("req_"))
 
 
 async def deny(consumer: AsyncWebsocketConsumer, error: ApiError, request_id: str) -> None:
@@ -231,7 +235,9 @@ async def deny(consumer: AsyncWebsocketConsumer, error: ApiError, request_id: st
     raise StopConsumer
 
 
-def _of_age() -> Invalid:
+def _expired() -> InvalidRequest:
     minutes = settings.RESPONSES_SOCKET_AGE / 60
-    message = f"Responses websocket connection limit reached ({minutes:g} minutes). Create a new websocket connection to continue."
-    return Invalid(message, code="websocket_connection_limit_reached")
+    message = (
+        f"Responses websocket connection limit reached ({minutes:g} minutes). Create a new websocket connection to continue."
+    )
+    return InvalidRequest(message, code="websocket_connection_limit_reached")

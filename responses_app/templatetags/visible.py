@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import template
 
-from responses_app.web.plain import plain
+from responses_app.web.render.sanitize import visible as visible_
 
 register = template.Library()
 
@@ -12,4 +12,4 @@ register = template.Library()
 @register.filter
 def visible(text: object) -> str:
     """The text, to be escaped as any other."""
-    return plain(str(text))
+    return visible_(str(text))

@@ -17,7 +17,7 @@ from responses_app.workers.limits import LimitExceeded, Limits, WallTimeExceeded
 ROOT = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 60.0
 KILL_LIMIT_S = 10.0
-# What a worker needs of the environment. Keys and passwords are not passed on. RESPONSES_OWNER is the mark of engines/guard.py.
+# What a worker needs of the environment. Keys and passwords are not passed on. RESPONSES_OWNER is the mark of engines/orphan_guard.py.
 ENVIRON = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "RESPONSES_OWNER")
 
 

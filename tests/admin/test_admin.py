@@ -11,10 +11,10 @@ from django.db import connection
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
-from responses_app.admin import EXACT_UP_TO, CappedPaginator
+from responses_app.admin.registrations import EXACT_UP_TO, CappedPaginator
 from responses_app.models import ApiKey, Event, Item, Response
-from responses_app.store.recorder import Recorder
-from responses_app.web import policy
+from responses_app.store.log.writer import LogWriter
+from responses_app.web import csp
 from tests.store.test_erase import chain
 from tests.store.test_recorder import log
 from tests.web.case import INLINE
@@ -36,7 +36,7 @@ class AdminTest(TestCase):
     @classmethod
     def setUpTestData(cls) -> None:
         async def fill() -> None:
-            recorder = Recorder()
+            recorder = LogWriter()
             await chain(recorder, *(f"resp_{n}" for n in range(3)))
             await recorder.close()
 
@@ -54,7 +54,9 @@ class AdminTest(TestCase):
     def pages(self) -> list[str]:
         """Every kind of page, with filters and searches."""
         pk = Response.objects.get(uid="resp_1").pk
-        lists = [f"/admin/responses_app/{name}/" for name in ("response", "item", "apikey", "conversation", "entry", "membership")]
+        lists = [
+            f"/admin/responses_app/{name}/" for name in ("response", "item", "apikey", "conversation", "entry", "membership")
+        ]
         some = [
             f"{lists[0]}?q=resp_1",
             f"{lists[0]}?status__exact=completed",
@@ -77,7 +79,7 @@ class AdminTest(TestCase):
     def test_every_page_has_the_policy_of_all_pages_and_nothing_inline(self) -> None:
         for page in self.pages():
             answer = self.client.get(page)
-            self.assertEqual(answer["Content-Security-Policy"], policy.POLICY)
+            self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
             self.assertIsNone(INLINE.search(re.sub(r"&lt;.*?&gt;", "", answer.content.decode())), page)
 
     def test_what_turns_lines_around_is_shown_by_name(self) -> None:
@@ -86,7 +88,11 @@ class AdminTest(TestCase):
         Event.objects.create(response=row, number=60, type="x", data=said)
         item = Item.objects.create(uid="msg_odd", response=row, project="p", type="message", body=said)
         base = "/admin/responses_app"
-        for page in (f"{base}/response/{row.pk}/log/60/", f"{base}/response/{row.pk}/log/?after=59", f"{base}/item/{item.pk}/change/"):
+        for page in (
+            f"{base}/response/{row.pk}/log/60/",
+            f"{base}/response/{row.pk}/log/?after=59",
+            f"{base}/item/{item.pk}/change/",
+        ):
             text = self.client.get(page).content.decode()
             self.assertIn("⟨U+202E⟩gnp.exe&lt;script&gt;", text)
             self.assertNotIn("\u202e", text)

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.test import TestCase
 
 from responses_app.models import Response
-from responses_app.store.retention import prune
-from responses_app.store.seal import seal
+from responses_app.store.log.archive import seal
+from responses_app.store.log.retention import prune
 from tests.store.logs import kept, told
 from tests.store.test_recorder import NOW
 

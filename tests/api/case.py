@@ -14,18 +14,18 @@ from django.http import StreamingHttpResponse
 from django.test import AsyncClient, TestCase
 from django.test.utils import CaptureQueriesContext
 
-from responses_app.api import keys
+from responses_app.access import api_keys
 from responses_app.dialects.base import Dialect
-from responses_app.dialects.harmony import Harmony
-from responses_app.engines.scripted import Line, Scripted, Tokens
-from responses_app.grammar.check import Check
+from responses_app.dialects.harmony.dialect import HarmonyDialect
+from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
 from responses_app.models import ApiKey
-from responses_app.runs import hub
-from responses_app.runs.hub import Hub
-from responses_app.runs.served import Served
+from responses_app.protocol.conformance import StreamValidator
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
 
 # Made once: the library reads its vocabulary again for each, which takes half a second.
-HARMONY = Harmony()
+HARMONY = HarmonyDialect()
 ENCODING = HARMONY.encoding
 HELLO = "<|channel|>final<|message|>Hello there!<|return|>"
 THOUGHT = (
@@ -54,10 +54,10 @@ def tokens(text: str) -> list[int]:
     return ids
 
 
-def said(text: str, size: int = 1, **fields: Any) -> Line:
+def said(text: str, size: int = 1, **fields: Any) -> Recording:
     """A line of tape that says `text`, `size` tokens a chunk."""
     ids = tokens(text)
-    return Line([Tokens(ids[at : at + size]) for at in range(0, len(ids), size)], **fields)
+    return Recording([Tokens(ids[at : at + size]) for at in range(0, len(ids), size)], **fields)
 
 
 def sse(body: bytes) -> list[dict[str, Any]]:
@@ -107,21 +107,21 @@ class ApiCase(TestCase):
         cls.key, cls.secret = ApiKey.make("test")
 
     def setUp(self) -> None:
-        keys.forget()
-        self.engine = Scripted()
+        api_keys.clear_cache()
+        self.engine = ReplayEngine()
 
     @asynccontextmanager
-    async def serving(self, *lines: Line) -> AsyncIterator[AsyncClient]:
+    async def serving(self, *lines: Recording) -> AsyncIterator[AsyncClient]:
         """A client of a server whose engine has these lines on its tape; all of them must be asked for."""
         self.engine.add(*lines)
-        self.hub = Hub({"m": Served("m", self.engine, "", {}, dialect=self.dialect)})
-        hub.use(self.hub)
+        self.hub = RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+        manager.set_current(self.hub)
         try:
             yield KeyedClient(self.secret)
             await self.engine.close(strict=True)
         finally:
             await self.hub.close()
-            hub.use(None)
+            manager.set_current(None)
 
     @asynccontextmanager
     async def queries(self) -> AsyncIterator[list[str]]:
@@ -162,7 +162,7 @@ class ApiCase(TestCase):
     def judge(self, events: list[dict[str, Any]], after: int = -1) -> list[dict[str, Any]]:
         """`events`, which break no rule of the grammar."""
         if after < 0:
-            check = Check()
+            check = StreamValidator()
             broken = [violation for event in events for violation in check.feed(event)] + check.close()
             self.assertEqual(broken, [])
         return events

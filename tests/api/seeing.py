@@ -11,10 +11,10 @@ from PIL import Image
 from tokenizers import AddedToken, Tokenizer, decoders, models
 from tokenizers.pre_tokenizers import ByteLevel
 
-from responses_app.dialects.chat import Chat
-from responses_app.dialects.template import ChatTemplate
-from responses_app.dialects.vocabulary import Vocabulary
-from responses_app.engines.scripted import Line, Scripted, say
+from responses_app.dialects.chat.dialect import ChatDialect
+from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.text.tokenizer import TokenizerAdapter
+from responses_app.engines.replay.engine import Recording, ReplayEngine, recording
 from tests.api.case import ApiCase
 
 SPECIAL = ("<eos>", "<|start|>", "<image>")
@@ -39,9 +39,9 @@ def tokenizer() -> Tokenizer:
 
 
 @cache
-def dialect() -> Chat:
+def dialect() -> ChatDialect:
     """Made once."""
-    return Chat(Vocabulary(tokenizer()), ChatTemplate(TEMPLATE), [tokenizer().token_to_id("<eos>")], sees=True)
+    return ChatDialect(TokenizerAdapter(tokenizer()), ChatTemplate(TEMPLATE), [tokenizer().token_to_id("<eos>")], sees=True)
 
 
 def encode(text: str) -> list[int]:
@@ -50,9 +50,9 @@ def encode(text: str) -> list[int]:
     return ids
 
 
-def answered(text: str = "I see.") -> Line:
+def answered(text: str = "I see.") -> Recording:
     """A line of tape that says `text`."""
-    return say(encode(f"{text}<eos>"))
+    return recording(encode(f"{text}<eos>"))
 
 
 def png(colour: str = "red", size: tuple[int, int] = (4, 3), kind: str = "PNG") -> bytes:
@@ -87,7 +87,7 @@ class SeeingCase(ApiCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.engine = Scripted(image_tokens=IMAGE_TOKENS)
+        self.engine = ReplayEngine(image_tokens=IMAGE_TOKENS)
 
     @property
     def prompt(self) -> str:

@@ -6,16 +6,16 @@ import orjson
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.engines.scripted import Scripted
-from responses_app.runs.served import Served, aliases, named
+from responses_app.engines.replay.engine import ReplayEngine
+from responses_app.runs.models import ServedModel, parse_aliases, resolve_alias
 from tests.api.case import HARMONY, HELLO, ApiCase, said
 
-SERVED = {name: Served(name, Scripted(), "", {}, dialect=HARMONY) for name in ("a", "b")}
+SERVED = {name: ServedModel(name, ReplayEngine(), "", {}, dialect=HARMONY) for name in ("a", "b")}
 
 
 def test_its_own_name_comes_first_then_an_alias_then_the_first_pattern() -> None:
-    known = aliases("gpt-4o=b a=b gpt-*=a o*=b *=a", SERVED)
-    answers = {name: named(name, SERVED, known) for name in ("a", "b", "gpt-4o", "gpt-9", "o3", "x")}
+    known = parse_aliases("gpt-4o=b a=b gpt-*=a o*=b *=a", SERVED)
+    answers = {name: resolve_alias(name, SERVED, known) for name in ("a", "b", "gpt-4o", "gpt-9", "o3", "x")}
     assert {name: one.name for name, one in answers.items() if one} == {
         "a": "a",
         "b": "b",
@@ -24,13 +24,13 @@ def test_its_own_name_comes_first_then_an_alias_then_the_first_pattern() -> None
         "o3": "b",
         "x": "a",
     }
-    assert named("x", SERVED, {"gpt-*": "a"}) is None
+    assert resolve_alias("x", SERVED, {"gpt-*": "a"}) is None
 
 
 @pytest.mark.parametrize("text", ["x", "x=", "=a", "x=c"])
 def test_an_alias_of_nothing_is_refused_at_the_start(text: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="a, b"):
-        aliases(text, SERVED)
+        parse_aliases(text, SERVED)
 
 
 class AliasTest(ApiCase):

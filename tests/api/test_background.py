@@ -10,15 +10,15 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, override_settings
 
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Event, Item, Lease, Response
-from responses_app.runs.upkeep import pruned
-from responses_app.store.retention import TEMPORARY
+from responses_app.runs.maintenance import prune_due
+from responses_app.store.log.retention import TEMPORARY
 from tests.api.case import HELLO, TOOL, WEATHER, ApiCase, said, tokens
 
 HEAD = "<|channel|>final<|message|>Once upon"
 # It says something and then falls silent for longer than any test waits.
-SILENT = Line([Tokens(tokens(HEAD)), Delay(600), Tokens(tokens(" a time<|return|>"))])
+SILENT = Recording([Tokens(tokens(HEAD)), Delay(600), Tokens(tokens(" a time<|return|>"))])
 LONG = HELLO.replace("there", "there " * 40)
 GARBLED = WEATHER.replace('"Paris"}', "")
 LIMIT = 60
@@ -51,7 +51,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual([request.priority for request in self.engine.requests], [0, 1])
 
     async def test_a_client_that_leaves_its_stream_stops_nothing_and_may_come_back(self) -> None:
-        pausing = Line([Tokens(tokens(HEAD)), Delay(0.5), Tokens(tokens(" a time<|return|>"))])
+        pausing = Recording([Tokens(tokens(HEAD)), Delay(0.5), Tokens(tokens(" a time<|return|>"))])
         async with self.serving(pausing) as client:
             response = await self.post(client, stream=True, background=True)
             parts = aiter(response.streaming_content)
@@ -166,7 +166,7 @@ class BackgroundTest(ApiCase):
             assert end is not None
             for seconds, count in ((0, 0), (1, 1)):
                 now = end + TEMPORARY + timedelta(seconds=seconds)
-                self.assertEqual(await sync_to_async(lambda now: sum(pruned(now)))(now), count)
+                self.assertEqual(await sync_to_async(lambda now: sum(prune_due(now)))(now), count)
             self.refused(await client.get(f"/v1/responses/{uid}"), 404, None, None)
             self.assertEqual(await Item.objects.acount() + await Event.objects.acount(), 0)
 

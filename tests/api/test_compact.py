@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from responses_app.models import ApiKey, Event, Item, Response
-from responses_app.runs.context import folded
+from responses_app.runs.prepare.context import apply_compaction
 from tests.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, said
 
 SUMMARY = (
@@ -108,10 +108,10 @@ def test_only_what_others_said_is_told_from_before_the_newest_summary() -> None:
         message("assistant", "k"),
         {"type": "compaction", "id": "l", "encrypted_content": "cannot be read"},
     ]
-    assert [item["id"] for item in folded(items)] == ["a", "t", "c", "f", "i", "j", "k"]
-    assert folded(items)[4]["role"] == "developer"
+    assert [item["id"] for item in apply_compaction(items)] == ["a", "t", "c", "f", "i", "j", "k"]
+    assert apply_compaction(items)[4]["role"] == "developer"
     plain = [message("user", "a"), message("assistant", "b")]
-    assert folded(plain) == plain
+    assert apply_compaction(plain) == plain
 
 
 class TriggerTest(ApiCase):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import orjson
 from django.test import override_settings
 
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from tests.api.case import HELLO, ApiCase, said, tokens
 
-SLOW = Line([Delay(0.4), Tokens(tokens(HELLO))])
+SLOW = Recording([Delay(0.4), Tokens(tokens(HELLO))])
 
 
 class CompatTest(ApiCase):

@@ -8,12 +8,12 @@ from unittest import mock
 import orjson
 from django.test import AsyncClient
 
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Entry, Item, Response
 from tests.api.case import ENCODING, HELLO, TOOL, WEATHER, said, tokens
 from tests.api.test_conversations import ConversationCase, texts, user
 
-SILENT = Line([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens(" a time<|return|>"))])
+SILENT = Recording([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens(" a time<|return|>"))])
 LONG = HELLO.replace("there", "there " * 40)
 GARBLED = WEATHER.replace('"Paris"}', "")
 
@@ -76,7 +76,7 @@ class ConversationRunTest(ConversationCase):
             before = await Response.objects.acount(), await Item.objects.acount()
             for streamed in (False, True):
                 self.locked(await self.post(client, conversation=uid, stream=streamed))
-            with mock.patch("responses_app.store.conversations.taken", return_value=Response.objects.none()):
+            with mock.patch("responses_app.store.content.conversations.taken", return_value=Response.objects.none()):
                 # Two that asked at the same moment: the database lets one of them in.
                 self.locked(await self.post(client, conversation=uid))
                 self.locked(await self.post(client, conversation=uid, store=False))

@@ -7,7 +7,7 @@ import asyncio
 import orjson
 from openai.types.responses import Response as WireResponse
 
-from responses_app.engines.scripted import Delay, Fault, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Response
 from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, said, sse, tokens
 
@@ -122,7 +122,7 @@ class CreateTest(ApiCase):
                 self.assertEqual(response["usage"]["output_tokens"], limit)
 
     async def test_a_dying_engine_ends_the_stream_with_error_and_failed_and_keeps_the_text(self) -> None:
-        dies = Line([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Fault("down", "killed")])
+        dies = Recording([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Fault("down", "killed")])
         async with self.serving(dies) as client:
             events = await self.stream(client)
             self.assertEqual(
@@ -136,16 +136,18 @@ class CreateTest(ApiCase):
     async def test_without_an_engine_the_answer_is_503_and_nothing_is_kept(self) -> None:
         async with self.serving() as client:
             await self.hub.start()
-            self.engine.go_away()
+            self.engine.fail_for()
             for stream in (False, True):
                 response = await self.post(client, stream=stream)
                 self.refused(response, 503, "server_error", None)
                 self.assertEqual(response["Retry-After"], "2")
             self.assertEqual(await Response.objects.acount(), 0)
-            self.engine.come_back()
+            self.engine.recover()
 
     async def test_a_client_that_leaves_stops_the_engine_and_leaves_a_closed_log(self) -> None:
-        slow = Line([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))])
+        slow = Recording(
+            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))]
+        )
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
             parts = aiter(response.streaming_content)
@@ -155,7 +157,7 @@ class CreateTest(ApiCase):
             await asyncio.sleep(0.05)
             reading.cancel()  # What Django does when its client has gone.
             (run,) = self.hub.runs.values()
-            await asyncio.wait_for(run.done(), 2)
+            await asyncio.wait_for(run.wait_terminal(), 2)
             self.assertEqual(self.engine.aborted, [run.uid])
             got = orjson.loads((await client.get(f"/v1/responses/{run.uid}")).content)
             self.assertEqual((got["status"], got["error"], got["output"][0]["status"]), ("cancelled", None, "incomplete"))
@@ -163,7 +165,7 @@ class CreateTest(ApiCase):
             self.judge(await self.read(await client.get(f"/v1/responses/{run.uid}?stream=true")))
 
     async def test_while_it_runs_get_shows_it_in_progress_and_a_second_listener_sees_the_same(self) -> None:
-        slow = Line([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(1.0), Tokens(tokens("there!<|return|>"))])
+        slow = Recording([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(1.0), Tokens(tokens("there!<|return|>"))])
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
             first = aiter(response.streaming_content)
@@ -183,7 +185,7 @@ class CreateTest(ApiCase):
         return b"".join([part async for part in parts])
 
     async def test_a_client_that_leaves_before_the_first_byte_leaves_a_closed_log(self) -> None:
-        slow = Line([Delay(30), Tokens(tokens(HELLO))])
+        slow = Recording([Delay(30), Tokens(tokens(HELLO))])
         async with self.serving(slow) as client:
             asking = asyncio.create_task(self.post(client))
             while not self.engine.running:
@@ -195,7 +197,9 @@ class CreateTest(ApiCase):
             self.assertEqual((row.status, self.engine.aborted), ("cancelled", [row.uid]))
 
     async def test_deleting_it_while_it_runs_ends_every_listener_properly_and_leaves_nothing(self) -> None:
-        slow = Line([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))])
+        slow = Recording(
+            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))]
+        )
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
             while not self.engine.running:
@@ -211,7 +215,7 @@ class CreateTest(ApiCase):
             self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
 
     async def test_a_post_whose_response_is_deleted_meanwhile_is_answered(self) -> None:
-        slow = Line([Delay(30), Tokens(tokens(HELLO))])
+        slow = Recording([Delay(30), Tokens(tokens(HELLO))])
         async with self.serving(slow) as client:
             asking = asyncio.create_task(self.post(client))
             while not self.engine.running:
@@ -222,7 +226,7 @@ class CreateTest(ApiCase):
             self.assertEqual((answer["id"], answer["status"], answer["error"]), (uid, "cancelled", None))
 
     async def test_a_listener_in_another_process_follows_the_log(self) -> None:
-        slow = Line([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(0.5), Tokens(tokens("there!<|return|>"))])
+        slow = Recording([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(0.5), Tokens(tokens("there!<|return|>"))])
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
             row = await Response.objects.aget()

@@ -11,7 +11,7 @@ from django.db import OperationalError
 from django.test import SimpleTestCase
 
 from project.asgi import ApiHandler
-from responses_app.api.sse import Cut
+from responses_app.wire.sse import StreamInterrupted
 
 
 class CutTest(SimpleTestCase):
@@ -37,7 +37,7 @@ class CutTest(SimpleTestCase):
 
     def test_a_stream_that_goes_on_elsewhere(self) -> None:
         with self.assertNoLogs("responses.asgi"):
-            self.assertEqual(self.sent(Cut()), ["http.response.start", "http.response.cut"])
+            self.assertEqual(self.sent(StreamInterrupted()), ["http.response.start", "http.response.cut"])
 
     def test_a_stream_whose_database_has_gone(self) -> None:
         with self.assertLogs("responses.asgi", "ERROR"):

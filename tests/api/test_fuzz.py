@@ -11,11 +11,11 @@ from typing import Any
 import orjson
 from django.test import AsyncClient
 
-from responses_app.engines.scripted import Scripted
+from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import Conversation, Event, Item, Response
-from responses_app.runs import hub
-from responses_app.runs.hub import Hub
-from responses_app.runs.served import Served
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
 from tests.api.case import HARMONY, HELLO, TOOL, ApiCase, KeyedClient, said
 
 REQUESTS = 800
@@ -261,8 +261,8 @@ class FuzzTest(ApiCase):
 
     async def test_every_answer_is_a_proper_one(self) -> None:
         r = Random(20)
-        self.engine = Scripted([said(HELLO, size=9)], loop=True)
-        hub.use(Hub({"m": Served("m", self.engine, "", {}, dialect=HARMONY)}))
+        self.engine = ReplayEngine([said(HELLO, size=9)], loop=True)
+        manager.set_current(RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=HARMONY)}))
         client = KeyedClient(self.secret)
         uid = (await self.made(client))["id"]
         made = await client.post("/v1/conversations", orjson.dumps(THREAD), content_type="application/json")
@@ -271,8 +271,8 @@ class FuzzTest(ApiCase):
             for n in range(REQUESTS):
                 await (self._written if n % 5 else self._read)(r, client, uid)
         finally:
-            await hub.current().close()
-            hub.use(None)
+            await manager.current().close()
+            manager.set_current(None)
 
     async def _written(self, r: Random, client: AsyncClient, uid: str) -> None:
         path = r.choice(PATHS)
@@ -292,7 +292,10 @@ class FuzzTest(ApiCase):
             return {"items": r.choice([one for one in GOOD if isinstance(one["input"], list)])["input"][:20]}
         if "conversations" in path:
             return THREAD
-        return {**r.choice(GOOD), **r.choice([{}, {}, {"previous_response_id": uid}, {"conversation": self.thread}, {"store": False}])}
+        return {
+            **r.choice(GOOD),
+            **r.choice([{}, {}, {"previous_response_id": uid}, {"conversation": self.thread}, {"store": False}]),
+        }
 
     async def _read(self, r: Random, client: AsyncClient, uid: str) -> None:
         query = {r.choice(QUERIES): str(r.choice(ODD))[:300] for _ in range(r.randint(0, 3))}

@@ -71,7 +71,12 @@ ITEMS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
         ("functions.my_crm__find", '{"who":"Ada"}', "Ada Lovelace"),
     ),
     "a failed mcp_call": (
-        {**MCP_CALL, "id": "mcp_2", "status": "failed", "error": {"type": "mcp_tool_execution_error", "content": "no such person"}},
+        {
+            **MCP_CALL,
+            "id": "mcp_2",
+            "status": "failed",
+            "error": {"type": "mcp_tool_execution_error", "content": "no such person"},
+        },
         ("no such person",),
     ),
     "mcp_approval_request": (ASKED, ("functions.crm__erase", "has not approved it yet")),
@@ -100,7 +105,7 @@ class HostedItemsTest(ApiCase):
     """With a scripted engine in harmony."""
 
     def prompt(self) -> str:
-        return self.dialect.spell(self.engine.requests[-1].prompt)
+        return self.dialect.token_text(self.engine.requests[-1].prompt)
 
     async def kept(self, client: Any, uid: str) -> list[dict[str, Any]]:
         page = orjson.loads((await client.get(f"/v1/responses/{uid}/input_items?order=asc")).content)
@@ -138,7 +143,9 @@ class HostedItemsTest(ApiCase):
         async with self.serving(*[said(HELLO)] * 2) as client:
             await self.made(client, input=[ASKED, DENIED])
             self.assertIn("the user has denied it. Too risky.", self.prompt())
-            await self.made(client, input=[ASKED, approved, {**MCP_CALL, "approval_request_id": "mcpr_1", "output": "erased"}, MORE])
+            await self.made(
+                client, input=[ASKED, approved, {**MCP_CALL, "approval_request_id": "mcpr_1", "output": "erased"}, MORE]
+            )
             self.assertIn("erased", self.prompt())
             self.assertNotIn("approved it yet", self.prompt())
 

@@ -12,9 +12,9 @@ from unittest.mock import AsyncMock, patch
 import orjson
 import PIL.Image
 
-from responses_app.engines.border import BadPrompt, EngineDown
-from responses_app.engines.scripted import Scripted
-from responses_app.images import decoder
+from responses_app.engine_interface import EngineUnavailable, RequestRejected
+from responses_app.engines.replay.engine import ReplayEngine
+from responses_app.images import decode_pool
 from responses_app.models import Conversation, Event, Image, Item, Response
 from tests.api.case import HELLO, TOOL, ApiCase, said
 from tests.api.seeing import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
@@ -47,7 +47,7 @@ async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
     """As a server that is asked to generate: what is too long for it has no length."""
     length = len(prompt) + len(images) * (IMAGE_TOKENS - 1)
     if length > 500:
-        raise BadPrompt("too long")
+        raise RequestRejected("too long")
     return length
 
 
@@ -147,8 +147,8 @@ class ToldTest(SeeingCase):
         async with self.serving(answered(), answered()) as client:
             self.engine._max_model_len = 500
             with (
-                patch.object(Scripted, "measures", False),
-                patch.object(Scripted, "measure", AsyncMock(side_effect=refusing)) as measure,
+                patch.object(ReplayEngine, "measures", False),
+                patch.object(ReplayEngine, "measure", AsyncMock(side_effect=refusing)) as measure,
             ):
                 made = await self.made(client, input=[user("Look:", part())])
                 self.assertEqual(measure.await_count, 0)
@@ -240,15 +240,17 @@ class RefusedTest(SeeingCase):
 
     async def test_the_number_of_images_has_a_limit(self) -> None:
         async with self.serving() as client:
-            with patch("responses_app.runs.images.MOST_IMAGES", 2):
+            with patch("responses_app.runs.prepare.images.MOST_IMAGES", 2):
                 many = [part(data_url(png(size=(3, n)))) for n in range(1, 4)]
-                self.refused(await self.post(client, input=[user(*many)]), 400, "array_above_max_length", "input", "at most 2 images")
+                self.refused(
+                    await self.post(client, input=[user(*many)]), 400, "array_above_max_length", "input", "at most 2 images"
+                )
 
     async def test_a_client_that_leaves_takes_its_pictures_along(self) -> None:
         async with self.serving(answered()) as client:
             slow = [part(data_url(segmented(3_500_000) + bytes([n]), "image/jpeg")) for n in range(2)]
             asking = asyncio.create_task(self.post(client, input=[user(*slow)]))
-            queue = decoder._pool._queue
+            queue = decode_pool._pool._queue
             await until(lambda: len(queue) == 1)
             asking.cancel()
             await asyncio.wait({asking})
@@ -279,16 +281,16 @@ class RefusedTest(SeeingCase):
     async def test_an_engine_that_is_away_or_does_not_take_them_is_told_apart(self) -> None:
         async with self.serving() as client:
             for error, status, code, param in (
-                (EngineDown("gone"), 503, "server_error", None),
-                (BadPrompt("too wide"), 400, "invalid_image", "input"),
+                (EngineUnavailable("gone"), 503, "server_error", None),
+                (RequestRejected("too wide"), 400, "invalid_image", "input"),
             ):
-                with patch.object(Scripted, "measure", side_effect=error):
+                with patch.object(ReplayEngine, "measure", side_effect=error):
                     self.refused(await self.post(client, input=[user(part())]), status, code, param)
                 self.assertEqual(await rows(), 0)
 
     async def test_all_images_together_have_a_limit(self) -> None:
         async with self.serving(answered(), answered()) as client:
-            with patch("responses_app.runs.prompt.MOST_PIXELS", 2 * 4 * 3):
+            with patch("responses_app.runs.prepare.prompt.MOST_PIXELS", 2 * 4 * 3):
                 self.refused(await self.post(client, input=[user(*[part()] * 3)]), 400, "image_too_large", "input", "in all")
                 await self.made(client, input=[user(*[part()] * 2)])
                 await self.made(client, input=[user(*[part()] * 2), user(part())], truncation="auto")

@@ -7,8 +7,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from responses_app.models import Event, Response
-from responses_app.store.retention import outline
-from responses_app.store.seal import seal
+from responses_app.store.log.archive import seal
+from responses_app.store.log.retention import outline
 from tests.api.case import THOUGHT, ApiCase, said
 
 

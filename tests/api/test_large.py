@@ -11,17 +11,17 @@ from unittest import mock
 import orjson
 from pydantic import ValidationError
 
-from responses_app.api import requests
-from responses_app.api.base import ARRAY_LIMIT, TOOLS_LIMIT, Strict
-from responses_app.api.body import LONG
-from responses_app.api.requests import CreateResponse
+from responses_app.api.request_body import LONG
+from responses_app.schemas import create_response
+from responses_app.schemas.base import ARRAY_LIMIT, TOOLS_LIMIT, StrictModel
+from responses_app.schemas.create_response import CreateResponse
 from tests.api.case import ENCODING, HELLO, ApiCase, said
 
 # Longer than this an array of the protocol is refused for its length, which is one finding.
 FEW = 1024
 
 
-def models(root: type[Strict] = Strict) -> Iterator[type[Strict]]:
+def models(root: type[StrictModel] = StrictModel) -> Iterator[type[StrictModel]]:
     """All models of requests."""
     for model in root.__subclasses__():
         yield model
@@ -32,7 +32,11 @@ def arrays(schema: Any) -> Iterator[dict[str, Any]]:
     """All arrays in a schema of pydantic's whose elements can be wrong."""
     for node in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list | tuple) else ():
         yield from arrays(node)
-    if isinstance(schema, dict) and schema.get("type") == "list" and schema.get("items_schema", {"type": "any"})["type"] != "any":
+    if (
+        isinstance(schema, dict)
+        and schema.get("type") == "list"
+        and schema.get("items_schema", {"type": "any"})["type"] != "any"
+    ):
         yield schema
 
 
@@ -47,7 +51,11 @@ class LargeTest(ApiCase):
                 self.assertTrue(array.get("fail_fast") or array.get("max_length", FEW + 1) <= FEW)
 
     def test_a_thousand_faults_are_one_finding(self) -> None:
-        for body in ({"include": [5] * 1000}, {f"key{n}": n for n in range(1000)}, {"text": {f"key{n}": n for n in range(1000)}}):
+        for body in (
+            {"include": [5] * 1000},
+            {f"key{n}": n for n in range(1000)},
+            {"text": {f"key{n}": n for n in range(1000)}},
+        ):
             with self.assertRaises(ValidationError) as raised:
                 CreateResponse.model_validate({"model": "m", **body})
             self.assertEqual(raised.exception.error_count(), 1)
@@ -108,14 +116,14 @@ class LargeTest(ApiCase):
             self.refused(response, 400, "string_above_max_length", "input[0].namespace")
 
     async def test_a_long_body_is_read_beside_the_loop(self) -> None:
-        read, threads = requests.read, []
+        read, threads = create_response.parse_request, []
 
         def seen(*args: Any) -> Any:
             threads.append(threading.current_thread())
             return read(*args)
 
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            with mock.patch.object(requests, "read", seen):
+            with mock.patch.object(create_response, "read", seen):
                 for size in (1, LONG):
                     body = orjson.dumps({"model": "m", "input": "Hi", "metadata": None, "instructions": "x" * size})
                     response = await client.post("/v1/responses", body, content_type="application/json")

@@ -12,15 +12,15 @@ import orjson
 from django.db import DatabaseError
 from django.utils import timezone
 
-from responses_app.api import keys, limits
-from responses_app.engines.tape import Delay, Line
+from responses_app.access import api_keys, rate_limits
+from responses_app.engines.replay.tape import Delay, Recording
 from responses_app.models import ApiKey, Response, Slot, Worker
 from tests.api.case import HELLO, ApiCase, said
 
 
-def slowly(text: str, pause: float) -> Line:
+def slowly(text: str, pause: float) -> Recording:
     """A line that pauses behind each token."""
-    return Line([step for one in said(text).steps for step in (one, Delay(pause))])
+    return Recording([step for one in said(text).steps for step in (one, Delay(pause))])
 
 
 class LimitsCase(ApiCase):
@@ -29,7 +29,7 @@ class LimitsCase(ApiCase):
     async def limit(self, **told: Any) -> None:
         """Give the key these."""
         await ApiKey.objects.filter(pk=self.key.pk).aupdate(**told)
-        keys.forget()
+        api_keys.clear_cache()
 
     async def elsewhere(self, *, silent: float = 0.0) -> None:
         """Another process has one response of the key under way, which is in no table; it was last heard of so long ago."""
@@ -92,7 +92,7 @@ class MinuteTest(LimitsCase):
 
     async def test_a_key_without_limits_costs_no_query_and_has_no_headers(self) -> None:
         async with self.serving(said(HELLO)) as client:
-            with mock.patch.object(limits, "_taken", side_effect=AssertionError):
+            with mock.patch.object(rate_limits, "_taken", side_effect=AssertionError):
                 answer = await self.post(client)
             self.assertFalse(any(name.lower().startswith("x-ratelimit") for name in answer.headers))
 
@@ -138,7 +138,7 @@ class TogetherTest(LimitsCase):
             self.assertEqual(await Slot.objects.acount(), 1)
             run = next(iter(self.hub.runs.values()))
             await asyncio.to_thread(leaving.close)
-            await run.done()
+            await run.wait_terminal()
             while await Slot.objects.aexists():
                 await asyncio.sleep(0.01)
             self.assertEqual((await self.post(client)).status_code, 200)
@@ -154,7 +154,7 @@ class TogetherTest(LimitsCase):
     async def test_a_place_that_could_not_be_given_back_goes_with_the_next_one(self) -> None:
         await self.limit(at_a_time=2)
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            with mock.patch.object(limits.Slot.objects, "filter", side_effect=DatabaseError("away")):
+            with mock.patch.object(rate_limits.Slot.objects, "filter", side_effect=DatabaseError("away")):
                 self.assertEqual((await self.post(client, store=False)).status_code, 200)
             self.assertEqual(await Slot.objects.acount(), 1)
             self.assertEqual((await self.post(client, store=False)).status_code, 200)

@@ -8,11 +8,11 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import ApiKey
 from tests.api.case import HELLO, ApiCase, said, tokens
 
-SILENT = Line([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600)])
+SILENT = Recording([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600)])
 
 
 class ListingTest(ApiCase):

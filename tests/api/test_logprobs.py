@@ -6,17 +6,17 @@ from typing import Any
 
 import orjson
 
-from responses_app.engines.border import Logprob
-from responses_app.engines.scripted import Line, Tokens
+from responses_app.engine_interface import Logprob
+from responses_app.engines.replay.engine import Recording, Tokens
 from tests.api.case import HELLO, ApiCase, said, tokens
 
 INCLUDE = "message.output_text.logprobs"
 
 
-def likely() -> Line:
+def likely() -> Recording:
     """Hello, each token with its log-probability and two alternatives."""
     ids = tokens(HELLO)
-    return Line([Tokens([one], logprobs=[Logprob(one, -0.5, ((one, -0.5), (13, -1.5)))]) for one in ids])
+    return Recording([Tokens([one], logprobs=[Logprob(one, -0.5, ((one, -0.5), (13, -1.5)))]) for one in ids])
 
 
 class LogprobsTest(ApiCase):

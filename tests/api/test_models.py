@@ -10,18 +10,18 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from responses_app.api.model_access import MAX_NAMES_TOLD
-from responses_app.engines.scripted import Scripted
+from responses_app.access.model_access import MAX_NAMES_TOLD
+from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import ApiKey
-from responses_app.runs import hub
-from responses_app.runs.served import Served, check_default
+from responses_app.runs import manager
+from responses_app.runs.models import ServedModel, check_default
 from tests.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
 from tests.sockets.case import SocketCase, error
 
 
-def served(*names: str) -> dict[str, Served]:
+def served(*names: str) -> dict[str, ServedModel]:
     """Models of these names."""
-    return {name: Served(name, Scripted(), "", {}, dialect=HARMONY) for name in names}
+    return {name: ServedModel(name, ReplayEngine(), "", {}, dialect=HARMONY) for name in names}
 
 
 @pytest.mark.parametrize("name", ["", "a", "gpt", "o3-mini"])
@@ -32,9 +32,9 @@ def test_a_default_model_is_served_or_an_alias(name: str) -> None:
 def test_another_default_model_is_refused_at_the_start() -> None:
     with pytest.raises(ImproperlyConfigured, match=r"RESPONSES_DEFAULT_MODEL: 'x' must be .*\(a, gpt\)"):
         check_default("x", served("a"), {"gpt": "a"})
-    hub.use(None)
+    manager.set_current(None)
     with override_settings(RESPONSES_MODELS="", RESPONSES_DEFAULT_MODEL="x"), pytest.raises(ImproperlyConfigured, match="none"):
-        hub.current()
+        manager.current()
 
 
 class ModelsTest(ApiCase):
@@ -79,14 +79,18 @@ class ModelsTest(ApiCase):
             for path in ("", "/compact", "/input_tokens"):
                 answer = await self.call(client, f"/v1/responses{path}", model="x")
                 self.refused(answer, 400, "model_not_found", "model", told)
-            self.refused(await client.get("/v1/models/x"), 404, "model_not_found", "model", "Available models: 'm', 'b', 'gpt'.")
+            self.refused(
+                await client.get("/v1/models/x"), 404, "model_not_found", "model", "Available models: 'm', 'b', 'gpt'."
+            )
             few = KeyedClient((await sync_to_async(ApiKey.make)("few", allowed_models=["b"]))[1])
             told = "The requested model 'x' does not exist. Available models: 'b'."
             self.refused(await self.call(few, "/v1/responses", model="x"), 400, "model_not_found", "model", told)
             refused = await self.call(few, "/v1/responses", model="gpt")
             self.refused(refused, 403, "model_not_found", "model", "may not use the model 'gpt'. Available models: 'b'.")
             none = KeyedClient((await sync_to_async(ApiKey.make)("none", allowed_models=["gone"]))[1])
-            self.refused(await self.call(none, "/v1/responses", model="x"), 400, "model_not_found", "model", "none of the models")
+            self.refused(
+                await self.call(none, "/v1/responses", model="x"), 400, "model_not_found", "model", "none of the models"
+            )
 
     async def test_many_models_are_told_in_a_short_message(self) -> None:
         async with self.serving() as client:
@@ -99,7 +103,9 @@ class ModelsTest(ApiCase):
         async with self.serving() as client:
             self.hub.aliases = {"gpt": "m"}
             for name in ("m", "gpt"):
-                self.refused(await client.delete(f"/v1/models/{name}"), 403, None, "model", "that you do not own cannot be deleted")
+                self.refused(
+                    await client.delete(f"/v1/models/{name}"), 403, None, "model", "that you do not own cannot be deleted"
+                )
             self.refused(await client.delete("/v1/models/x"), 404, "model_not_found", "model", "The model 'x' does not exist")
             few = KeyedClient((await sync_to_async(ApiKey.make)("few", allowed_models=["b"]))[1])
             self.refused(await few.delete("/v1/models/m"), 404, "model_not_found", "model")

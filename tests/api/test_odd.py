@@ -10,11 +10,11 @@ import orjson
 from django.db import OperationalError
 from openai.types.responses import Response as WireResponse
 
-from responses_app.api import requests
-from responses_app.api.requests import REFUSED, CreateResponse
-from responses_app.engines.border import EngineDown
+from responses_app.engine_interface import EngineUnavailable
 from responses_app.errors import ApiError
 from responses_app.models import Event, Item, Response
+from responses_app.schemas import create_response
+from responses_app.schemas.create_response import REFUSED, CreateResponse
 from tests.api.case import HELLO, TOOL, WEATHER, ApiCase, said
 
 ODDEST: tuple[Any, ...] = (2**64 - 1, "\0", {"x": 1}, {"type": ["x"]})
@@ -94,7 +94,7 @@ class OddTest(ApiCase):
         for body in bodies(wrongs):
             whole = {"model": "m", "input": "Hi", "tools": [TOOL], **body}
             try:
-                requests.read(requests.parse(orjson.dumps(whole)), self.key)
+                create_response.parse_request(create_response.parse(orjson.dumps(whole)), self.key)
             except ApiError as error:
                 self.assertIn(error.status, (400, 404), body)
                 self.assertTrue(error.param, body)
@@ -209,14 +209,14 @@ class OddTest(ApiCase):
 
     async def test_a_lost_database_is_503_and_may_be_tried_again(self) -> None:
         async with self.serving() as client:
-            with mock.patch("responses_app.api.responses._find", side_effect=OperationalError("gone")):
+            with mock.patch("responses_app.api.views.responses._find", side_effect=OperationalError("gone")):
                 response = await client.get("/v1/responses/resp_x")
             self.refused(response, 503, "server_error", None)
             self.assertEqual(response["Retry-After"], "2")
 
     async def test_an_engine_that_does_not_start_is_503_and_may_be_tried_again(self) -> None:
         async with self.serving(said(HELLO)) as client:
-            with mock.patch.object(self.engine, "start", side_effect=EngineDown("no memory")):
+            with mock.patch.object(self.engine, "start", side_effect=EngineUnavailable("no memory")):
                 response = await self.post(client)
             self.refused(response, 503, "server_error", None, "did not start")
             self.assertEqual(response["Retry-After"], "2")
@@ -281,7 +281,13 @@ class OddTest(ApiCase):
     async def test_what_an_error_repeats_of_a_request_is_short(self) -> None:
         long = "x" * 1_000_000
         async with self.serving() as client:
-            for body in ({"previous_response_id": long}, {long: 1}, {"metadata": {long: 1}}, {"model": long}, {"include": [long]}):
+            for body in (
+                {"previous_response_id": long},
+                {long: 1},
+                {"metadata": {long: 1}},
+                {"model": long},
+                {"include": [long]},
+            ):
                 response = await self.post(client, **body)
                 self.assertEqual(response.status_code, 400)
                 self.assertLess(len(response.content), 8000)

@@ -8,14 +8,14 @@ import orjson
 import pytest
 from django.test import RequestFactory
 
-from responses_app.api import profile
-from responses_app.grammar.check import judge
-from responses_app.grammar.check.vocabulary import EVENTS
-from responses_app.grammar.events import Event
-from responses_app.grammar.pieces import Break, Call, Piece, Text
-from responses_app.store.records import Frame
-from tests.grammar.speech import ENDINGS, tell
-from tests.grammar.test_families import FAMILIES
+from responses_app.protocol.conformance import validator
+from responses_app.protocol.conformance.spec import EVENTS
+from responses_app.protocol.deltas import Call, Delta, EndItem, TextDelta
+from responses_app.protocol.events import Event
+from responses_app.store.log.records import EventFrame
+from responses_app.wire import profiles
+from tests.protocol.speech import ENDINGS, tell
+from tests.protocol.test_families import FAMILIES
 
 PLACE = "item_id output_index content_index"
 SUMMARY = "item_id output_index summary_index"
@@ -51,11 +51,11 @@ UNSAID: Final = {
     *(f"response.shell_call_output_content.{part}" for part in ("delta", "done")),
     "response.compaction.compacting",
 }
-SPEECHES: Final[dict[str, tuple[list[Piece], str, str]]] = {
+SPEECHES: Final[dict[str, tuple[list[Delta], str, str]]] = {
     **{name: (pieces, "complete", "in_progress") for name, (pieces, _, _) in FAMILIES.items()},
-    **{f"text, then {ending}": ([Text("a")], ending, "queued") for ending in ENDINGS},
+    **{f"text, then {ending}": ([TextDelta("a")], ending, "queued") for ending in ENDINGS},
     "call, then cut": ([Call("f")], "cut", "in_progress"),
-    "all": ([piece for pieces, _, _ in FAMILIES.values() for piece in [*pieces, Break()]], "complete", "in_progress"),
+    "all": ([piece for pieces, _, _ in FAMILIES.values() for piece in [*pieces, EndItem()]], "complete", "in_progress"),
 }
 NULLS = {"user": None, "prompt_cache_retention": None, "moderation": None, "access_programs": None}
 FUNCTION = {"type": "function", "name": "f", "description": None, "parameters": None, "strict": False, "output_schema": None}
@@ -71,7 +71,9 @@ def spoken(name: str) -> list[Event]:
 
 def opened(events: list[Event]) -> list[Event]:
     """The same stream below /openresponses/v1."""
-    frames = [profile.renamed(Frame(event["sequence_number"], event["type"], orjson.dumps(event))) for event in events]
+    frames = [
+        profiles.frame_to_profile(EventFrame(event["sequence_number"], event["type"], orjson.dumps(event))) for event in events
+    ]
     told = [orjson.loads(frame.data) for frame in frames]
     assert [frame.type for frame in frames] == [event["type"] for event in told]
     return told
@@ -79,13 +81,13 @@ def opened(events: list[Event]) -> list[Event]:
 
 def asked(raw: dict[str, Any], path: str = "/openresponses/v1/responses") -> dict[str, Any]:
     """The body of a request, as the rest of the API reads it."""
-    return profile.read(RequestFactory().post(path), raw)
+    return profiles.normalize_request(RequestFactory().post(path), raw)
 
 
 @pytest.mark.parametrize("name", SPEECHES)
 def test_every_event_is_one_of_the_union_with_its_keys_or_has_the_prefix(name: str) -> None:
     told = opened(spoken(name))
-    assert judge(told, "openresponses") == []
+    assert validator(told, "openresponses") == []
     for event in told:
         needed = REQUIRED.get(event["type"])
         assert needed is not None or event["type"].startswith("openai:response."), event
@@ -128,7 +130,7 @@ def test_tools_and_choices_are_echoed_with_the_prefix() -> None:
     function = {"type": "function", "name": "f", "description": None, "parameters": None, "strict": False}
     custom = {"type": "openai:custom", "name": "t", "format": {"type": "text"}}
     choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "t"}, {"type": "shell"}]}
-    told = opened(tell([Text("a")], tools=[FUNCTION, CUSTOM, SPACE], tool_choice=choice)[0])[-1]["response"]
+    told = opened(tell([TextDelta("a")], tools=[FUNCTION, CUSTOM, SPACE], tool_choice=choice)[0])[-1]["response"]
     assert told["tools"][:2] == [function, custom]
     assert [one["type"] for one in told["tools"][2]["tools"]] == ["function", "openai:custom"]
     assert [one["type"] for one in told["tool_choice"]["tools"]] == ["openai:custom", "openai:shell"]
@@ -136,7 +138,10 @@ def test_tools_and_choices_are_echoed_with_the_prefix() -> None:
 
 def test_what_was_told_can_be_given_back() -> None:
     items = tell(SPEECHES["all"][0])[0][-1]["response"]["output"]
-    told = [orjson.loads(profile.told_item(RequestFactory().get("/openresponses/v1/x"), orjson.dumps(item))) for item in items]
+    told = [
+        orjson.loads(profiles.item_to_profile(RequestFactory().get("/openresponses/v1/x"), orjson.dumps(item)))
+        for item in items
+    ]
     back = asked({"input": told})["input"]
     assert back == [{key: said for key, said in item.items() if said is not None} for item in items]
     tools = [{"type": "openai:namespace", "tools": [{"type": "openai:custom"}, {"type": "function"}]}, {"type": "web_search"}]

@@ -10,14 +10,14 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Conversation, Direction, Entry, Item, Response
-from responses_app.runs.ids import mint
+from responses_app.runs.ids import new_id
 from tests.api.case import HELLO, ApiCase, said, tokens
 
 TURNS = 200
 MOST = 20
-FOREVER = Line([Delay(3600), Tokens(tokens(HELLO))], match=tokens("Wait"))
+FOREVER = Recording([Delay(3600), Tokens(tokens(HELLO))], match=tokens("Wait"))
 
 Ask = Callable[[], Awaitable[Any]]
 
@@ -28,9 +28,11 @@ def earlier(project: str) -> list[Item]:
     for turn in range(TURNS):
         for role, part in (("user", "input_text"), ("assistant", "output_text")):
             content = [{"type": part, "text": f"{role} {turn}", "annotations": [], "logprobs": []}]
-            body = {"type": "message", "id": mint("msg_"), "role": role, "status": "completed", "content": content}
+            body = {"type": "message", "id": new_id("msg_"), "role": role, "status": "completed", "content": content}
             direction = Direction.INPUT if role == "user" else Direction.OUTPUT
-            made.append(Item(uid=body["id"], project=project, direction=direction, type="message", body=orjson.dumps(body).decode()))
+            made.append(
+                Item(uid=body["id"], project=project, direction=direction, type="message", body=orjson.dumps(body).decode())
+            )
     return Item.objects.bulk_create(made)
 
 
@@ -90,6 +92,6 @@ class QueriesTest(ApiCase):
             long = await self.made(client)
             await sync_to_async(prolong)(self.key.project, long["id"], second)
             many = await self.counts(client, long["id"], second)
-            self.assertIn("user 0", self.dialect.spell(self.engine.requests[-1].prompt))
+            self.assertIn("user 0", self.dialect.token_text(self.engine.requests[-1].prompt))
             self.assertEqual(few, many)
             self.assertEqual({name: count for name, count in few.items() if not 0 < count <= MOST}, {})

@@ -13,7 +13,9 @@ class QueryParametersTest(ApiCase):
     async def test_an_empty_parameter_is_refused_on_every_route(self) -> None:
         async with self.serving(said(HELLO)) as client:
             made = await self.made(client, metadata={"color": ""})
-            created = await client.post("/v1/conversations", b'{"items":[{"role":"user","content":"x"}]}', content_type="application/json")
+            created = await client.post(
+                "/v1/conversations", b'{"items":[{"role":"user","content":"x"}]}', content_type="application/json"
+            )
             thread = f"/v1/conversations/{orjson.loads(created.content)['id']}"
             item = orjson.loads((await client.get(f"{thread}/items")).content)["data"][0]["id"]
             response = f"/v1/responses/{made['id']}"

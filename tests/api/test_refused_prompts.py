@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
-from responses_app.engines.scripted import Delay, Fault, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from tests.api.case import ApiCase, tokens
 from tests.sockets.case import SocketCase
 
 WHY = "The prompt has more images than this model takes."
-AT_ONCE = Line([Fault("bad", WHY)])
-LATER = Line([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Delay(0.01), Fault("bad", WHY)])
+AT_ONCE = Recording([Fault("bad", WHY)])
+LATER = Recording([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Delay(0.01), Fault("bad", WHY)])
 KNOWN = {"code": "invalid_prompt", "message": WHY}
 TOLD = {"type": "invalid_request_error", "param": None, **KNOWN}
 
@@ -61,7 +61,7 @@ class RefusedPromptsTest(ApiCase):
             self.refused(answer, 400, "invalid_prompt", None, WHY)
 
     async def test_a_failure_of_the_engine_stays_one_of_the_server(self) -> None:
-        async with self.serving(Line([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down")])) as client:
+        async with self.serving(Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down")])) as client:
             with self.settings(RESPONSES_ENGINE_WAIT=0):
                 self.refused(await self.post(client), 500, "server_error", None)
 

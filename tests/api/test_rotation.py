@@ -16,11 +16,11 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.contrib.auth.models import User
 from django.test import Client, override_settings
 
-from responses_app.api import keys
+from responses_app.access import api_keys
 from responses_app.models import ApiKey
-from responses_app.runs import sealed
-from responses_app.server.key import first_key
-from responses_app.web import sign_in
+from responses_app.runs.prepare import encrypted_content
+from responses_app.server.bootstrap.first_api_key import first_key
+from responses_app.web.accounts import sign_in
 from tests.api.case import ApiCase
 
 OLD, NEW, NEWEST = "o" * 50, "n" * 50, "m" * 50
@@ -39,9 +39,9 @@ def first_version(secret: str, project: str, kind: str, texts: list[str]) -> str
 
 def test_a_token_names_its_key_and_tells_nothing_of_it() -> None:
     with secret_key(OLD):
-        one, other = sealed.seal("p", ITEM), sealed.seal_summary("q", "x")
+        one, other = encrypted_content.encrypt("p", ITEM), encrypted_content.seal_summary("q", "x")
     with secret_key(NEW):
-        new = sealed.seal("p", ITEM)
+        new = encrypted_content.encrypt("p", ITEM)
     assert one.split(".")[:2] == other.split(".")[:2]
     assert one.split(".")[1] != new.split(".")[1]
     assert len(one.split(".")[1]) == 8
@@ -49,25 +49,25 @@ def test_a_token_names_its_key_and_tells_nothing_of_it() -> None:
 
 def test_tokens_of_older_keys_open_and_new_ones_are_of_the_new_key() -> None:
     with secret_key(OLD):
-        token, summary = sealed.seal("p", ITEM), sealed.seal_summary("p", "In short.")
+        token, summary = encrypted_content.encrypt("p", ITEM), encrypted_content.seal_summary("p", "In short.")
     with secret_key(NEW, OLD):
-        assert sealed.unseal("p", token) == ["Hm."]
-        assert sealed.unseal("p", summary, "compaction") == ["In short."]
-        assert sealed.unseal("q", token) is None
-        new = sealed.seal("p", ITEM)
+        assert encrypted_content.decrypt("p", token) == ["Hm."]
+        assert encrypted_content.decrypt("p", summary, "compaction") == ["In short."]
+        assert encrypted_content.decrypt("q", token) is None
+        new = encrypted_content.encrypt("p", ITEM)
     with secret_key(NEWEST, NEW):
-        assert sealed.unseal("p", new) == ["Hm."]
-        assert sealed.unseal("p", token) is None
+        assert encrypted_content.decrypt("p", new) == ["Hm."]
+        assert encrypted_content.decrypt("p", token) is None
 
 
 def test_tokens_of_before_there_were_key_ids_open() -> None:
     token = first_version(OLD, "p", "reasoning", ["Hm."])
     for keys_of in ((OLD,), (NEW, OLD), (NEWEST, NEW, OLD)):
         with secret_key(*keys_of):
-            assert sealed.unseal("p", token) == ["Hm."]
-            assert sealed.unseal("q", token) is None
+            assert encrypted_content.decrypt("p", token) == ["Hm."]
+            assert encrypted_content.decrypt("q", token) is None
     with secret_key(NEW):
-        assert sealed.unseal("p", token) is None
+        assert encrypted_content.decrypt("p", token) is None
 
 
 @pytest.mark.django_db
@@ -90,7 +90,7 @@ class RotationTest(ApiCase):
         async with self.serving() as client:
             for keys_of, status in (((NEW, OLD), 200), ((NEW,), 200), ((NEWEST,), 401)):
                 with secret_key(*keys_of):
-                    keys.forget()
+                    api_keys.clear_cache()
                     answer = await client.get("/v1/models", headers={"Authorization": f"Bearer {secret}"})
                     self.assertEqual(answer.status_code, status)
         self.assertEqual(await ApiKey.objects.filter(project="p").acount(), 1)
@@ -103,14 +103,14 @@ class RotationTest(ApiCase):
             secret = browser.get("/chat/secret").json()["secret"]
             link = sign_in.link(sign_in.operator())
         with secret_key(NEW, OLD):
-            self.assertIsNotNone(keys._find(secret))
+            self.assertIsNotNone(api_keys._find(secret))
             self.assertEqual(browser.get("/responses").status_code, 200)
             renewed = browser.get("/chat/secret").json()["secret"]
-            self.assertIsNotNone(keys._find(renewed))
+            self.assertIsNotNone(api_keys._find(renewed))
             other = Client()
             other.get(link)
             self.assertEqual(other.get("/responses").status_code, 200)
         with secret_key(NEW):
-            self.assertIsNone(keys._find(secret))
-            self.assertIsNotNone(keys._find(renewed))
+            self.assertIsNone(api_keys._find(secret))
+            self.assertIsNotNone(api_keys._find(renewed))
             self.assertEqual(browser.get("/responses").status_code, 200)

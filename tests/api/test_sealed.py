@@ -8,9 +8,9 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.test import override_settings
 
-from responses_app.api import keys
+from responses_app.access import api_keys
 from responses_app.models import ApiKey, Event, Item, Response
-from responses_app.runs import sealed
+from responses_app.runs.prepare import encrypted_content
 from tests.api.case import ENCODING, HELLO, THOUGHT, TOOL, WEATHER, ApiCase, said
 
 ASK = {"include": ["reasoning.encrypted_content"]}
@@ -54,7 +54,9 @@ class SealedTest(ApiCase):
             first = await self.made(client)
             self.assertNotIn("encrypted_content", reasoning(first["output"]))
             asked = await self.get(client, f"{first['id']}?include=reasoning.encrypted_content")
-            self.assertEqual(sealed.unseal("test", reasoning(asked["output"])["encrypted_content"]), ["They greet me."])
+            self.assertEqual(
+                encrypted_content.decrypt("test", reasoning(asked["output"])["encrypted_content"]), ["They greet me."]
+            )
 
     async def test_given_back_without_its_text_it_reaches_the_model_as_raw_reasoning(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO)) as client:
@@ -91,15 +93,15 @@ class SealedTest(ApiCase):
             self.assertEqual(self.prompt().count("I need the tool."), 2)
             with override_settings(SECRET_KEY="another"):
                 await ApiKey.objects.filter(pk=self.key.pk).aupdate(digest=ApiKey.hash(self.secret))
-                keys.forget()
+                api_keys.clear_cache()
                 await self.made(client, tools=[TOOL], input=[output], previous_response_id=second["id"])
             self.assertEqual(self.prompt().count("I need the tool."), 1)
 
     async def test_altered_foreign_and_made_up_tokens_are_refused_before_anything_runs(self) -> None:
         item = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm."}]}
-        good = sealed.seal("test", item)
+        good = encrypted_content.encrypt("test", item)
         bad = [
-            sealed.seal("other", item),
+            encrypted_content.encrypt("other", item),
             good[:-6] + ("A" if good[-6] != "A" else "B") + good[-5:],
             good[:9] + ("A" if good[9] != "A" else "B") + good[10:],
             good + "\n",
@@ -130,7 +132,7 @@ class SealedTest(ApiCase):
         item = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Sealed."}]}
         forged = {
             **item,
-            "encrypted_content": sealed.seal("test", item),
+            "encrypted_content": encrypted_content.encrypt("test", item),
             "content": [{"type": "reasoning_text", "text": "No."}],
         }
         async with self.serving(said(HELLO)) as client:
@@ -152,7 +154,7 @@ class SealedTest(ApiCase):
     async def test_a_cut_thought_is_sealed_too_and_a_model_without_thoughts_is_not_disturbed(self) -> None:
         async with self.serving(said("<|channel|>analysis<|message|>I wonder", finish="length"), said(HELLO)) as client:
             cut = await self.made(client, **ASK)
-            self.assertEqual(sealed.unseal("test", cut["output"][0]["encrypted_content"]), ["I wonder"])
+            self.assertEqual(encrypted_content.decrypt("test", cut["output"][0]["encrypted_content"]), ["I wonder"])
             self.assertEqual([item["type"] for item in (await self.made(client, **ASK))["output"]], ["message"])
 
     async def test_include_is_read_on_get_and_input_items(self) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from responses_app.api import schema_size
-from responses_app.api.sound import unsound
 from responses_app.compiler import compiler
 from responses_app.compiler.jobs import Job
+from responses_app.schemas import json_schema_size
+from responses_app.schemas.json_schema_limits import complexity_problem
 from tests.api.case import ApiCase
 
 TEXT: dict[str, Any] = {"type": "string"}
@@ -35,7 +35,7 @@ def holding(one: Any, **defs: Any) -> dict[str, Any]:
     ],
 )
 def test_a_reference_that_leads_back_to_itself_is_found(schema: dict[str, Any]) -> None:
-    assert "leads back to itself" in (unsound(schema) or "")
+    assert "leads back to itself" in (complexity_problem(schema) or "")
 
 
 @pytest.mark.parametrize(
@@ -48,11 +48,11 @@ def test_a_reference_that_leads_back_to_itself_is_found(schema: dict[str, Any]) 
         holding({"enum": [{"$ref": "#"}]}),
         holding({"$ref": "https://elsewhere.example/schema"}),
         {"type": "object", "properties": {"$ref": TEXT, "enum": TEXT}},
-        holding({"enum": list(range(schema_size.MAX_VALUES))}),
+        holding({"enum": list(range(json_schema_size.MAX_VALUES))}),
     ],
 )
 def test_recursion_that_goes_deeper_is_sound(schema: dict[str, Any]) -> None:
-    assert unsound(schema) is None
+    assert complexity_problem(schema) is None
 
 
 def closed(properties: dict[str, Any], required: list[str] | None = None, **more: Any) -> dict[str, Any]:
@@ -67,58 +67,62 @@ def many(count: int, one: Any = TEXT) -> dict[str, Any]:
 
 # What makes a compiler slow: a schema of each size, the limit, and what is said beyond it.
 SIZES: dict[str, tuple[Callable[[int], dict[str, Any]], int, str]] = {
-    "properties": (lambda n: closed(many(n)), schema_size.MAX_PROPERTIES, "properties"),
-    "values": (lambda n: holding({"enum": list(range(n))}), schema_size.MAX_VALUES, "enum values"),
+    "properties": (lambda n: closed(many(n)), json_schema_size.MAX_PROPERTIES, "properties"),
+    "values": (lambda n: holding({"enum": list(range(n))}), json_schema_size.MAX_VALUES, "enum values"),
     "letters of values": (
         lambda n: closed({"a": {"enum": ["x" * (n - 101), "y" * 100]}}),
-        schema_size.MAX_LETTERS,
+        json_schema_size.MAX_LETTERS,
         "characters",
     ),
-    "letters of names": (lambda n: closed({"x" * n: TEXT}), schema_size.MAX_LETTERS, "characters"),
-    "letters of a constant": (lambda n: closed({"a": {"const": {"k": "x" * (n - 10)}}}), schema_size.MAX_LETTERS, "characters"),
+    "letters of names": (lambda n: closed({"x" * n: TEXT}), json_schema_size.MAX_LETTERS, "characters"),
+    "letters of a constant": (
+        lambda n: closed({"a": {"const": {"k": "x" * (n - 10)}}}),
+        json_schema_size.MAX_LETTERS,
+        "characters",
+    ),
     "optional in all": (
         lambda n: closed({f"o{j}": closed(many(n // 10 + (j < n % 10)), []) for j in range(10)}),
-        schema_size.MAX_OPTIONAL,
+        json_schema_size.MAX_OPTIONAL,
         "properties that are not required",
     ),
-    "optional and counted": (lambda n: closed(many(n), [], minProperties=5), schema_size.MAX_COUNTED, "'minProperties'"),
+    "optional and counted": (lambda n: closed(many(n), [], minProperties=5), json_schema_size.MAX_COUNTED, "'minProperties'"),
     "lengths": (
         lambda n: closed({f"p{i}": {"type": "string", "maxLength": 100 + i} for i in range(n)}),
-        schema_size.MAX_LENGTHS,
+        json_schema_size.MAX_LENGTHS,
         "'maxLength'",
     ),
-    "formats": (lambda n: closed(many(n, {"type": "string", "format": "ipv6"})), schema_size.MAX_FORMATS, "'format'"),
+    "formats": (lambda n: closed(many(n, {"type": "string", "format": "ipv6"})), json_schema_size.MAX_FORMATS, "'format'"),
     "letters of patterns": (
         lambda n: closed({"a": {"type": "string", "pattern": "x" * n}}),
-        schema_size.MAX_PATTERN_LETTERS,
+        json_schema_size.MAX_PATTERN_LETTERS,
         "patterns",
     ),
     "one repeat": (
         lambda n: closed({"a": {"type": "string", "pattern": f"^a{{{n}}}$"}}),
-        schema_size.MAX_REPEAT,
+        json_schema_size.MAX_REPEAT,
         "repeats of one",
     ),
     "all repeats": (
         lambda n: closed({f"p{i}": {"type": "string", "pattern": f"^a{{{n // 8}}}{'x' * i}$"} for i in range(8)}),
-        schema_size.MAX_REPEATS,
+        json_schema_size.MAX_REPEATS,
         "repeats in all",
     ),
-    "objects": (lambda n: {"type": "array", "prefixItems": [TEXT] * (n - 1)}, schema_size.MAX_OBJECTS, "JSON objects"),
+    "objects": (lambda n: {"type": "array", "prefixItems": [TEXT] * (n - 1)}, json_schema_size.MAX_OBJECTS, "JSON objects"),
 }
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_there_is_a_limit_to_what_is_compiled(name: str) -> None:
     make, limit, what = SIZES[name]
-    assert unsound(make(limit)) is None
-    problem = unsound(make(limit + 10)) or ""
+    assert complexity_problem(make(limit)) is None
+    problem = complexity_problem(make(limit + 10)) or ""
     assert what in problem
     assert f"at most {limit} are allowed" in problem
 
 
 def test_a_long_chain_of_references_is_sound() -> None:
     chain = {f"d{n}": {"$ref": f"#/$defs/d{n + 1}"} for n in range(5_000)}
-    assert unsound(holding({"$ref": "#/$defs/d0"}, **chain)) is None
+    assert complexity_problem(holding({"$ref": "#/$defs/d0"}, **chain)) is None
 
 
 # xgrammar 0.2.8 itself refuses a repeat above 128.

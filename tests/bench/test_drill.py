@@ -25,10 +25,10 @@ from bench.drill.options import Options, parse
 from bench.drill.parts import Web
 from bench.drill.proof import Proof
 from bench.drill.system import System
-from responses_app.grammar.pieces import Text
-from responses_app.grammar.writer import Writer
-from responses_app.server.data import ROOT
-from tests.grammar.speech import USAGE, counted, response
+from responses_app.local.data_dir import ROOT
+from responses_app.protocol.deltas import TextDelta
+from responses_app.protocol.writer import Writer
+from tests.protocol.speech import USAGE, counted, response
 
 LIMIT = 150
 
@@ -72,7 +72,7 @@ def test_a_moment_is_told_to_whoever_waits_for_it() -> None:
 def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[Block]:
     """A whole log, as its stream has it."""
     writer = Writer(response(id=uid, metadata={"drill": "0"}, **changes), counted())
-    events = [*writer.open(), *(event for one in text for event in writer.write(Text(one)))]
+    events = [*writer.open(), *(event for one in text for event in writer.write(TextDelta(one)))]
     events += writer.complete(now=2, usage=USAGE, service_tier="default")
     return [Block(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
 
 LIMIT = 280
 

@@ -55,7 +55,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server as a user starts it, with one model for each client."""
     from openai_harmony import load_harmony_encoding
 
-    from responses_app.server.lineup import HARMONY
+    from responses_app.server.cli.model_specs import HARMONY
 
     models = tapes.record(tmp_path_factory.mktemp("tapes"), load_harmony_encoding("HarmonyGptOss"))
     arguments = [word for model in models for word in ("--model", f"{model}?tokenizer={HARMONY}")]

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
 
 HERE = Path(__file__).parent
 CACHE = ROOT / ".data" / "clients"

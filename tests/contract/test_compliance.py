@@ -8,8 +8,8 @@ import httpx2
 import orjson
 import pytest
 
-from responses_app.grammar.check import judge_sse
-from responses_app.grammar.check.vocabulary import RESPONSE_KEYS
+from responses_app.protocol.conformance import judge_sse
+from responses_app.protocol.conformance.spec import RESPONSE_KEYS
 from tests.api.test_open_responses import ITEMS
 from tests.contract.conftest import Address
 

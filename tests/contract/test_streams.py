@@ -11,8 +11,8 @@ import pytest
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from responses_app.grammar.check import Check
-from responses_app.grammar.fold import fold
+from responses_app.protocol.conformance import StreamValidator
+from responses_app.protocol.reducer import fold
 from tests.contract.conftest import Address
 from tests.contract.requests import varied
 
@@ -82,7 +82,7 @@ def _judge(raw: bytes, body: dict[str, Any]) -> list[dict[str, Any]]:
     blocks = [block for block in raw.decode().split("\n\n") if not block.startswith(":")]
     assert blocks[-2:] == ["data: [DONE]", ""], body
     events = [orjson.loads(block.split("\ndata: ")[1]) for block in blocks[:-2]]
-    check = Check()
+    check = StreamValidator()
     broken = [violation for event in events for violation in check.feed(event)] + check.close()
     assert not broken, (body, broken)
     assert fold(events) == events[-1]["response"], body

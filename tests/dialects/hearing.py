@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from responses_app.dialects.base import Dialect, Turn
-from responses_app.dialects.chat import Chat
-from responses_app.dialects.chat_scanner import MARKERS
-from responses_app.dialects.harmony import Harmony
-from responses_app.dialects.template import ChatTemplate
-from responses_app.dialects.vocabulary import Vocabulary
-from responses_app.engines.border import Chunk
-from responses_app.grammar.pieces import Arguments, Break, Call, Piece, Reasoning, Text
+from responses_app.dialects.chat.dialect import ChatDialect
+from responses_app.dialects.chat.scanner import MARKERS
+from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.harmony.dialect import HarmonyDialect
+from responses_app.dialects.text.tokenizer import TokenizerAdapter
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, ReasoningDelta, TextDelta
 
 TODAY = date(2026, 11, 20)
 WEATHER = {
@@ -34,7 +34,7 @@ WEATHER = {
     },
 }
 CLOCK = {"type": "function", "name": "clock", "parameters": {"type": "object", "properties": {}}}
-END = Break()
+END = EndItem()
 
 CHATML = """{%- if messages[0].role == 'system' %}{{- '<|im_start|>system\n' + messages[0].content + '<|im_end|>\n' }}{%- endif %}
 {%- if tools %}{{- '<|im_start|>tools\n' }}{%- for tool in tools %}{{- tool | tojson }}{%- endfor %}{{- '<|im_end|>\n' }}{%- endif %}
@@ -77,8 +77,8 @@ def answered(call_id: str, output: Any) -> dict[str, Any]:
 
 
 @cache
-def harmony() -> Harmony:
-    return Harmony()
+def harmony() -> HarmonyDialect:
+    return HarmonyDialect()
 
 
 def harmony_tokens(text: str) -> list[int]:
@@ -87,7 +87,7 @@ def harmony_tokens(text: str) -> list[int]:
 
 
 @cache
-def byte_vocabulary() -> Vocabulary:
+def byte_vocabulary() -> TokenizerAdapter:
     """One token per byte, so that every marker and every umlaut is cut; only the frame of the turns is special."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={char: index for index, char in enumerate(alphabet)}, merges=[]))
@@ -96,49 +96,49 @@ def byte_vocabulary() -> Vocabulary:
     tokenizer.add_special_tokens(
         [AddedToken(text, special=True, normalized=False) for text in ("<|im_start|>", "<|im_end|>", "<|pad|>")]
     )
-    return Vocabulary(tokenizer, visible=MARKERS)
+    return TokenizerAdapter(tokenizer, visible=MARKERS)
 
 
 @cache
-def demo_vocabulary() -> Vocabulary:
+def demo_vocabulary() -> TokenizerAdapter:
     """The demo model's: every marker is one token."""
     folder = Path(__file__).parents[2] / "responses_app/demo/chat_files"
-    return Vocabulary(Tokenizer.from_file(str(folder / "tokenizer.json")), visible=MARKERS)
+    return TokenizerAdapter(Tokenizer.from_file(str(folder / "tokenizer.json")), visible=MARKERS)
 
 
 @cache
-def chat(template: str = CHATML, vocabulary: Vocabulary | None = None, **how: Any) -> Chat:
+def chat(template: str = CHATML, vocabulary: TokenizerAdapter | None = None, **how: Any) -> ChatDialect:
     vocabulary = vocabulary or byte_vocabulary()
     stop = vocabulary.id("<|im_end|>")
     assert stop is not None
-    return Chat(vocabulary, ChatTemplate(template), [stop], **how)
+    return ChatDialect(vocabulary, ChatTemplate(template), [stop], **how)
 
 
-def hear(dialect: Dialect, to: Turn, tokens: Sequence[int], sizes: Iterable[int] = ()) -> list[Piece]:
+def hear(dialect: Dialect, to: Turn, tokens: Sequence[int], sizes: Iterable[int] = ()) -> list[Delta]:
     """Everything that is said about the tokens, cut into chunks of these sizes, the rest in one; neighbours joined."""
-    listener, at, pieces = dialect.listen(to), 0, []
+    listener, at, pieces = dialect.parser_for(to), 0, []
     for size in sizes:
-        pieces += listener.hear(Chunk(tokens[at : at + size]))
+        pieces += listener.feed(Chunk(tokens[at : at + size]))
         at += size
-    pieces += listener.hear(Chunk(tokens[at:]))
-    return joined([*pieces, *listener.close()])
+    pieces += listener.feed(Chunk(tokens[at:]))
+    return joined([*pieces, *listener.finish()])
 
 
-def joined(pieces: Iterable[Piece]) -> list[Piece]:
+def joined(pieces: Iterable[Delta]) -> list[Delta]:
     """The same with neighbouring pieces of one text as one."""
-    out: list[Piece] = []
+    out: list[Delta] = []
     for piece in pieces:
         last = out[-1] if out else None
-        if isinstance(piece, Text) and isinstance(last, Text) and piece.phase == last.phase:
+        if isinstance(piece, TextDelta) and isinstance(last, TextDelta) and piece.phase == last.phase:
             out[-1] = replace(last, text=last.text + piece.text, logprobs=(*last.logprobs, *piece.logprobs))
-        elif isinstance(piece, Reasoning | Arguments) and type(piece) is type(last):
+        elif isinstance(piece, ReasoningDelta | Arguments) and type(piece) is type(last):
             out[-1] = replace(piece, text=last.text + piece.text)
         else:
             out.append(piece)
     return out
 
 
-def call(arguments: str, name: str = "get_weather") -> list[Piece]:
+def call(arguments: str, name: str = "get_weather") -> list[Delta]:
     return [Call(name), *([Arguments(arguments)] if arguments else []), END]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.base import BadTurn
-from responses_app.dialects.chat_scanner import MARKERS
+from responses_app.dialects.base import UnsupportedInput
+from responses_app.dialects.chat.scanner import MARKERS
 from tests.dialects.hearing import (
     OPENING,
     WEATHER,
@@ -141,7 +141,7 @@ def test_j11_rules_join_the_user_when_the_template_knows_no_system() -> None:
 
 
 def test_what_the_template_refuses_is_a_bad_turn() -> None:
-    with pytest.raises(BadTurn, match="Roles must alternate"):
+    with pytest.raises(UnsupportedInput, match="Roles must alternate"):
         prompt(user("a"), user("b"), template=STRICT)
 
 
@@ -190,7 +190,7 @@ def test_tools_nested_without_end_are_refused() -> None:
     parameters: dict[str, Any] = {}
     for _ in range(450):
         parameters = {"type": "object", "properties": {"a": parameters}}
-    with pytest.raises(BadTurn, match="nested too deeply"):
+    with pytest.raises(UnsupportedInput, match="nested too deeply"):
         prompt(tools=({**WEATHER, "parameters": parameters},))
 
 
@@ -202,7 +202,7 @@ def test_outputs_are_told_in_the_order_of_their_calls() -> None:
 
 def test_an_output_that_cannot_be_told_is_refused_by_the_place_where_the_client_put_it() -> None:
     image = [{"type": "input_image", "image_url": "x"}]
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         prompt(called("c", "{}"), called("d", "{}"), answered("d", image), answered("c", "x"))
     assert caught.value.param == "input[2].output[0]"
 
@@ -227,7 +227,7 @@ def test_marks_of_the_guard_in_the_words_of_others_do_no_harm() -> None:
     ],
 )
 def test_what_cannot_be_said_is_refused_by_its_path(item: dict[str, Any], param: str) -> None:
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         prompt(item)
     assert caught.value.param == param
 
@@ -243,13 +243,13 @@ def test_what_cannot_be_said_is_refused_by_its_path(item: dict[str, Any], param:
     ],
 )
 def test_f6_a_choice_that_cannot_be_honoured_is_refused(choice: Any, message: str) -> None:
-    with pytest.raises(BadTurn, match=message) as caught:
+    with pytest.raises(UnsupportedInput, match=message) as caught:
         prompt(tool_choice=choice)
     assert caught.value.param == "tool_choice"
 
 
 def test_text_that_is_no_unicode_is_refused() -> None:
-    with pytest.raises(BadTurn):
+    with pytest.raises(UnsupportedInput):
         prompt(user("a\ud800b"))
 
 

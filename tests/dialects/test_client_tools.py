@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Turn
-from responses_app.dialects.functions import heard, plain
-from responses_app.dialects.parts import images
-from responses_app.engines.border import Chunk
-from responses_app.grammar.pieces import Arguments, Break, Call, ClientCall, Piece, Text
+from responses_app.dialects.content import images
+from responses_app.dialects.tools.as_functions import map_tool_calls, to_functions
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, TextDelta
 from tests.dialects.test_functions import Said
 
 DAY = date(2026, 1, 1)
@@ -61,14 +61,14 @@ HEARD: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
 }
 
 
-def said_back(*pieces: Piece) -> list[Piece]:
+def said_back(*pieces: Delta) -> list[Delta]:
     """What is heard of a model that says this."""
-    listener = heard(Said(list(pieces)), plain(Turn([], DAY, tools=TOOLS))[1])
-    return [piece for _ in pieces for piece in listener.hear(Chunk())] + listener.close()
+    listener = map_tool_calls(Said(list(pieces)), to_functions(Turn([], DAY, tools=TOOLS))[1])
+    return [piece for _ in pieces for piece in listener.feed(Chunk())] + listener.finish()
 
 
 def test_each_is_told_as_a_function_of_its_name() -> None:
-    told, origins = plain(Turn([], DAY, tools=TOOLS, tool_choice={"type": "shell"}))
+    told, origins = to_functions(Turn([], DAY, tools=TOOLS, tool_choice={"type": "shell"}))
     assert [(tool["type"], tool["name"]) for tool in told.tools] == [("function", name) for name in NAMES]
     assert all(tool["description"] and tool["parameters"]["required"] for tool in told.tools)
     assert set(origins) == set(NAMES)
@@ -81,8 +81,12 @@ def test_a_call_is_heard_whole_whatever_the_grouping(name: str, every: int) -> N
     arguments, kind, body = HEARD[name]
     text = json.dumps(arguments)
     parts = [Arguments(text[at : at + every]) for at in range(0, len(text), every)]
-    said = said_back(Text("Well."), Call(name), *parts, Break(), Text("Done."))
-    assert [piece for piece in said if not isinstance(piece, Break)] == [Text("Well."), ClientCall(kind, body), Text("Done.")]  # type: ignore[arg-type]
+    said = said_back(TextDelta("Well."), Call(name), *parts, EndItem(), TextDelta("Done."))
+    assert [piece for piece in said if not isinstance(piece, EndItem)] == [
+        TextDelta("Well."),
+        ClientCall(kind, body),
+        TextDelta("Done."),
+    ]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +126,7 @@ def test_calls_that_follow_each_other_stay_apart() -> None:
 def test_what_was_called_is_told_again_as_it_was_said(name: str) -> None:
     arguments, kind, body = HEARD[name]
     item = {"type": kind, "id": "x_1", "call_id": "call_1", "status": "completed", **body}
-    told = plain(Turn([item], DAY, tools=TOOLS))[0].items[0]
+    told = to_functions(Turn([item], DAY, tools=TOOLS))[0].items[0]
     assert (told["type"], told["name"], told["call_id"]) == ("function_call", name, "call_1")
     assert json.loads(told["arguments"]) == arguments
 
@@ -137,7 +141,7 @@ def test_what_they_gave_back_is_told_as_text() -> None:
         {"type": "apply_patch_call_output", "status": "completed", "output": "1 file"},
     ]
     items = [{"id": f"o_{n}", "call_id": f"call_{n}", **one} for n, one in enumerate(outputs)]
-    told = [item["output"] for item in plain(Turn(items, DAY, tools=TOOLS))[0].items]
+    told = [item["output"] for item in to_functions(Turn(items, DAY, tools=TOOLS))[0].items]
     assert json.loads(told[0]) == [
         {"stdout": "a", "stderr": "", "exit_code": 0},
         {"stdout": "", "stderr": "b", "timed_out": True},
@@ -152,7 +156,7 @@ def test_the_screen_of_a_computer_is_an_image_that_a_function_returned() -> None
         "call_id": "c",
         "output": {"type": "computer_screenshot", "image_url": "x"},
     }
-    turn = plain(Turn([item], DAY, tools=TOOLS))[0]
+    turn = to_functions(Turn([item], DAY, tools=TOOLS))[0]
     assert turn.items[0]["output"] == [{"type": "input_image", "image_url": "x", "detail": "auto"}]
     assert [image.path for image in images([item])] == ["input[0].output"]
     assert [(image.item, image.url) for image in images(turn.items)] == [("cuo_1", "x")]
@@ -160,7 +164,7 @@ def test_the_screen_of_a_computer_is_an_image_that_a_function_returned() -> None
 
 def test_the_first_form_of_a_computer_says_how_large_its_screen_is() -> None:
     tool = {"type": "computer_use_preview", "display_width": 1024, "display_height": 768, "environment": "browser"}
-    told = plain(Turn([], DAY, tools=[tool]))[0].tools[0]
+    told = to_functions(Turn([], DAY, tools=[tool]))[0].tools[0]
     assert "1024 by 768 pixels" in told["description"]
 
 
@@ -168,9 +172,9 @@ def test_a_deferred_tool_is_told_once_it_was_found() -> None:
     mail = {"type": "function", "name": "send_mail", "parameters": {"type": "object"}, "defer_loading": True}
     crm = {"type": "namespace", "name": "crm", "tools": [{**mail, "name": "find"}]}
     tools = [{"type": "tool_search"}, mail, crm]
-    assert [tool["name"] for tool in plain(Turn([], DAY, tools=tools))[0].tools] == ["tool_search"]
+    assert [tool["name"] for tool in to_functions(Turn([], DAY, tools=tools))[0].tools] == ["tool_search"]
     found = {"type": "tool_search_output", "id": "tso_1", "call_id": "call_1", "tools": [mail]}
-    told, origins = plain(Turn([found], DAY, tools=tools))
+    told, origins = to_functions(Turn([found], DAY, tools=tools))
     assert [tool["name"] for tool in told.tools] == ["tool_search", "send_mail"]
     assert json.loads(told.items[0]["output"]) == {"tools": ["send_mail"]}
     assert "send_mail" not in origins

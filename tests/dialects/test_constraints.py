@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.base import BadTurn, Dialect, Turn
-from responses_app.dialects.harmony_listener import CALL, END_OF_TEXT, RETURN, bytes_of
+from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
+from responses_app.dialects.harmony.parser import CALL, END_OF_TEXT, RETURN, bytes_of
 from tests.dialects.hearing import (
     CLOCK,
     OPENING,
@@ -59,7 +59,7 @@ def test_a_free_answer_has_no_constraint() -> None:
 
 @pytest.mark.parametrize("dialect", [harmony, chat])
 def test_a_format_without_a_schema_is_refused(dialect: Any) -> None:
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         dialect().constrain(turn(format={"type": "json_schema", "name": "x"}))
     assert caught.value.param == "text.format.type"
 

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Turn
-from responses_app.dialects.functions import Origin, heard, plain
-from responses_app.engines.border import Chunk
-from responses_app.grammar.pieces import Arguments, Break, Call, Piece, Text
+from responses_app.dialects.tools.as_functions import ToolOrigin, map_tool_calls, to_functions
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, TextDelta
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code", "format": {"type": "text"}}
 ADD = {"type": "function", "name": "add", "parameters": {"type": "object"}}
-CUSTOM = {"exec": Origin("exec", "custom")}
+CUSTOM = {"exec": ToolOrigin("exec", "custom")}
 ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
@@ -28,14 +28,14 @@ class Said:
     reasoning_tokens = 0
     done = False
 
-    def __init__(self, pieces: list[Piece]) -> None:
-        self._pieces: Iterator[Piece] = iter(pieces)
+    def __init__(self, pieces: list[Delta]) -> None:
+        self._pieces: Iterator[Delta] = iter(pieces)
 
-    def hear(self, chunk: Chunk) -> list[Piece]:
+    def hear(self, chunk: Chunk) -> list[Delta]:
         del chunk
         return [piece for piece in [next(self._pieces, None)] if piece is not None]
 
-    def close(self) -> list[Piece]:
+    def close(self) -> list[Delta]:
         return list(self._pieces)
 
 
@@ -43,11 +43,11 @@ def text_of(arguments: str, cuts: list[int] | None = None, *, ended: bool = True
     """The input of a custom tool whose call had these arguments, cut there."""
     places = sorted({0, len(arguments), *(cut % (len(arguments) + 1) for cut in cuts or [])})
     parts = [Arguments(arguments[a:b]) for a, b in itertools.pairwise(places)]
-    pieces: list[Piece] = [Call("exec"), *parts, *([Break()] if ended else [])]
-    listener = heard(Said(pieces), CUSTOM)
-    said = [piece for _ in pieces for piece in listener.hear(Chunk())] + listener.close()
+    pieces: list[Delta] = [Call("exec"), *parts, *([EndItem()] if ended else [])]
+    listener = map_tool_calls(Said(pieces), CUSTOM)
+    said = [piece for _ in pieces for piece in listener.feed(Chunk())] + listener.finish()
     assert said[0] == Call("exec", "custom")
-    assert not ended or said[-1] == Break()
+    assert not ended or said[-1] == EndItem()
     return "".join(piece.text for piece in said if isinstance(piece, Arguments))
 
 
@@ -84,55 +84,55 @@ def test_what_is_wrapped_in_another_way_is_not_lost(arguments: str, text: str) -
 
 
 def test_other_calls_and_texts_pass_as_they_are() -> None:
-    pieces: list[Piece] = [Text("Well."), Break(), Call("add"), Arguments('{"input": "x"}'), Break()]
-    listener = heard(Said(pieces), CUSTOM)
-    assert [piece for _ in pieces for piece in listener.hear(Chunk())] == pieces
+    pieces: list[Delta] = [TextDelta("Well."), EndItem(), Call("add"), Arguments('{"input": "x"}'), EndItem()]
+    listener = map_tool_calls(Said(pieces), CUSTOM)
+    assert [piece for _ in pieces for piece in listener.feed(Chunk())] == pieces
     said = Said([])
-    assert heard(said, {}) is said
+    assert map_tool_calls(said, {}) is said
 
 
 def test_a_turn_is_told_in_functions() -> None:
     call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "exec", "input": 'say "hi"\n'}
     output = {"type": "custom_tool_call_output", "id": "ctco_1", "call_id": "c", "output": "hi"}
     turn = Turn([call, output], date(2026, 1, 1), tools=[EXEC, ADD], tool_choice={"type": "custom", "name": "exec"})
-    told, origins = plain(turn)
+    told, origins = to_functions(turn)
     assert origins == CUSTOM
     assert [item["type"] for item in told.items] == ["function_call", "function_call_output"]
     assert json.loads(told.items[0]["arguments"]) == {"input": 'say "hi"\n'}
     assert [tool["type"] for tool in told.tools] == ["function", "function"]
     assert told.tool_choice == {"type": "function", "name": "exec"}
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "exec"}]}
-    chosen = plain(Turn([], date(2026, 1, 1), tools=[EXEC], tool_choice=allowed))[0].tool_choice
+    chosen = to_functions(Turn([], date(2026, 1, 1), tools=[EXEC], tool_choice=allowed))[0].tool_choice
     assert isinstance(chosen, dict)
     assert chosen["tools"] == [{"type": "function", "name": "exec"}]
 
 
 def test_a_turn_without_any_is_the_same_turn() -> None:
     turn = Turn([], date(2026, 1, 1), tools=[ADD])
-    assert plain(turn) == (turn, {})
-    assert plain(turn)[0] is turn
+    assert to_functions(turn) == (turn, {})
+    assert to_functions(turn)[0] is turn
 
 
 def test_tools_of_a_namespace_have_both_names_and_come_back_with_each() -> None:
     crm = {"type": "namespace", "name": "crm", "description": "Customers", "tools": [ADD, EXEC]}
     call = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "add", "namespace": "crm", "arguments": "{}"}
-    turn, origins = plain(Turn([call], date(2026, 1, 1), tools=[ADD, crm]))
+    turn, origins = to_functions(Turn([call], date(2026, 1, 1), tools=[ADD, crm]))
     assert [tool["name"] for tool in turn.tools] == ["add", "crm__add", "crm__exec"]
     assert {tool["type"] for tool in turn.tools} == {"function"}
     assert turn.items[0]["name"] == "crm__add"
     assert "namespace" not in turn.items[0]
-    assert origins == {"crm__add": Origin("add", "function", "crm"), "crm__exec": Origin("exec", "custom", "crm")}
-    pieces: list[Piece] = [
+    assert origins == {"crm__add": ToolOrigin("add", "function", "crm"), "crm__exec": ToolOrigin("exec", "custom", "crm")}
+    pieces: list[Delta] = [
         Call("crm__add"),
         Arguments("{}"),
-        Break(),
+        EndItem(),
         Call("crm__exec"),
         Arguments('{"input": "x"}'),
-        Break(),
+        EndItem(),
         Call("add"),
     ]
-    listener = heard(Said(pieces), origins)
-    said = [piece for _ in pieces for piece in listener.hear(Chunk())]
+    listener = map_tool_calls(Said(pieces), origins)
+    said = [piece for _ in pieces for piece in listener.feed(Chunk())]
     calls = [piece for piece in said if isinstance(piece, Call)]
     assert calls == [Call("add", "function", "crm"), Call("exec", "custom", "crm"), Call("add")]
     assert [piece.text for piece in said if isinstance(piece, Arguments)] == ["{}", "x"]
@@ -142,14 +142,14 @@ def test_the_namespace_functions_says_no_more_than_what_its_tools_are() -> None:
     """Harmony puts every tool into a namespace of that name; what a call says of it goes back with the call."""
     space = {"type": "namespace", "name": "functions", "description": "", "tools": [EXEC]}
     item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "exec", "namespace": "functions", "input": "x"}
-    turn, origins = plain(Turn([item], date(2026, 1, 1), tools=[space]))
+    turn, origins = to_functions(Turn([item], date(2026, 1, 1), tools=[space]))
     assert ([tool["name"] for tool in turn.tools], turn.items[0]["name"]) == (["exec"], "exec")
-    assert origins == {"exec": Origin("exec", "custom", "functions")}
+    assert origins == {"exec": ToolOrigin("exec", "custom", "functions")}
 
 
 def test_tools_that_come_with_an_item_are_offered_and_the_item_is_not_told() -> None:
     added = {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": [EXEC]}
-    turn, origins = plain(Turn([added], date(2026, 1, 1), tools=[ADD]))
+    turn, origins = to_functions(Turn([added], date(2026, 1, 1), tools=[ADD]))
     assert list(turn.items) == []
     assert [tool["name"] for tool in turn.tools] == ["add", "exec"]
     assert origins == CUSTOM

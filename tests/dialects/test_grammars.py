@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.dialects import grammars, regexes, tags
-from responses_app.dialects.regexes import BadGrammar
+from responses_app.dialects.constraints import grammar, regex_to_ebnf, structural_tag
+from responses_app.dialects.constraints.regex_to_ebnf import InvalidGrammar
 
 PATTERNS = [
     r"[A-Za-z]+\s\d{2,4}",
@@ -48,13 +48,13 @@ def matches(ebnf: str, text: str) -> bool:
 
 
 def regex(pattern: str) -> str:
-    found = grammars.ebnf({"type": "grammar", "syntax": "regex", "definition": pattern})
+    found = grammar.ebnf({"type": "grammar", "syntax": "regex", "definition": pattern})
     assert found is not None
     return found
 
 
 def lark(definition: str) -> str:
-    found = grammars.ebnf({"type": "grammar", "syntax": "lark", "definition": definition})
+    found = grammar.ebnf({"type": "grammar", "syntax": "lark", "definition": definition})
     assert found is not None
     return found
 
@@ -91,8 +91,8 @@ def test_it_takes_nothing_else(pattern: str, text: str) -> None:
     ],
 )
 def test_what_is_no_such_expression_says_why(pattern: str, why: str) -> None:
-    with pytest.raises(BadGrammar, match=why):
-        regexes.ebnf(pattern)
+    with pytest.raises(InvalidGrammar, match=why):
+        regex_to_ebnf.to_ebnf(pattern)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_lark_grammar_takes_its_language(definition: str, text: str, good: boo
     ],
 )
 def test_what_is_no_such_grammar_says_why(definition: str, why: str) -> None:
-    with pytest.raises(BadGrammar, match=why):
+    with pytest.raises(InvalidGrammar, match=why):
         lark(definition)
 
 
@@ -138,22 +138,22 @@ def test_what_is_no_such_grammar_says_why(definition: str, why: str) -> None:
 def test_whatever_is_sent_it_is_a_grammar_or_a_clear_no(text: str) -> None:
     for syntax in ("regex", "lark"):
         try:
-            grammars.ebnf({"type": "grammar", "syntax": syntax, "definition": text})
-        except BadGrammar as error:
+            grammar.ebnf({"type": "grammar", "syntax": syntax, "definition": text})
+        except InvalidGrammar as error:
             said = str(error)
             assert said
 
 
 def test_the_grammar_stands_in_the_arguments_of_a_call() -> None:
-    found = tags.arguments({"name": "t", "grammar": regex("a+")})
+    found = structural_tag.arguments({"name": "t", "grammar": regex("a+")})
     assert [one["type"] for one in found["elements"]] == ["const_string", "grammar", "const_string"]
 
 
 @pytest.mark.parametrize("rules", ["start: start", 'start: a\na: "x" b\nb: a | b "y"'])
 def test_a_grammar_that_no_text_matches_is_refused(rules: str) -> None:
-    with pytest.raises(BadGrammar, match="never comes to an end"):
-        grammars.ebnf({"type": "grammar", "syntax": "lark", "definition": rules})
+    with pytest.raises(InvalidGrammar, match="never comes to an end"):
+        grammar.ebnf({"type": "grammar", "syntax": "lark", "definition": rules})
 
 
 def test_a_rule_that_never_ends_does_no_harm_beside_one_that_does() -> None:
-    assert matches(grammars.ebnf({"type": "grammar", "syntax": "lark", "definition": 'start: "x" | a\na: a'}) or "", "x")
+    assert matches(grammar.ebnf({"type": "grammar", "syntax": "lark", "definition": 'start: "x" | a\na: a'}) or "", "x")

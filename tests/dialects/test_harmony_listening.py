@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.dialects.harmony_listener import MAX_HEADER
-from responses_app.engines.border import Chunk, Logprob
-from responses_app.grammar.pieces import Arguments, Call, Piece, Reasoning, Text
+from responses_app.dialects.harmony.parser import MAX_HEADER
+from responses_app.engine_interface import Chunk, Logprob
+from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
 from tests.dialects.hearing import END, call, harmony, harmony_tokens, hear, sizes, turn
 
 ANALYSIS = "<|channel|>analysis<|message|>"
@@ -18,17 +18,17 @@ CALLING = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|mes
 NEXT = "<|end|><|start|>assistant"
 
 
-def final(text: str) -> Text:
-    return Text(text, phase="final_answer")
+def final(text: str) -> TextDelta:
+    return TextDelta(text, phase="final_answer")
 
 
-def preamble(text: str) -> Text:
-    return Text(text, phase="commentary")
+def preamble(text: str) -> TextDelta:
+    return TextDelta(text, phase="commentary")
 
 
-WELL_FORMED: dict[str, tuple[str, list[Piece]]] = {
+WELL_FORMED: dict[str, tuple[str, list[Delta]]] = {
     "answer": (FINAL + "Hi 🙂<|return|>", [final("Hi 🙂"), END]),
-    "thought_and_answer": (ANALYSIS + "Hm." + NEXT + FINAL + "Hi<|return|>", [Reasoning("Hm."), END, final("Hi"), END]),
+    "thought_and_answer": (ANALYSIS + "Hm." + NEXT + FINAL + "Hi<|return|>", [ReasoningDelta("Hm."), END, final("Hi"), END]),
     "two_calls_in_one_turn": (
         ANALYSIS
         + "Two."
@@ -41,11 +41,11 @@ WELL_FORMED: dict[str, tuple[str, list[Piece]]] = {
         + NEXT
         + CALLING
         + '{"city":"Rom"}<|call|>',
-        [Reasoning("Two."), END, preamble("I look."), END, *call('{"city":"Oslo"}'), *call('{"city":"Rom"}')],
+        [ReasoningDelta("Two."), END, preamble("I look."), END, *call('{"city":"Oslo"}'), *call('{"city":"Rom"}')],
     ),
     "reasoning_between_calls": (
         ANALYSIS + "a" + NEXT + CALLING + "{}" + NEXT + ANALYSIS + "b" + NEXT + CALLING + "{}<|call|>",
-        [Reasoning("a"), END, *call("{}"), Reasoning("b"), END, *call("{}")],
+        [ReasoningDelta("a"), END, *call("{}"), ReasoningDelta("b"), END, *call("{}")],
     ),
     "recipient_before_the_channel": (
         " to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{}<|call|>",
@@ -59,21 +59,21 @@ WELL_FORMED: dict[str, tuple[str, list[Piece]]] = {
     ),
     "text_behind_calls": (
         CALLING + "{}" + NEXT + FINAL + "Done." + NEXT + ANALYSIS + "Hm." + NEXT + FINAL + "Yes.<|return|>",
-        [*call("{}"), final("Done."), END, Reasoning("Hm."), END, final("Yes."), END],
+        [*call("{}"), final("Done."), END, ReasoningDelta("Hm."), END, final("Yes."), END],
     ),
-    "reasoning_alone": (ANALYSIS + "Hm.<|return|>", [Reasoning("Hm."), END]),
+    "reasoning_alone": (ANALYSIS + "Hm.<|return|>", [ReasoningDelta("Hm."), END]),
     "empty_reasoning": (ANALYSIS + NEXT + FINAL + "Hi<|return|>", [final("Hi"), END]),
     "name_with_dots_and_dashes": (CALLING.replace("get_weather", "a.b-c") + "{}<|call|>", call("{}", "a.b-c")),
     "json_answer": ("<|channel|>final <|constrain|>json<|message|>{}<|return|>", [final("{}"), END]),
     "name_that_no_tool_has": ("<|channel|>commentary to=functions.dance<|message|>{}<|call|>", call("{}", "dance")),
 }
-MALFORMED: dict[str, tuple[str, list[Piece]]] = {
+MALFORMED: dict[str, tuple[str, list[Delta]]] = {
     "text_before_the_channel": ("Hello there" + FINAL + "ok<|return|>", [final("Hello there"), END, final("ok"), END]),
     "header_without_a_message": (
         "<|channel|>analysis I think" + NEXT + FINAL + "ok<|return|>",
-        [Reasoning("I think"), END, final("ok"), END],
+        [ReasoningDelta("I think"), END, final("ok"), END],
     ),
-    "message_without_an_end": (FINAL + "one" + ANALYSIS + "two<|end|>", [final("one"), END, Reasoning("two"), END]),
+    "message_without_an_end": (FINAL + "one" + ANALYSIS + "two<|end|>", [final("one"), END, ReasoningDelta("two"), END]),
     "text_between_messages": (
         FINAL + "one<|end|>stray<|start|>assistant" + FINAL + "two<|return|>",
         [final("one"), END, final("stray"), END, final("two"), END],
@@ -84,7 +84,7 @@ MALFORMED: dict[str, tuple[str, list[Piece]]] = {
     "unknown_recipient": ("<|channel|>commentary to=browser.search<|message|>cats<|call|>", [preamble("cats"), END]),
     "builtin_tool_that_nobody_offered": (
         "<|channel|>analysis to=python code<|message|>1+1<|call|>",
-        [Reasoning("1+1"), END],
+        [ReasoningDelta("1+1"), END],
     ),
     "recipient_without_a_name": ("<|channel|>commentary to=functions.<|message|>x<|end|>", [preamble("x"), END]),
     "call_in_the_header": (
@@ -159,15 +159,15 @@ def test_no_text_of_a_message_is_lost(text: str, cuts: list[int]) -> None:
 
 def test_e1_one_burst_may_hold_the_whole_turn() -> None:
     text, expected = TAPES["two_calls_in_one_turn"]
-    listener = harmony().listen(turn())
-    assert listener.hear(Chunk(harmony_tokens(text))) == expected
-    assert listener.close() == []
+    listener = harmony().parser_for(turn())
+    assert listener.feed(Chunk(harmony_tokens(text))) == expected
+    assert listener.finish() == []
 
 
 def test_e6_a_character_that_is_cut_by_tokens_comes_whole() -> None:
-    listener, squid = harmony().listen(turn()), [172, 253, 99, 239]
-    listener.hear(Chunk(harmony_tokens(FINAL)))
-    assert [listener.hear(Chunk([token])) for token in squid] == [[], [], [], [final("🦑")]]
+    listener, squid = harmony().parser_for(turn()), [172, 253, 99, 239]
+    listener.feed(Chunk(harmony_tokens(FINAL)))
+    assert [listener.feed(Chunk([token])) for token in squid] == [[], [], [], [final("🦑")]]
 
 
 def test_broken_utf8_becomes_a_replacement_character_when_the_message_ends() -> None:
@@ -194,7 +194,7 @@ def test_white_space_at_the_start_of_a_real_message_stays() -> None:
 
 
 def test_a_turn_cut_in_its_reasoning_keeps_that_open() -> None:
-    assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "Hm")) == [Reasoning("Hm")]
+    assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "Hm")) == [ReasoningDelta("Hm")]
 
 
 def test_words_of_the_user_that_sound_like_a_type_stay_words() -> None:
@@ -206,7 +206,7 @@ def test_words_of_the_user_that_sound_like_a_type_stay_words() -> None:
     ["<|channel|>", "<|channel|>comm", "<|channel|>commentary to", CALLING[: -len("<|message|>")], " to=functions.get_w"],
 )
 def test_a_cut_header_says_nothing(header: str) -> None:
-    assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "Hm." + NEXT + header)) == [Reasoning("Hm."), END]
+    assert hear(harmony(), turn(), harmony_tokens(ANALYSIS + "Hm." + NEXT + header)) == [ReasoningDelta("Hm."), END]
 
 
 def test_a_cut_text_without_a_header_keeps_its_last_word() -> None:
@@ -221,29 +221,29 @@ def test_a_cut_call_keeps_its_item_open() -> None:
 
 
 def test_a_model_that_never_writes_a_header_is_heard_before_it_ends() -> None:
-    listener = harmony().listen(turn())
-    heard = listener.hear(Chunk(harmony_tokens("word " * (MAX_HEADER + 1))))
-    assert isinstance(heard[0], Text)
+    listener = harmony().parser_for(turn())
+    heard = listener.feed(Chunk(harmony_tokens("word " * (MAX_HEADER + 1))))
+    assert isinstance(heard[0], TextDelta)
     assert heard[0].text.startswith("word word")
 
 
 def test_reasoning_tokens_are_those_of_the_analysis() -> None:
-    listener, analysis = harmony().listen(turn()), harmony_tokens("one two three")
-    listener.hear(Chunk(harmony_tokens(ANALYSIS) + analysis + harmony_tokens(NEXT + FINAL + "four five<|return|>")))
+    listener, analysis = harmony().parser_for(turn()), harmony_tokens("one two three")
+    listener.feed(Chunk(harmony_tokens(ANALYSIS) + analysis + harmony_tokens(NEXT + FINAL + "four five<|return|>")))
     assert listener.reasoning_tokens == len(analysis) == 3
 
 
 def test_a_single_call_hides_what_follows() -> None:
-    listener = harmony().listen(turn(parallel_tool_calls=False))
-    heard = listener.hear(Chunk(harmony_tokens(ANALYSIS + "Hm." + NEXT + CALLING + "{}" + NEXT + CALLING + "{}<|call|>")))
-    assert heard == [Reasoning("Hm."), END, *call("{}")]
+    listener = harmony().parser_for(turn(parallel_tool_calls=False))
+    heard = listener.feed(Chunk(harmony_tokens(ANALYSIS + "Hm." + NEXT + CALLING + "{}" + NEXT + CALLING + "{}<|call|>")))
+    assert heard == [ReasoningDelta("Hm."), END, *call("{}")]
     assert listener.done
-    assert listener.hear(Chunk(harmony_tokens(FINAL + "more"))) == listener.close() == []
+    assert listener.feed(Chunk(harmony_tokens(FINAL + "more"))) == listener.finish() == []
 
 
 def test_parallel_calls_are_not_done_after_the_first() -> None:
-    listener = harmony().listen(turn())
-    listener.hear(Chunk(harmony_tokens(CALLING + "{}<|end|>")))
+    listener = harmony().parser_for(turn())
+    listener.feed(Chunk(harmony_tokens(CALLING + "{}<|end|>")))
     assert not listener.done
 
 
@@ -260,8 +260,8 @@ def test_a_call_against_tool_choice_none_is_only_text() -> None:
 def test_log_probabilities_travel_with_the_text_of_their_tokens() -> None:
     header, words = harmony_tokens(FINAL), harmony_tokens("Hi there")
     chunk = Chunk([*header, *words], [Logprob(token, -0.5, ((token, -0.5), (0, -2.0))) for token in [*header, *words]])
-    (heard,) = harmony().listen(turn()).hear(chunk)
-    assert isinstance(heard, Text)
+    (heard,) = harmony().parser_for(turn()).feed(chunk)
+    assert isinstance(heard, TextDelta)
     assert [entry["token"] for entry in heard.logprobs] == ["Hi", " there"]
     assert heard.logprobs[0] == {
         "token": "Hi", "logprob": -0.5, "bytes": [72, 105],
@@ -283,7 +283,7 @@ def test_a_special_token_inside_a_string_of_bound_json_is_its_text(cut: list[int
 
 def test_a_special_token_inside_a_string_of_a_bound_answer_is_its_text() -> None:
     tokens = harmony_tokens(ANALYSIS + '"' + NEXT + FINAL + '{"a": "b<|channel|>"}<|return|>')
-    assert hear(harmony(), turn(format=PERSON), tokens) == [Reasoning('"'), END, final('{"a": "b<|channel|>"}'), END]
+    assert hear(harmony(), turn(format=PERSON), tokens) == [ReasoningDelta('"'), END, final('{"a": "b<|channel|>"}'), END]
     # Nobody bound this one: a quote opens nothing.
     assert hear(harmony(), turn(), harmony_tokens(FINAL + 'a "b<|end|>')) == [final('a "b'), END]
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.base import BadTurn
-from responses_app.dialects.harmony_listener import FIRST_SPECIAL
+from responses_app.dialects.base import UnsupportedInput
+from responses_app.dialects.harmony.parser import FIRST_SPECIAL
 from tests.dialects.hearing import answered, called, harmony, said, thought, turn, user
 
 
@@ -33,7 +33,7 @@ def test_the_system_message_has_the_day_and_the_effort() -> None:
 
 
 def test_an_effort_that_the_model_lacks_is_refused() -> None:
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         harmony().render(turn(effort="none"))
     assert (caught.value.param, caught.value.code) == ("reasoning.effort", "unsupported_value")
 
@@ -178,24 +178,24 @@ def test_special_tokens_in_the_words_of_others_stay_words() -> None:
     ],
 )
 def test_what_cannot_be_said_is_refused_by_its_path(item: dict[str, Any], param: str) -> None:
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         prompt(called("c", "{}"), item)
     assert caught.value.param == param
 
 
 def test_an_output_without_its_call_is_refused() -> None:
-    with pytest.raises(BadTurn, match="No tool call found for function call output with call_id call_x"):
+    with pytest.raises(UnsupportedInput, match="No tool call found for function call output with call_id call_x"):
         prompt(user("a"), answered("call_x", "1"))
 
 
 def test_a_tool_that_is_no_function_is_refused_by_its_path() -> None:
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         harmony().render(turn(tools=({"type": "function", "name": "f", "parameters": None}, {"type": "web_search"})))
     assert caught.value.param == "tools[1].type"
 
 
 def test_text_that_is_no_unicode_is_refused() -> None:
-    with pytest.raises(BadTurn):
+    with pytest.raises(UnsupportedInput):
         prompt(user("a\ud800b"))
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models
 from tokenizers.pre_tokenizers import ByteLevel
 
-from responses_app.dialects.base import BadTurn, Turn
-from responses_app.dialects.chat import Chat
-from responses_app.dialects.harmony import Harmony
-from responses_app.dialects.parts import images
-from responses_app.dialects.template import ChatTemplate
-from responses_app.dialects.vocabulary import Vocabulary
+from responses_app.dialects.base import Turn, UnsupportedInput
+from responses_app.dialects.chat.dialect import ChatDialect
+from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.content import images
+from responses_app.dialects.harmony.dialect import HarmonyDialect
+from responses_app.dialects.text.tokenizer import TokenizerAdapter
 
 TODAY = date(2026, 1, 1)
 LOOP = "{%% for message in messages %%}[{{ message.role }}]%s{%% endfor %%}"
@@ -47,20 +47,20 @@ SPECIAL = ("<image>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>", "<e
 IMAGE = {"type": "input_image", "image_url": "x", "detail": "auto"}
 
 
-def vocabulary() -> Vocabulary:
+def vocabulary() -> TokenizerAdapter:
     """One token per byte."""
     inner = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(sorted(ByteLevel.alphabet()))}, merges=[]))
     inner.pre_tokenizer = ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
     inner.add_special_tokens([AddedToken(text, special=True) for text in SPECIAL])
-    return Vocabulary(inner)
+    return TokenizerAdapter(inner)
 
 
 VOCABULARY = vocabulary()
 
 
-def chat(template: str, *, sees: bool = True) -> Chat:
-    return Chat(VOCABULARY, ChatTemplate(template), [], sees=sees)
+def chat(template: str, *, sees: bool = True) -> ChatDialect:
+    return ChatDialect(VOCABULARY, ChatTemplate(template), [], sees=sees)
 
 
 def user(*parts: Any, **fields: Any) -> dict[str, Any]:
@@ -108,27 +108,27 @@ def test_text_without_images_reads_the_same_in_all_of_them(template: str) -> Non
 
 @pytest.mark.parametrize("template", [TEXT, JSON, REFUSING])
 def test_a_template_that_takes_strings_only_is_told_the_placeholders_of_the_model(template: str) -> None:
-    model = Chat(VOCABULARY, ChatTemplate(template), [], sees=True, spell=lambda _: "<image>")
+    model = ChatDialect(VOCABULARY, ChatTemplate(template), [], sees=True, token_text=lambda _: "<image>")
     assert model.sees
     turn = Turn([user("Look:", IMAGE, "there <image>"), *returned(IMAGE, "Here")], TODAY)
     assert "[user]Look:\n<image>\nthere " in model._text(turn)
     assert model._text(turn).endswith("[tool]<image>\nHere")
     assert model.render(turn).count(VOCABULARY.id("<image>")) == 2
-    assert not Chat(VOCABULARY, ChatTemplate(template), [], sees=False, spell=lambda _: "<image>").sees
+    assert not ChatDialect(VOCABULARY, ChatTemplate(template), [], sees=False, token_text=lambda _: "<image>").sees
 
 
 def test_placeholders_may_be_numbered_through_the_prompt() -> None:
-    model = Chat(VOCABULARY, ChatTemplate(TEXT), [], sees=True, spell=lambda number: f"<|image_{number}|>")
+    model = ChatDialect(VOCABULARY, ChatTemplate(TEXT), [], sees=True, token_text=lambda number: f"<|image_{number}|>")
     assert model._text(Turn([user(IMAGE, "and", IMAGE), user(IMAGE)], TODAY)) == (
         "[user]<|image_1|>\nand\n<|image_2|>[user]<|image_3|>"
     )
     # Whoever writes one himself is not heard as having sent an image.
-    with pytest.raises(BadTurn, match="does not take the image"):
+    with pytest.raises(UnsupportedInput, match="does not take the image"):
         model._text(Turn([user(IMAGE, "<|image_1|>")], TODAY))
 
 
 def test_a_template_that_takes_parts_writes_its_own_placeholders() -> None:
-    model = Chat(VOCABULARY, ChatTemplate(PARTS), [], sees=True, spell=lambda _: "(image)")
+    model = ChatDialect(VOCABULARY, ChatTemplate(PARTS), [], sees=True, token_text=lambda _: "(image)")
     assert model._text(Turn([user("Look:", IMAGE)], TODAY)) == "[user]Look:<image>"
 
 
@@ -142,17 +142,17 @@ def test_tools_return_images() -> None:
 
 
 def test_an_image_that_the_template_would_lose_is_refused_by_its_path() -> None:
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         text(DEAF_TOOLS, user(IMAGE), *returned("Here:", IMAGE))
     assert (caught.value.param, caught.value.code) == ("input[3].output[1]", "unsupported_value")
     assert text(DEAF_TOOLS, user(IMAGE), *returned("Here:")).count("<image>") == 1
 
 
-@pytest.mark.parametrize("dialect", [Harmony(), chat(TEXT), chat(PARTS, sees=False)])
+@pytest.mark.parametrize("dialect", [HarmonyDialect(), chat(TEXT), chat(PARTS, sees=False)])
 def test_a_model_that_does_not_see_refuses_by_path(dialect: Any) -> None:
     assert not dialect.sees
     for items, path in (([user("Look:", IMAGE)], "input[0].content[1]"), (returned(IMAGE), "input[2].output[0]")):
-        with pytest.raises(BadTurn, match="this model takes text only") as caught:
+        with pytest.raises(UnsupportedInput, match="this model takes text only") as caught:
             dialect.render(Turn(items, TODAY))
         assert (caught.value.param, caught.value.code) == (path, "unsupported_value")
 

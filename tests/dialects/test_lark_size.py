@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from responses_app.dialects import grammars
-from responses_app.dialects.regexes import BadGrammar
+from responses_app.dialects.constraints import grammar
+from responses_app.dialects.constraints.regex_to_ebnf import InvalidGrammar
 
 # Where the count is missing, each of these takes minutes.
 GENEROUS_S = 20
@@ -43,15 +43,15 @@ LARGE = {
 def test_it_is_refused_with_what_was_counted(name: str) -> None:
     definition, why = LARGE[name]
     began = time.monotonic()
-    with pytest.raises(BadGrammar, match=why):
-        grammars.convert("lark", definition)
+    with pytest.raises(InvalidGrammar, match=why):
+        grammar.convert("lark", definition)
     assert time.monotonic() - began < GENEROUS_S
 
 
 @pytest.mark.parametrize("pattern", ["(((a{100}){100}){100})", "((a|b){0,1000}c){1,1000}", "x" * 32_000])
 def test_a_large_regular_expression_is_refused(pattern: str) -> None:
-    with pytest.raises(BadGrammar, match=r"at most|more than"):
-        grammars.convert("regex", pattern)
+    with pytest.raises(InvalidGrammar, match=r"at most|more than"):
+        grammar.convert("regex", pattern)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_a_large_regular_expression_is_refused(pattern: str) -> None:
     ],
 )
 def test_a_grammar_of_common_size_is_not(definition: str) -> None:
-    assert grammars.convert("lark", definition)
+    assert grammar.convert("lark", definition)

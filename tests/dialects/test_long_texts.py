@@ -14,12 +14,12 @@ from openai_harmony import Conversation, DeveloperContent, Message, RenderConver
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from tokenizers import Regex as HubRegex
 
-from responses_app.dialects.budget import Budget, Stopped, TooLong
-from responses_app.dialects.harmony_text import harmony_text
-from responses_app.dialects.pretokens import KNOWN_PATTERNS, keeps_all_bytes, safe_cut
-from responses_app.dialects.slices import CUT, CUT_ANYWHERE, slices
-from responses_app.dialects.text_length import LowerBound
-from responses_app.dialects.vocabulary import Vocabulary
+from responses_app.dialects.harmony.text import harmony_text
+from responses_app.dialects.text.budget import Budget, Stopped, TooLong
+from responses_app.dialects.text.length import LowerBound
+from responses_app.dialects.text.pretokens import KNOWN_PATTERNS, keeps_all_bytes, safe_cut
+from responses_app.dialects.text.slices import CUT, CUT_ANYWHERE, slices
+from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from tests.dialects.hearing import WEATHER, chat, demo_vocabulary, harmony, turn, user
 
 PIECES = [
@@ -148,7 +148,7 @@ def test_long_runs_take_no_quadratic_time(text: str) -> None:
     assert time.process_time() - began < 20
 
 
-def bounds() -> dict[str, tuple[LowerBound, Vocabulary | None]]:
+def bounds() -> dict[str, tuple[LowerBound, TokenizerAdapter | None]]:
     demo = demo_vocabulary()
     assert demo._bound is not None
     return {"harmony": (harmony_text(harmony().encoding)._bound, None), "demo": (demo._bound, demo)}

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer
 
 from responses_app.dialects.base import Dialect
-from responses_app.dialects.memo import Memo
-from responses_app.dialects.vocabulary import Vocabulary
+from responses_app.dialects.text.token_cache import TokenCache
+from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from tests.dialects.hearing import WEATHER, answered, called, chat, demo_vocabulary, harmony, said, thought, turn, user
 
 
-def stripping_vocabulary() -> Vocabulary:
+def stripping_vocabulary() -> TokenizerAdapter:
     """Its special tokens take the space around them with them, so that nothing can be cut at them."""
     tokenizer = Tokenizer.from_str(demo_vocabulary()._tokenizer.to_str())
     tokenizer.add_special_tokens([AddedToken("<|x|>", special=True, normalized=False, lstrip=True, rstrip=True)])
-    return Vocabulary(tokenizer)
+    return TokenizerAdapter(tokenizer)
 
 
 DIALECTS: dict[str, Dialect] = {
@@ -49,21 +49,23 @@ def rounds(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @given(st.sampled_from(sorted(DIALECTS)), st.lists(rounds(), min_size=1, max_size=5), st.booleans())
 @settings(max_examples=150, deadline=None)
-def test_it_is_the_same_at_every_turn_of_a_conversation(name: str, conversation: list[list[dict[str, Any]]], tools: bool) -> None:
-    dialect, items, memo = DIALECTS[name], list[dict[str, Any]](), Memo()
+def test_it_is_the_same_at_every_turn_of_a_conversation(
+    name: str, conversation: list[list[dict[str, Any]]], tools: bool
+) -> None:
+    dialect, items, memo = DIALECTS[name], list[dict[str, Any]](), TokenCache()
     for part in conversation:
         items = [*items, *part]
         told = turn(*items, tools=(WEATHER,) if tools else ())
-        memo = Memo(memo.used)
+        memo = TokenCache(memo.used)
         assert dialect.render(replace(told, memo=memo)) == dialect.render(told)
 
 
 @pytest.mark.parametrize("name", ["harmony", "bytes", "demo"])
 def test_what_is_known_is_not_made_again(name: str) -> None:
     dialect, items = DIALECTS[name], [user("one"), said("two"), user("three")]
-    first = Memo()
+    first = TokenCache()
     dialect.render(replace(turn(*items), memo=first))
-    second = Memo(first.used)
+    second = TokenCache(first.used)
     dialect.render(replace(turn(*items, said("four"), user("five")), memo=second))
     new = set(second.used) - set(first.used)
     assert len(set(first.used) & set(second.used)) > 3
@@ -71,9 +73,9 @@ def test_what_is_known_is_not_made_again(name: str) -> None:
 
 
 def test_only_what_the_last_prompt_had_is_remembered() -> None:
-    first = Memo()
+    first = TokenCache()
     harmony().render(replace(turn(user("one")), memo=first))
-    second = Memo(first.used)
+    second = TokenCache(first.used)
     harmony().render(replace(turn(user("two")), memo=second))
     assert not any("one" in text for text in second.used)
     assert second.size < 2 * first.size

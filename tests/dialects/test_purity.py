@@ -10,8 +10,8 @@ def test_opening_a_harmony_model_loads_neither_vllm_nor_transformers_nor_django(
     script = (
         "import json, pathlib, sys; folder = pathlib.Path(sys.argv[1]);"
         "(folder / 'config.json').write_text(json.dumps({'model_type': 'gpt_oss'}));"
-        "from responses_app.dialects.open import open_dialect;"
-        "import responses_app.dialects.chat;"
+        "from responses_app.dialects.registry import open_dialect;"
+        "import responses_app.dialects.chat.dialect;"
         "assert type(open_dialect(str(folder))).__name__ == 'Harmony';"
         "print(sorted({name.partition('.')[0] for name in sys.modules} & {'vllm', 'transformers', 'torch', 'django', 'xgrammar'}))"
     )

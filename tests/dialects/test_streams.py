@@ -6,16 +6,16 @@ from functools import cache
 
 import pytest
 
-from responses_app.dialects.base import Dialect, Listener
-from responses_app.engines.border import Chunk
-from responses_app.grammar.check import judge
-from responses_app.grammar.events import Event
-from responses_app.grammar.fold import fold
-from responses_app.grammar.pieces import Piece
+from responses_app.dialects.base import Dialect, OutputParser
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.conformance import validator
+from responses_app.protocol.deltas import Delta
+from responses_app.protocol.events import Event
+from responses_app.protocol.reducer import fold
 from tests.dialects import test_chat_listening as of_chat
 from tests.dialects import test_harmony_listening as of_harmony
 from tests.dialects.hearing import byte_vocabulary, chat, harmony, harmony_tokens, turn
-from tests.grammar.speech import items, tell
+from tests.protocol.speech import items, tell
 
 # A call that is no JSON fails its response by the writer's rule, so these end otherwise.
 GARBLED = {"string_that_never_closes", "call_cut_by_the_next"}
@@ -24,14 +24,14 @@ WHOLE = 100_000
 
 
 @cache
-def pieces(name: str, tape: str, size: int) -> list[Piece]:
+def pieces(name: str, tape: str, size: int) -> list[Delta]:
     dialect: Dialect = harmony() if name == "harmony" else chat()
     tokens = (
         harmony_tokens(of_harmony.TAPES[tape][0]) if name == "harmony" else byte_vocabulary().encode(of_chat.TAPES[tape][0])
     )
-    listener: Listener = dialect.listen(turn())
-    heard = [piece for at in range(0, len(tokens), size) for piece in listener.hear(Chunk(tokens[at : at + size]))]
-    return heard + listener.close()
+    listener: OutputParser = dialect.parser_for(turn())
+    heard = [piece for at in range(0, len(tokens), size) for piece in listener.feed(Chunk(tokens[at : at + size]))]
+    return heard + listener.finish()
 
 
 @cache
@@ -44,7 +44,7 @@ def stream(name: str, tape: str, size: int) -> list[Event]:
 @pytest.mark.parametrize(("name", "tape"), STREAMS)
 def test_the_stream_is_clean_and_folds_to_the_final_object(name: str, tape: str, size: int) -> None:
     events = stream(name, tape, size)
-    assert judge(events) == []
+    assert validator(events) == []
     assert fold(events) == events[-1]["response"]
 
 

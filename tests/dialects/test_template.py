@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from responses_app.dialects.template import ChatTemplate, TemplateRefused
+from responses_app.dialects.chat.template import ChatTemplate, TemplateRefused
 from tests.dialects.hearing import TODAY
 
 HI = [{"role": "user", "content": "ü"}]

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.vllm_listener import VllmListener
-from responses_app.dialects.vllm_parser import ITEM_END, Delta
-from responses_app.engines.border import Chunk
-from responses_app.grammar.pieces import Arguments, Call, Piece, Reasoning, Text
+from responses_app.dialects.vllm.adapters import ITEM_END, Delta
+from responses_app.dialects.vllm.parser import VllmOutputParser
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Arguments, Call, ReasoningDelta, TextDelta
+from responses_app.protocol.deltas import Delta as Delta_
 from tests.dialects.hearing import END, byte_vocabulary, joined
 
 
@@ -49,34 +50,42 @@ def call(index: int, name: str | None, arguments: str) -> Delta:
     return SimpleNamespace(reasoning=None, content=None, tool_calls=[SimpleNamespace(index=index, function=function)])
 
 
-def heard(script: dict[str, list[Any]], tokens: str = "abc<|im_end|>", **how: Any) -> list[Piece]:
+def heard(script: dict[str, list[Any]], tokens: str = "abc<|im_end|>", **how: Any) -> list[Delta_]:
     vocabulary = byte_vocabulary()
     stop = vocabulary.id("<|im_end|>")
-    listener = VllmListener(vocabulary, [stop], Scripted(script), lambda name: name != "forbidden", **how)
-    pieces = listener.hear(Chunk(vocabulary.encode(tokens)))
-    return joined([*pieces, *listener.close()])
+    listener = VllmOutputParser(vocabulary, [stop], Scripted(script), lambda name: name != "forbidden", **how)
+    pieces = listener.feed(Chunk(vocabulary.encode(tokens)))
+    return joined([*pieces, *listener.finish()])
 
 
 @pytest.mark.parametrize("tokens", ["abc<|im_end|>", "abc"])
 def test_f4_a_parser_that_fails_at_the_end_takes_nothing_with_it(tokens: str) -> None:
     said = heard({"a": [text("Hello")], "end": [text("."), ValueError("no")]}, tokens)
-    assert said == [Text("Hello."), END] if "<" in tokens else [Text("Hello.")]
+    assert said == [TextDelta("Hello."), END] if "<" in tokens else [TextDelta("Hello.")]
 
 
 def test_f4_behind_a_parser_that_fails_everything_is_text() -> None:
-    assert heard({"a": [thought("Hm.")], "b": [ValueError("no")]}) == [Reasoning("Hm."), END, Text("bc"), END]
+    assert heard({"a": [thought("Hm.")], "b": [ValueError("no")]}) == [ReasoningDelta("Hm."), END, TextDelta("bc"), END]
 
 
 def test_e1_a_tail_without_a_name_is_no_call() -> None:
     assert heard({"a": [call(0, "f", "{}"), ITEM_END], "b": [call(1, None, "x")]}) == [
-        Call("f"), Arguments("{}"), END, Text("x"), END,
+        Call("f"), Arguments("{}"), END, TextDelta("x"), END,
     ]  # fmt: skip
 
 
 def test_e1_one_delta_that_holds_everything_is_heard_in_its_order() -> None:
     everything = call(0, "f", "{}")
     everything.reasoning, everything.content = "Hm.", "I look."
-    assert heard({"a": [everything]}) == [Reasoning("Hm."), END, Text("I look."), END, Call("f"), Arguments("{}"), END]
+    assert heard({"a": [everything]}) == [
+        ReasoningDelta("Hm."),
+        END,
+        TextDelta("I look."),
+        END,
+        Call("f"),
+        Arguments("{}"),
+        END,
+    ]
 
 
 def test_a7_white_space_around_calls_is_no_message() -> None:
@@ -85,14 +94,14 @@ def test_a7_white_space_around_calls_is_no_message() -> None:
         "b": [call(0, "f", "{}"), ITEM_END, text("\n")],
         "c": [text("Done.")],
     }
-    assert heard(script) == [Reasoning("Hm."), END, Call("f"), Arguments("{}"), END, Text("Done."), END]
+    assert heard(script) == [ReasoningDelta("Hm."), END, Call("f"), Arguments("{}"), END, TextDelta("Done."), END]
 
 
 def test_a_call_that_is_not_allowed_is_text() -> None:
-    assert heard({"a": [call(0, "forbidden", "{}"), ITEM_END]}) == [Text("{}"), END]
+    assert heard({"a": [call(0, "forbidden", "{}"), ITEM_END]}) == [TextDelta("{}"), END]
 
 
 def test_half_a_character_before_the_end_of_the_turn_is_not_lost() -> None:
     squid, stop = byte_vocabulary().encode("🦑"), byte_vocabulary().id("<|im_end|>")
-    listener = VllmListener(byte_vocabulary(), [stop], Scripted({}), lambda name: True)
-    assert joined(listener.hear(Chunk([*squid[:2], stop]))) == [Text("\ufffd"), END]
+    listener = VllmOutputParser(byte_vocabulary(), [stop], Scripted({}), lambda name: True)
+    assert joined(listener.feed(Chunk([*squid[:2], stop]))) == [TextDelta("\ufffd"), END]

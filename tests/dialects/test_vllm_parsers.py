@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from responses_app.dialects.base import BadTurn
-from responses_app.dialects.open import open_dialect
-from responses_app.dialects.template import ChatTemplate
-from responses_app.dialects.vocabulary import Vocabulary
-from responses_app.engines.border import Chunk
-from responses_app.grammar.pieces import Call, Piece, Reasoning, Text
+from responses_app.dialects.base import UnsupportedInput
+from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.registry import open_dialect
+from responses_app.dialects.text.tokenizer import TokenizerAdapter
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Call, Delta, ReasoningDelta, TextDelta
 from tests.dialects.hearing import (
     CHATML,
     CLOCK,
@@ -53,26 +53,26 @@ def tokenizer() -> Any:
 
 @cache
 def dialect(reasoning: str | None, tool: str | None) -> Any:
-    from responses_app.dialects.vllm_chat import VllmChat
-    from responses_app.dialects.vllm_parser import Registry
+    from responses_app.dialects.vllm.adapters import ParserRegistry
+    from responses_app.dialects.vllm.dialect import VllmDialect
 
-    vocabulary = Vocabulary(tokenizer().backend_tokenizer, visible=tokenizer().all_special_tokens)
+    vocabulary = TokenizerAdapter(tokenizer().backend_tokenizer, visible=tokenizer().all_special_tokens)
     stop = vocabulary.id("<|im_end|>")
     assert stop is not None
-    return VllmChat(vocabulary, ChatTemplate(CHATML), [stop], Registry(tokenizer(), reasoning, tool))
+    return VllmDialect(vocabulary, ChatTemplate(CHATML), [stop], ParserRegistry(tokenizer(), reasoning, tool))
 
 
 XML = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
 IN_OSLO = call('{"city": "Oslo"}')
 HERMES = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
-DECLARATIVE: dict[str, tuple[str, list[Piece]]] = {
+DECLARATIVE: dict[str, tuple[str, list[Delta]]] = {
     "thought_call_call_text": (
         "<think>\nHm.\n</think>\n\n" + XML + "\n" + XML + "\nDone.<|im_end|>",
-        [Reasoning("Hm."), END, *IN_OSLO, *IN_OSLO, Text("Done."), END],
+        [ReasoningDelta("Hm."), END, *IN_OSLO, *IN_OSLO, TextDelta("Done."), END],
     ),
-    "text": ("<think>\nHm.\n</think>\n\nHello.<|im_end|>", [Reasoning("Hm."), END, Text("Hello."), END]),
-    "text_around_a_call": ("</think>a\n" + XML + "\nb<|im_end|>", [Text("a"), END, *IN_OSLO, Text("b"), END]),
-    "call_inside_of_reasoning": ("<think>\nHm.\n" + XML + "<|im_end|>", [Reasoning("Hm."), END, *IN_OSLO]),
+    "text": ("<think>\nHm.\n</think>\n\nHello.<|im_end|>", [ReasoningDelta("Hm."), END, TextDelta("Hello."), END]),
+    "text_around_a_call": ("</think>a\n" + XML + "\nb<|im_end|>", [TextDelta("a"), END, *IN_OSLO, TextDelta("b"), END]),
+    "call_inside_of_reasoning": ("<think>\nHm.\n" + XML + "<|im_end|>", [ReasoningDelta("Hm."), END, *IN_OSLO]),
 }
 GROUPINGS: list[list[int]] = [[], [1] * 400, [3] * 200, [7] * 100]
 
@@ -90,10 +90,10 @@ def test_an_old_pair_of_parsers_is_heard_alike_whatever_the_grouping(cuts: list[
     heard = hear(dialect("deepseek_r1", "hermes"), turn(), demo_vocabulary().encode(text), cuts)
     calls = [piece for piece in heard if isinstance(piece, Call)]
     arguments = [json.loads(piece.text) for piece in heard if hasattr(piece, "text") and piece.text.startswith("{")]
-    assert heard[0] == Reasoning("Hm.")
+    assert heard[0] == ReasoningDelta("Hm.")
     assert [each.name for each in calls] == ["get_weather"] * 2
     assert arguments == [{"city": "Oslo"}] * 2
-    assert not [piece for piece in heard if isinstance(piece, Text)]
+    assert not [piece for piece in heard if isinstance(piece, TextDelta)]
 
 
 @pytest.mark.parametrize("pair", [("qwen3", "qwen3_coder"), ("deepseek_r1", "hermes")])
@@ -101,13 +101,13 @@ def test_an_old_pair_of_parsers_is_heard_alike_whatever_the_grouping(cuts: list[
 def test_thoughts_and_calls_of_earlier_turns_do_not_change_how_the_answer_is_heard(pair: tuple[str, str], words: str) -> None:
     before = (user(words), thought(words), called("c", '{"city": "Oslo"}'), answered("c", words))
     tokens = demo_vocabulary().encode("<think>\nHm.\n</think>\n\nHello.<|im_end|>")
-    assert hear(dialect(*pair), turn(*before), tokens) == [Reasoning("Hm."), END, Text("Hello."), END]
+    assert hear(dialect(*pair), turn(*before), tokens) == [ReasoningDelta("Hm."), END, TextDelta("Hello."), END]
 
 
 @pytest.mark.parametrize(("pair", "spelled"), [(("qwen3", "qwen3_coder"), XML), (("deepseek_r1", "hermes"), HERMES)])
 def test_f1_a_call_against_tool_choice_none_is_text_without_marks(pair: tuple[str, str], spelled: str) -> None:
     heard = hear(dialect(*pair), turn(tool_choice="none"), demo_vocabulary().encode("</think>" + spelled + "<|im_end|>"))
-    assert [type(piece) for piece in heard] == [Text, type(END)]
+    assert [type(piece) for piece in heard] == [TextDelta, type(END)]
     assert "tool_call>" not in heard[0].text
 
 
@@ -116,7 +116,7 @@ def test_f1_a_call_against_tool_choice_none_is_text_without_marks(pair: tuple[st
 def test_e4_half_a_marker_at_the_cut_is_no_text(pair: tuple[str, str], length: int) -> None:
     text = "</think>Hello." + "<tool_call>"[:length]
     heard = hear(dialect(*pair), turn(), demo_vocabulary().encode(text))
-    assert [piece.text for piece in heard if isinstance(piece, Text)] == ["Hello."]
+    assert [piece.text for piece in heard if isinstance(piece, TextDelta)] == ["Hello."]
 
 
 def test_a_cut_call_keeps_its_item_open() -> None:
@@ -141,7 +141,7 @@ def test_a_single_call_hides_what_follows() -> None:
 def test_a_parser_that_fails_is_left_and_its_text_is_kept() -> None:
     listener = dialect("qwen3", "qwen3_coder").listen(turn())
     listener._parser._engine._feed = lambda *_: 1 / 0
-    assert listener.hear(Chunk(demo_vocabulary().encode("Hello."))) == [Text("Hello.")]
+    assert listener.hear(Chunk(demo_vocabulary().encode("Hello."))) == [TextDelta("Hello.")]
 
 
 def test_a_required_call_is_constrained_in_the_models_own_format() -> None:
@@ -150,7 +150,7 @@ def test_a_required_call_is_constrained_in_the_models_own_format() -> None:
 
 
 def test_f6_a_required_call_is_refused_where_there_is_no_grammar_for_it() -> None:
-    with pytest.raises(BadTurn) as caught:
+    with pytest.raises(UnsupportedInput) as caught:
         dialect("deepseek_r1", "pythonic").constrain(turn(tool_choice="required"))
     assert caught.value.param == "tool_choice"
 
@@ -166,7 +166,7 @@ def test_a_folder_is_opened_with_its_template_and_its_stop_tokens(tmp_path: Path
     vocabulary = demo_vocabulary()
     assert set(opened.stop_token_ids) == {vocabulary.id("<|im_end|>"), vocabulary.id("<|endoftext|>")}
     assert hear(opened, turn(), vocabulary.encode("<think>\nHm.\n</think>\n\n" + HERMES + "<|im_end|>")) == [
-        Reasoning("Hm."),
+        ReasoningDelta("Hm."),
         END,
         *IN_OSLO,
     ]

@@ -9,7 +9,7 @@ from django.conf import settings
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from project.env import READ
-from responses_app.api.requests import REFUSED, CreateResponse
+from responses_app.schemas.create_response import REFUSED, CreateResponse
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

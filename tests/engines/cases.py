@@ -6,7 +6,7 @@ import base64
 import json
 from typing import Any
 
-from responses_app.engines.border import Constraint
+from responses_app.engine_interface import Constraint
 
 BOOLEAN = {"type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"], "additionalProperties": False}
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from responses_app.engines.border import BadPrompt, Constraint, Engine
+from responses_app.engine_interface import Constraint, Engine, RequestRejected
 from tests.engines import cases, checkpoint
 from tests.engines.listening import ask, cached, hear, tokens
 
@@ -100,7 +100,7 @@ class Demands:
 
     @pytest.mark.parametrize("name", cases.BAD)
     def test_it_refuses_what_cannot_be_done(self, runner: asyncio.Runner, engine: Engine, running: Running, name: str) -> None:
-        with pytest.raises(BadPrompt):
+        with pytest.raises(RequestRejected):
             runner.run(hear(engine, ask(**cases.BAD[name])))
         assert running() == 0
 
@@ -116,7 +116,7 @@ class Demands:
 
     def test_a_prompt_that_it_was_to_read_is_cached(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def go() -> int | None:
-            await engine.warm(ask([7] * 300, 20, cache_salt="warm"))
+            await engine.prefill(ask([7] * 300, 20, cache_salt="warm"))
             return cached(await hear(engine, ask([7] * 300, 1, cache_salt="warm")))
 
         assert (runner.run(go()) or 0) > 200

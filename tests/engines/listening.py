@@ -6,19 +6,19 @@ import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from responses_app.engines.border import Chunk, Engine, Request, Sampling
+from responses_app.engine_interface import Chunk, Engine, GenerateRequest, Sampling
 
 _numbers = itertools.count(1)
 
 
 def ask(
     prompt: Sequence[int] = (1, 2, 3), max_tokens: int = 16, *, id: str | None = None, sampling: Any = None, **rest: Any
-) -> Request:
+) -> GenerateRequest:
     """A request under a fresh id; `sampling` are further fields of Sampling."""
-    return Request(id or f"r{next(_numbers)}", prompt, Sampling(max_tokens=max_tokens, **(sampling or {})), **rest)
+    return GenerateRequest(id or f"r{next(_numbers)}", prompt, Sampling(max_tokens=max_tokens, **(sampling or {})), **rest)
 
 
-async def hear(engine: Engine, request: Request) -> list[Chunk]:
+async def hear(engine: Engine, request: GenerateRequest) -> list[Chunk]:
     """All chunks of one generation."""
     return [chunk async for chunk in engine.generate(request)]
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import open_engine
-from responses_app.engines.border import EngineDown
-from responses_app.engines.remote import Remote
+from responses_app.engines.http.client import HttpVllm
 
 # The server adopts its children and becomes vLLM: pid and start time, hence the mark, stay what they were.
 SERVER = "import os, sys; from responses_app.engines import guard; guard.adopt(); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
@@ -43,16 +43,16 @@ def serving(model: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 @contextmanager
-def connected(runner: asyncio.Runner, process: subprocess.Popen[bytes], url: str) -> Iterator[Remote]:
+def connected(runner: asyncio.Runner, process: subprocess.Popen[bytes], url: str) -> Iterator[HttpVllm]:
     """An engine that has found its server."""
     engine = open_engine(url)
-    assert isinstance(engine, Remote)
+    assert isinstance(engine, HttpVllm)
     while True:
         assert process.poll() is None, "vllm serve has ended"
         try:
             runner.run(engine.start())
             break
-        except EngineDown:
+        except EngineUnavailable:
             time.sleep(0.5)
     yield engine
     runner.run(engine.close())

@@ -14,10 +14,10 @@ import pytest
 
 from demo_training.vision.drawing import any_drawing, draw
 from responses_app.demo.build import build
-from responses_app.engines import guard
-from responses_app.runs import hub
-from responses_app.runs.hub import Hub
-from responses_app.runs.served import read
+from responses_app.engines import orphan_guard
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import parse_models
 from tests.api.case import ApiCase, KeyedClient
 from tests.api.seeing import data_url, part, user
 from tests.contract.requests import STRING, function
@@ -50,16 +50,16 @@ class DemoVisionTest(ApiCase):
         return "".join(one["text"] for item in made["output"] if item["type"] == "message" for one in item["content"])
 
     async def test_it_sees(self) -> None:
-        guard.adopt()
+        orphan_guard.guard_children()
         with tempfile.TemporaryDirectory() as folder:
-            self.hub = Hub(read(f"m=vllm://{build('demo-vision', Path(folder))}"))
-            hub.use(self.hub)
+            self.hub = RunManager(parse_models(f"m=vllm://{build('demo-vision', Path(folder))}"))
+            manager.set_current(self.hub)
             self.client_of_m = KeyedClient(self.secret)
             try:
                 await self.named()
                 await self.talked()
             finally:
-                hub.use(None)
+                manager.set_current(None)
                 await self.hub.close()
                 # What the engine has left open is complained about here, and not in whichever test the collector runs next.
                 del self.hub

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.engines import guard, open_engine
-from responses_app.engines.arguments import BadOption
-from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown
-from responses_app.engines.embedded import Embedded
+from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, RequestRejected
+from responses_app.engines import open_engine, orphan_guard
+from responses_app.engines.vllm.args import InvalidEngineOption
+from responses_app.engines.vllm.inprocess import InProcessVllm
 from tests.engines import cases
 from tests.engines.demands import START_LIMIT_S, WAYS, Demands, Running
 from tests.engines.listening import ask, hear, tokens
@@ -26,10 +26,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.m
 
 
 @pytest.fixture(scope="module")
-def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[Embedded]:
-    guard.adopt()
+def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[InProcessVllm]:
+    orphan_guard.guard_children()
     engine = open_engine(f"vllm://{tiny}")
-    assert isinstance(engine, Embedded)
+    assert isinstance(engine, InProcessVllm)
     runner.run(engine.start())
     yield engine
     runner.run(engine.close())
@@ -39,13 +39,15 @@ def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[Embedded]:
 
 
 @pytest.fixture
-def running(engine: Embedded) -> Running:
+def running(engine: InProcessVllm) -> Running:
     return engine.running
 
 
 def processes() -> dict[str, int]:
     """vLLM's processes that we own, title -> pid."""
-    titles = {Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip(): pid for pid in guard.survivors(os.getpid())}
+    titles = {
+        Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip(): pid for pid in orphan_guard.survivors(os.getpid())
+    }
     return {title: pid for title, pid in titles.items() if title.startswith("VLLM::")}
 
 
@@ -58,8 +60,8 @@ class TestAlike(Demands):
     """What is demanded of every engine."""
 
 
-def test_it_refuses_a_schema_that_would_be_enforced_in_part_only(runner: asyncio.Runner, engine: Embedded) -> None:
-    with pytest.raises(BadPrompt, match="not supported"):
+def test_it_refuses_a_schema_that_would_be_enforced_in_part_only(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    with pytest.raises(RequestRejected, match="not supported"):
         runner.run(hear(engine, ask(constraint=Constraint("json", {"type": "integer", "multipleOf": 3}))))
 
 
@@ -69,7 +71,7 @@ def test_it_compiles_nothing_for_the_first_log_probabilities(
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
 
     async def main() -> None:
-        fresh = Embedded(str(tiny))
+        fresh = InProcessVllm(str(tiny))
         await fresh.start()
         try:
             chunks = await hear(fresh, ask(max_tokens=2, sampling={"logprobs": 5}))
@@ -81,11 +83,11 @@ def test_it_compiles_nothing_for_the_first_log_probabilities(
     assert not any(tmp_path.iterdir()), "Inductor has compiled something"
 
 
-def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: Embedded) -> None:
+def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     async def main() -> None:
         chunks = engine.generate(ask(max_tokens=400, id="twin"))
         await anext(chunks)
-        with pytest.raises(BadPrompt, match="twin"):
+        with pytest.raises(RequestRejected, match="twin"):
             await hear(engine, ask(id="twin"))
         await chunks.aclose()
 
@@ -94,7 +96,7 @@ def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: Embedd
 
 @pytest.mark.parametrize("way", WAYS)
 def test_it_lets_its_worker_rest_when_a_request_is_stopped(
-    runner: asyncio.Runner, engine: Embedded, running: Running, way: str
+    runner: asyncio.Runner, engine: InProcessVllm, running: Running, way: str
 ) -> None:
     runner.run(asyncio.wait_for(WAYS[way](engine, running), 30))
     assert running() == 0, "at once"
@@ -106,38 +108,38 @@ def test_it_lets_its_worker_rest_when_a_request_is_stopped(
     assert cpu_seconds(worker) - before < 0.1
 
 
-def test_it_leaves_the_environment_of_other_children_alone(engine: Embedded) -> None:
+def test_it_leaves_the_environment_of_other_children_alone(engine: InProcessVllm) -> None:
     assert "omp" not in os.environ.get("LD_PRELOAD", "")
 
 
-def test_it_names_options_that_vllm_does_not_know(runner: asyncio.Runner, engine: Embedded, tiny: Path) -> None:
+def test_it_names_options_that_vllm_does_not_know(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
     for query, words in {
         "max_model_lem=5": "max_model_lem.*allowed.*max_model_len",
         "max_model_len=few": "max-model-len.*few",
         "enforce_eager=perhaps": "either 1 or 0",
         "model=other": "unknown option 'model'",
     }.items():
-        with pytest.raises(BadOption, match=words):
+        with pytest.raises(InvalidEngineOption, match=words):
             runner.run(open_engine(f"vllm://{tiny}?{query}").start())
 
 
-def test_it_says_that_a_model_cannot_be_loaded(runner: asyncio.Runner, engine: Embedded, tmp_path: Path) -> None:
+def test_it_says_that_a_model_cannot_be_loaded(runner: asyncio.Runner, engine: InProcessVllm, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "unheard_of"}')
-    with pytest.raises(EngineDown, match="does not start"):
+    with pytest.raises(EngineUnavailable, match="does not start"):
         runner.run(open_engine(f"vllm://{tmp_path}").start())
 
 
-def test_it_refuses_a_picture_that_is_none(runner: asyncio.Runner, engine: Embedded) -> None:
-    with pytest.raises(BadPrompt, match="image 1 cannot be decoded"):
+def test_it_refuses_a_picture_that_is_none(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    with pytest.raises(RequestRejected, match="image 1 cannot be decoded"):
         runner.run(hear(engine, ask(images=[cases.PIXEL, b"junk"])))
 
 
-def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runner, engine: Embedded, tiny: Path) -> None:
+def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
     others = [open_engine(f"vllm://{tiny}") for _ in range(2)]
-    ours = set(guard.survivors(os.getpid()))
+    ours = set(orphan_guard.survivors(os.getpid()))
 
     def started() -> set[int]:
-        return set(guard.survivors(os.getpid())) - ours
+        return set(orphan_guard.survivors(os.getpid())) - ours
 
     async def main() -> None:
         before = set(multiprocessing.active_children())
@@ -156,22 +158,22 @@ def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runn
 
     runner.run(main())
     assert left({born(pid) for pid in started()}, within=3) == []
-    assert runner.run(engine.alive())
+    assert runner.run(engine.is_healthy())
 
 
-def test_it_tells_when_the_core_dies_and_brings_it_back(runner: asyncio.Runner, engine: Embedded) -> None:
+def test_it_tells_when_the_core_dies_and_brings_it_back(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     async def main() -> list[Chunk]:
         chunks = engine.generate(ask(max_tokens=500, sampling={"ignore_eos": True}))
         await anext(chunks)
         os.kill(processes()["VLLM::EngineCore"], 9)
-        with pytest.raises(EngineDown):
+        with pytest.raises(EngineUnavailable):
             async for _ in chunks:
                 pass
-        assert not await engine.alive()
-        with pytest.raises(EngineDown):
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
             await hear(engine, ask())
         for _ in range(600):
-            if await engine.alive():
+            if await engine.is_healthy():
                 break
             await asyncio.sleep(0.2)
         return await hear(engine, ask(max_tokens=2, sampling={"ignore_eos": True}))
@@ -179,7 +181,7 @@ def test_it_tells_when_the_core_dies_and_brings_it_back(runner: asyncio.Runner, 
     assert len(tokens(runner.run(main()))) == 2
 
 
-def test_it_lets_go_of_everything_at_close(runner: asyncio.Runner, engine: Embedded) -> None:
+def test_it_lets_go_of_everything_at_close(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     """The last test of the module: the fixture's own close finds nothing to do."""
 
     async def main() -> Chunk:
@@ -193,4 +195,4 @@ def test_it_lets_go_of_everything_at_close(runner: asyncio.Runner, engine: Embed
     assert {"VLLM::EngineCore", "VLLM::Worker"} <= set(processes())
     assert runner.run(main()).finish == "abort"
     assert processes() == {}
-    assert not runner.run(engine.alive())
+    assert not runner.run(engine.is_healthy())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.engines import guard
+from responses_app.engines import orphan_guard
 
 # An idle machine needs little more than the grace of one second; one that also trains models needs more.
 PATIENCE_S = 15.0
@@ -46,7 +46,7 @@ def lonely(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     yield process
     process.kill()
     process.communicate()
-    wait_for(lambda: not guard.survivors(process.pid))
+    wait_for(lambda: not orphan_guard.survivors(process.pid))
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE_S) -> float:
@@ -74,17 +74,17 @@ def _read(path: Path) -> bytes:
 
 
 def test_it_ends_all_descendants_of_a_killed_owner(lonely: subprocess.Popen[str]) -> None:
-    wait_for(lambda: len(guard.survivors(lonely.pid)) >= 6)
+    wait_for(lambda: len(orphan_guard.survivors(lonely.pid)) >= 6)
     lonely.kill()
     lonely.wait()
-    wait_for(lambda: guard.survivors(lonely.pid) == [])
+    wait_for(lambda: orphan_guard.survivors(lonely.pid) == [])
     wait_for(lambda: guards_of(lonely.pid) == [])
 
 
 def test_it_acts_before_anybody_has_waited_for_the_dead_owner(lonely: subprocess.Popen[str]) -> None:
-    assert guard.survivors(lonely.pid)
+    assert orphan_guard.survivors(lonely.pid)
     lonely.kill()
-    wait_for(lambda: guard.survivors(lonely.pid) == [])
+    wait_for(lambda: orphan_guard.survivors(lonely.pid) == [])
 
 
 def test_it_survives_the_signals_that_a_terminal_sends_to_the_group(lonely: subprocess.Popen[str]) -> None:
@@ -95,40 +95,40 @@ def test_it_survives_the_signals_that_a_terminal_sends_to_the_group(lonely: subp
 def test_it_cleans_up_after_an_owner_that_ends_in_peace(tmp_path: Path) -> None:
     process = owner(tmp_path, more="print('ready', flush=True); sys.exit()")
     process.communicate()
-    wait_for(lambda: guard.survivors(process.pid) == [])
+    wait_for(lambda: orphan_guard.survivors(process.pid) == [])
 
 
 def test_it_leaves_other_processes_alone(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
     other = owner(tmp_path)
     try:
-        wait_for(lambda: len(guard.survivors(other.pid)) >= 5)
-        before = guard.survivors(other.pid)
+        wait_for(lambda: len(orphan_guard.survivors(other.pid)) >= 5)
+        before = orphan_guard.survivors(other.pid)
         lonely.kill()
-        wait_for(lambda: guard.survivors(lonely.pid) == [])
-        assert set(before) <= set(guard.survivors(other.pid))
+        wait_for(lambda: orphan_guard.survivors(lonely.pid) == [])
+        assert set(before) <= set(orphan_guard.survivors(other.pid))
     finally:
         other.kill()
         other.communicate()
-        wait_for(lambda: guard.survivors(other.pid) == [])
+        wait_for(lambda: orphan_guard.survivors(other.pid) == [])
 
 
 def test_it_sweeps_what_is_left_when_owner_and_guard_died_together(tmp_path: Path) -> None:
     process = owner(tmp_path)
     (watcher,) = guards_of(process.pid)
-    left = guard.survivors(process.pid)
+    left = orphan_guard.survivors(process.pid)
     os.kill(watcher, signal.SIGKILL)
     process.kill()
     process.wait()  # Not communicate: those that are left hold the other end of the pipe.
-    assert guard.sweep(tmp_path / "other") == []
-    assert set(left) <= set(guard.survivors(process.pid))
-    assert set(left) <= set(guard.sweep(tmp_path))
-    assert guard.survivors(process.pid) == []
+    assert orphan_guard.kill_orphans(tmp_path / "other") == []
+    assert set(left) <= set(orphan_guard.survivors(process.pid))
+    assert set(left) <= set(orphan_guard.kill_orphans(tmp_path))
+    assert orphan_guard.survivors(process.pid) == []
     process.communicate()
 
 
 def test_it_sweeps_nothing_whose_owner_lives(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
-    assert guard.sweep(tmp_path) == []
-    assert guard.survivors(lonely.pid)
+    assert orphan_guard.kill_orphans(tmp_path) == []
+    assert orphan_guard.survivors(lonely.pid)
 
 
 def test_it_is_adopted_once(tmp_path: Path) -> None:
@@ -138,11 +138,11 @@ def test_it_is_adopted_once(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
-        wait_for(lambda: guard.survivors(process.pid) == [])
+        wait_for(lambda: orphan_guard.survivors(process.pid) == [])
 
 
 def test_it_reads_back_what_it_writes_into_the_environment() -> None:
-    mark = guard.Owner(12, 345, "4026531836", "/a:b/c d")
-    assert guard.Owner.parse(str(mark)) == mark
-    assert guard.Owner.parse("nonsense") is None
-    assert not guard.Owner(os.getpid(), 1, "", "").lives(), "the same pid at another time is another process"
+    mark = orphan_guard.ProcessOwner(12, 345, "4026531836", "/a:b/c d")
+    assert orphan_guard.ProcessOwner.parse(str(mark)) == mark
+    assert orphan_guard.ProcessOwner.parse("nonsense") is None
+    assert not orphan_guard.ProcessOwner(os.getpid(), 1, "", "").lives(), "the same pid at another time is another process"

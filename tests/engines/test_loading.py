@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.engines import loading
-from responses_app.engines.border import EngineDown
-from responses_app.engines.loading import LENT, Loading
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines.vllm import startup
+from responses_app.engines.vllm.startup import LENT, VllmStartup
 from tests.server.processes import family, left
 
 LENT_ONE = LENT[1]
@@ -60,13 +60,13 @@ class Vllm:
 @pytest.fixture
 def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vllm]:
     vllm = Vllm()
-    monkeypatch.setattr(loading, "load", vllm.load)
-    monkeypatch.setattr(loading, "side_by_side", lambda options: "alone" not in options)
+    monkeypatch.setattr(startup, "load", vllm.load)
+    monkeypatch.setattr(startup, "side_by_side", lambda options: "alone" not in options)
     monkeypatch.setenv(LENT_ONE, "ours")
     yield vllm
     vllm.up.set()
     for process in vllm.cores.values():
-        loading._kill_tree(process)
+        startup._kill_tree(process)
         process.join()
 
 
@@ -78,7 +78,7 @@ async def until(happened: Callable[[], bool]) -> None:
 
 def test_the_second_core_starts_while_the_first_is_waited_for(vllm: Vllm) -> None:
     async def main() -> None:
-        starts = [Loading(model, {}) for model in ("a", "b")]
+        starts = [VllmStartup(model, {}) for model in ("a", "b")]
         await until(lambda: len(vllm.cores) == 2)
         vllm.up.set()
         assert [await start.llm() for start in starts] == ["a", "b"]
@@ -90,9 +90,9 @@ def test_the_second_core_starts_while_the_first_is_waited_for(vllm: Vllm) -> Non
 
 def test_it_waits_for_one_that_must_be_alone(vllm: Vllm) -> None:
     async def main() -> None:
-        alone, other = Loading("a", {"alone": "1"}), Loading("b", {})
+        alone, other = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
         await until(lambda: "a" in vllm.cores)
-        await asyncio.sleep(5 * loading.LOOK_S)
+        await asyncio.sleep(5 * startup.LOOK_S)
         assert list(vllm.cores) == ["a"]
         vllm.up.set()
         assert [await alone.llm(), await other.llm()] == ["a", "b"]
@@ -103,7 +103,7 @@ def test_it_waits_for_one_that_must_be_alone(vllm: Vllm) -> None:
 def test_a_failure_lets_the_next_one_start(vllm: Vllm) -> None:
     async def main() -> None:
         vllm.up.set()
-        bad, good = Loading("bad", {}), Loading("good", {})
+        bad, good = VllmStartup("bad", {}), VllmStartup("good", {})
         with pytest.raises(ValueError, match="no such model"):
             await bad.llm()
         assert await good.llm() == "good"
@@ -114,7 +114,7 @@ def test_a_failure_lets_the_next_one_start(vllm: Vllm) -> None:
 
 def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Vllm) -> None:
     async def main() -> None:
-        given_up, other = Loading("a", {}), Loading("b", {})
+        given_up, other = VllmStartup("a", {}), VllmStartup("b", {})
         waiting = asyncio.create_task(given_up.llm())
         await until(lambda: len(vllm.cores) == 2)
         pid = vllm.cores["a"].pid
@@ -135,14 +135,14 @@ def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Vll
 
 def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: Vllm) -> None:
     async def main() -> None:
-        first, second = Loading("a", {"alone": "1"}), Loading("b", {})
+        first, second = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
         waiting = asyncio.create_task(second.llm())
         await until(lambda: "a" in vllm.cores)
         ending = asyncio.create_task(second.end())
         vllm.up.set()
         assert await first.llm() == "a"
         assert await ending is None
-        with pytest.raises(EngineDown, match="given up"):
+        with pytest.raises(EngineUnavailable, match="given up"):
             await waiting
         assert list(vllm.cores) == ["a"]
 
@@ -152,10 +152,10 @@ def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: Vllm) -> Non
 def test_what_came_up_while_it_was_given_up_is_handed_back(vllm: Vllm) -> None:
     async def main() -> None:
         vllm.up.set()
-        start = Loading("a", {})
+        start = VllmStartup("a", {})
         await until(start._work.done)
         assert await start.end() == "a"
-        with pytest.raises(EngineDown, match="given up"):
+        with pytest.raises(EngineUnavailable, match="given up"):
             await start.llm()
 
     asyncio.run(main())

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from responses_app.engines import open_engine
-from responses_app.engines.embedded import Embedded
-from responses_app.engines.remote import Remote
-from responses_app.engines.scripted import Scripted
+from responses_app.engines.http.client import HttpVllm
+from responses_app.engines.replay.engine import ReplayEngine
+from responses_app.engines.vllm.inprocess import InProcessVllm
 from tests.engines.listening import ask, hear, tokens
 
 
@@ -18,7 +18,7 @@ def test_it_opens_a_tape(tmp_path: Path) -> None:
     file = tmp_path / "a tape.jsonl"
     file.write_text('{"chunks": [{"tokens": [5]}]}')
     engine = open_engine(f"script://{str(file).replace(' ', '%20')}?loop=1&max_model_len=77")
-    assert isinstance(engine, Scripted)
+    assert isinstance(engine, ReplayEngine)
     assert engine.max_model_len == 77
 
     async def main() -> list[int]:
@@ -30,7 +30,7 @@ def test_it_opens_a_tape(tmp_path: Path) -> None:
 
 def test_it_opens_a_server_elsewhere() -> None:
     engine = open_engine("https://:se%2Fcret@gpu.example:8000/east/?model=m&max_model_len=99&priority=1")
-    assert isinstance(engine, Remote)
+    assert isinstance(engine, HttpVllm)
     assert engine.base == "https://gpu.example:8000/east"
     assert engine.model == "m"
     assert engine.max_model_len == 99
@@ -38,8 +38,8 @@ def test_it_opens_a_server_elsewhere() -> None:
 
 def test_it_opens_a_model_directory_or_a_name_on_the_hub(tmp_path: Path) -> None:
     local, named = open_engine(f"vllm://{tmp_path}?max_model_len=5"), open_engine("vllm:///Qwen/Qwen3-0.6B")
-    assert isinstance(local, Embedded)
-    assert isinstance(named, Embedded)
+    assert isinstance(local, InProcessVllm)
+    assert isinstance(named, InProcessVllm)
     assert (local.model, named.model) == (str(tmp_path), "Qwen/Qwen3-0.6B")
 
 

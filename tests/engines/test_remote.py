@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from responses_app.engine_interface import Chunk, EngineUnavailable, RequestRejected
 from responses_app.engines import open_engine
-from responses_app.engines.border import BadPrompt, Chunk, EngineDown
-from responses_app.engines.remote import Remote
+from responses_app.engines.http.client import HttpVllm
 from tests.engines.listening import ask, hear, tokens
 from tests.engines.stub import Reply, Stub, plain, serve, stream, token
 
 
-def with_stub(reply: Reply, play: Callable[[Remote, Stub], Awaitable[None]]) -> None:
+def with_stub(reply: Reply, play: Callable[[HttpVllm, Stub], Awaitable[None]]) -> None:
     """Run `play` on a started engine in front of a stub that answers generations with `reply`."""
 
     async def main() -> None:
         async with serve(generate=reply) as stub:
-            engine = Remote(stub.url)
+            engine = HttpVllm(stub.url)
             await engine.start()
             try:
                 await play(engine, stub)
@@ -30,9 +30,9 @@ def with_stub(reply: Reply, play: Callable[[Remote, Stub], Awaitable[None]]) -> 
 
 
 def test_it_takes_the_first_model_and_what_is_known_of_it() -> None:
-    async def play(engine: Remote, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
         assert (engine.model, engine.root, engine.max_model_len) == ("m", "/models/m", 128)
-        assert await engine.alive()
+        assert await engine.is_healthy()
 
     with_stub(plain(500), play)
 
@@ -67,23 +67,23 @@ def test_it_says_why_it_cannot_start(url: str, route: str | None, reply: Reply, 
             if route:
                 stub.routes[route] = reply
             engine = open_engine(stub.url + url)
-            with pytest.raises(EngineDown, match=words):
+            with pytest.raises(EngineUnavailable, match=words):
                 await engine.start()
-            assert not await engine.alive()
+            assert not await engine.is_healthy()
 
     asyncio.run(main())
 
 
 def test_it_does_not_start_without_a_server() -> None:
-    engine = Remote("http://127.0.0.1:9")
-    with pytest.raises(EngineDown, match="ConnectError"):
+    engine = HttpVllm("http://127.0.0.1:9")
+    with pytest.raises(EngineUnavailable, match="ConnectError"):
         asyncio.run(engine.start())
-    with pytest.raises(EngineDown, match="not connected"):
+    with pytest.raises(EngineUnavailable, match="not connected"):
         engine.max_model_len  # noqa: B018
 
 
 def test_it_hears_a_generation_out() -> None:
-    async def play(engine: Remote, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
         chunks = await hear(engine, ask(id="whole"))
         assert tokens(chunks) == [1, 2]
         assert chunks[-1] == Chunk(finish="length")
@@ -96,15 +96,15 @@ def test_it_hears_a_generation_out() -> None:
 @pytest.mark.parametrize(
     ("reply", "kind", "words"),
     [
-        (plain(400, {"error": {"message": "too long"}}), BadPrompt, "too long"),
-        (plain(500), EngineDown, "HTTP 500"),
-        (plain(404, {"detail": "Not Found"}), EngineDown, "HTTP 404"),
-        (stream(token(1)), EngineDown, "broke off"),
-        (stream({"error": {"message": "vocabulary", "code": 400}}), BadPrompt, "vocabulary"),
+        (plain(400, {"error": {"message": "too long"}}), RequestRejected, "too long"),
+        (plain(500), EngineUnavailable, "HTTP 500"),
+        (plain(404, {"detail": "Not Found"}), EngineUnavailable, "HTTP 404"),
+        (stream(token(1)), EngineUnavailable, "broke off"),
+        (stream({"error": {"message": "vocabulary", "code": 400}}), RequestRejected, "vocabulary"),
     ],
 )
 def test_it_tells_whose_fault_it_is(reply: Reply, kind: type[Exception], words: str) -> None:
-    async def play(engine: Remote, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
         with pytest.raises(kind, match=words):
             await hear(engine, ask())
 
@@ -112,7 +112,7 @@ def test_it_tells_whose_fault_it_is(reply: Reply, kind: type[Exception], words: 
 
 
 def test_it_hangs_up_and_aborts_when_closed_early() -> None:
-    async def play(engine: Remote, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
         chunks = engine.generate(ask(id="early"))
         assert await anext(chunks) == Chunk((1,))
         await chunks.aclose()
@@ -124,7 +124,7 @@ def test_it_hangs_up_and_aborts_when_closed_early() -> None:
 
 
 def test_it_aborts_when_cancelled_before_the_first_token() -> None:
-    async def play(engine: Remote, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
         task = asyncio.create_task(hear(engine, ask(id="waiting")))
         await asyncio.sleep(0.1)
         task.cancel()
@@ -138,20 +138,20 @@ def test_it_aborts_when_cancelled_before_the_first_token() -> None:
 
 
 def test_it_ends_running_generations_at_close() -> None:
-    async def play(engine: Remote, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
         task = asyncio.create_task(hear(engine, ask(id="last")))
         await asyncio.sleep(0.1)
         await engine.close()
-        with pytest.raises(EngineDown):
+        with pytest.raises(EngineUnavailable):
             await task
         assert ("POST /inference/v1/abort_requests", {"request_ids": ["generate-tokens-last"]}) in stub.asked
-        assert not await engine.alive()
+        assert not await engine.is_healthy()
 
     with_stub(stream(token(1), hang=True), play)
 
 
 def test_it_runs_three_hundred_generations_at_once() -> None:
-    async def play(engine: Remote, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
         running = [engine.generate(ask()) for _ in range(300)]
         first = await asyncio.wait_for(asyncio.gather(*(anext(chunks) for chunks in running)), 30)
         assert {chunk.tokens for chunk in first} == {(1,)}

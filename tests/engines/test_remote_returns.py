@@ -9,10 +9,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from responses_app.engines import open_engine, pulse
-from responses_app.engines.border import BadPrompt, Constraint, EngineDown
-from responses_app.engines.pulse import Pulse
-from responses_app.engines.remote import Remote
+from responses_app.engine_interface import Constraint, EngineUnavailable, RequestRejected
+from responses_app.engines import open_engine
+from responses_app.engines.http import health
+from responses_app.engines.http.client import HttpVllm
+from responses_app.engines.http.health import HealthMonitor
 from tests.engines.listening import ask, hear, tokens
 from tests.engines.stub import plain, serve, stream, token
 
@@ -29,7 +30,7 @@ def port() -> Iterator[int]:
 
 def test_it_waits_at_its_start_for_a_server_that_comes_up(port: int) -> None:
     async def main() -> None:
-        engine = Remote(f"http://127.0.0.1:{port}", start_wait=20)
+        engine = HttpVllm(f"http://127.0.0.1:{port}", start_wait=20)
         start = asyncio.create_task(engine.start())
         await asyncio.sleep(0.6)
         assert not start.done()
@@ -48,8 +49,8 @@ def test_it_waits_at_its_start_for_a_server_that_comes_up(port: int) -> None:
 def test_it_does_not_wait_for_what_will_not_change() -> None:
     async def main() -> None:
         async with serve() as stub:
-            engine = Remote(stub.url, "q", start_wait=20)
-            with pytest.raises(EngineDown, match="not q"):
+            engine = HttpVllm(stub.url, "q", start_wait=20)
+            with pytest.raises(EngineUnavailable, match="not q"):
                 await asyncio.wait_for(engine.start(), 5)
 
     asyncio.run(main())
@@ -57,7 +58,7 @@ def test_it_does_not_wait_for_what_will_not_change() -> None:
 
 def test_it_gives_up_when_the_time_is_over() -> None:
     began = time.monotonic()
-    with pytest.raises(EngineDown, match="ConnectError"):
+    with pytest.raises(EngineUnavailable, match="ConnectError"):
         asyncio.run(open_engine("http://127.0.0.1:9?start_wait=0.5").start())
     assert 0.5 <= time.monotonic() - began < 5
 
@@ -67,9 +68,9 @@ def test_it_starts_without_a_server_of_which_it_knows_everything(port: int) -> N
         engine = open_engine(f"http://127.0.0.1:{port}?model=m&max_model_len=128&start_wait=0")
         await engine.start()
         assert engine.max_model_len == 128
-        assert not await engine.alive()
+        assert not await engine.is_healthy()
         async with serve(WHOLE, port):
-            assert await engine.alive()
+            assert await engine.is_healthy()
             assert tokens(await hear(engine, ask())) == [1, 2]
         await engine.close()
 
@@ -79,27 +80,27 @@ def test_it_starts_without_a_server_of_which_it_knows_everything(port: int) -> N
 def test_the_environment_says_how_long_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESPONSES_ENGINE_START_WAIT", "77")
     engine = open_engine("http://gpu:1")
-    assert isinstance(engine, Remote)
+    assert isinstance(engine, HttpVllm)
     assert engine._start_wait == 77
 
 
 def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server(port: int) -> None:
     async def main() -> None:
-        engine = Remote(f"http://127.0.0.1:{port}")
+        engine = HttpVllm(f"http://127.0.0.1:{port}")
         async with serve(stream(token(1), hang=True), port):
             await engine.start()
-            assert await engine.alive()
+            assert await engine.is_healthy()
             running = asyncio.create_task(hear(engine, ask()))
             await asyncio.sleep(0.2)
         began = time.monotonic()
-        with pytest.raises(EngineDown):
+        with pytest.raises(EngineUnavailable):
             await running
         assert time.monotonic() - began < 1
-        assert not await engine.alive()
-        with pytest.raises(EngineDown):
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
             await hear(engine, ask())
         async with serve(WHOLE, port):
-            assert await engine.alive()
+            assert await engine.is_healthy()
             assert tokens(await hear(engine, ask())) == [1, 2]
         await engine.close()
 
@@ -110,55 +111,55 @@ def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server
 def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
     begun: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulse, "WATCH_S", 0.2)
+    monkeypatch.setattr(health, "WATCH_S", 0.2)
 
     async def main() -> None:
         async with serve(stream(*[token(1)] * begun, hang=True)) as stub:
-            engine = Remote(stub.url)
+            engine = HttpVllm(stub.url)
             await engine.start()
             running = asyncio.create_task(hear(engine, ask()))
             await asyncio.sleep(1)
             assert not running.done(), "silence alone is no end"
             stub.routes["GET /health"] = plain(503)
-            with pytest.raises(EngineDown, match="does not answer any more"):
+            with pytest.raises(EngineUnavailable, match="does not answer any more"):
                 await asyncio.wait_for(running, 3)
-            assert not await engine.alive()
+            assert not await engine.is_healthy()
             await engine.close()
 
     asyncio.run(main())
 
 
 def test_one_that_refuses_connections_but_still_talks_is_heard_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulse, "WATCH_S", 0.1)
+    monkeypatch.setattr(health, "WATCH_S", 0.1)
 
     async def main() -> None:
         async def refused() -> bool:
             return False
 
-        found = Pulse(refused)
+        found = HealthMonitor(refused)
         found.start()
         for _ in range(20):
-            await found.unless_dead(asyncio.sleep(0.05))
-        with pytest.raises(EngineDown):
-            await found.unless_dead(asyncio.sleep(60))
+            await found.run_while_healthy(asyncio.sleep(0.05))
+        with pytest.raises(EngineUnavailable):
+            await found.run_while_healthy(asyncio.sleep(60))
         await found.stop()
 
     asyncio.run(main())
 
 
 def test_one_that_says_nothing_at_all_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulse, "WATCH_S", 0.05)
-    monkeypatch.setattr(pulse, "HUNG_S", 0.5)
+    monkeypatch.setattr(health, "WATCH_S", 0.05)
+    monkeypatch.setattr(health, "HUNG_S", 0.5)
 
     async def main() -> None:
         async def nothing() -> None:
             return None
 
-        found = Pulse(nothing)
+        found = HealthMonitor(nothing)
         found.start()
         began = time.monotonic()
-        with pytest.raises(EngineDown):
-            await found.unless_dead(asyncio.sleep(60))
+        with pytest.raises(EngineUnavailable):
+            await found.run_while_healthy(asyncio.sleep(60))
         assert 0.5 < time.monotonic() - began < 5
         await found.stop()
 
@@ -170,8 +171,8 @@ def test_who_is_cancelled_while_the_server_is_given_up_stays_cancelled() -> None
         async def refused() -> bool:
             return False
 
-        found = Pulse(refused)
-        waiting = asyncio.create_task(found.unless_dead(asyncio.sleep(60)))
+        found = HealthMonitor(refused)
+        waiting = asyncio.create_task(found.run_while_healthy(asyncio.sleep(60)))
         await asyncio.sleep(0)
         waiting.cancel()
         await found.stop()
@@ -184,10 +185,10 @@ def test_who_is_cancelled_while_the_server_is_given_up_stays_cancelled() -> None
 def test_those_who_ask_at_the_same_time_share_one_health_check() -> None:
     async def main() -> None:
         async with serve() as stub:
-            engine = Remote(stub.url)
+            engine = HttpVllm(stub.url)
             await engine.start()
             stub.asked.clear()
-            assert all(await asyncio.gather(*(engine.alive() for _ in range(50))))
+            assert all(await asyncio.gather(*(engine.is_healthy() for _ in range(50))))
             assert [route for route, _ in stub.asked] == ["GET /health"]
             await engine.close()
 
@@ -199,9 +200,9 @@ def test_a_dead_core_is_not_taken_for_a_bad_grammar() -> None:
     constraint = Constraint("regex", "a+")
 
     async def main() -> None:
-        for message, kind in ((words, EngineDown), ("Internal server error", BadPrompt)):
+        for message, kind in ((words, EngineUnavailable), ("Internal server error", RequestRejected)):
             async with serve(stream({"error": {"message": message, "code": 500}})) as stub:
-                engine = Remote(stub.url)
+                engine = HttpVllm(stub.url)
                 await engine.start()
                 with pytest.raises(kind):
                     await hear(engine, ask(constraint=constraint))

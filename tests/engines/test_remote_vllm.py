@@ -13,9 +13,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from responses_app.engines import guard
-from responses_app.engines.border import EngineDown
-from responses_app.engines.remote import Remote
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines import orphan_guard
+from responses_app.engines.http.client import HttpVllm
 from tests.engines import checkpoint
 from tests.engines.demands import START_LIMIT_S, Demands, Running
 from tests.engines.listening import ask, hear
@@ -31,13 +31,13 @@ def server(tiny: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 
 @pytest.fixture(scope="module")
-def engine(runner: asyncio.Runner, server: tuple[subprocess.Popen[bytes], str]) -> Iterator[Remote]:
+def engine(runner: asyncio.Runner, server: tuple[subprocess.Popen[bytes], str]) -> Iterator[HttpVllm]:
     with connected(runner, *server) as engine:
         yield engine
 
 
 @pytest.fixture
-def running(engine: Remote) -> Running:
+def running(engine: HttpVllm) -> Running:
     def count() -> float:
         metrics = httpx2.get(f"{engine.base}/metrics").text
         return float(re.findall(r"^vllm:num_requests_running\{.*\} (\S+)", metrics, re.MULTILINE)[0])
@@ -45,7 +45,7 @@ def running(engine: Remote) -> Running:
     return count
 
 
-def test_it_learns_what_is_served(engine: Remote, tiny: Path) -> None:
+def test_it_learns_what_is_served(engine: HttpVllm, tiny: Path) -> None:
     assert (engine.model, engine.root, engine.max_model_len) == ("tiny", str(tiny), checkpoint.MAX_MODEL_LEN)
 
 
@@ -54,7 +54,7 @@ class TestAlike(Demands):
 
 
 def test_it_tells_when_the_server_dies_and_leaves_none_of_its_processes(
-    runner: asyncio.Runner, engine: Remote, server: tuple[subprocess.Popen[bytes], str]
+    runner: asyncio.Runner, engine: HttpVllm, server: tuple[subprocess.Popen[bytes], str]
 ) -> None:
     """The last test of the module: nobody serves the next."""
     process, _ = server
@@ -63,18 +63,18 @@ def test_it_tells_when_the_server_dies_and_leaves_none_of_its_processes(
         chunks = engine.generate(ask(max_tokens=500, sampling={"ignore_eos": True}))
         await anext(chunks)
         process.send_signal(signal.SIGKILL)
-        with pytest.raises(EngineDown):
+        with pytest.raises(EngineUnavailable):
             async for _ in chunks:
                 pass
-        assert not await engine.alive()
-        with pytest.raises(EngineDown):
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
             await hear(engine, ask())
 
-    before = guard.survivors(process.pid)
+    before = orphan_guard.survivors(process.pid)
     titles = {Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip() for pid in before}
     assert {"VLLM::EngineCore", "VLLM::Worker"} <= titles
     runner.run(main())
     began = time.monotonic()
-    while guard.survivors(process.pid):
+    while orphan_guard.survivors(process.pid):
         assert time.monotonic() - began < 15, "an idle machine takes little more than one second"
         time.sleep(0.05)

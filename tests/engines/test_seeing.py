@@ -12,10 +12,10 @@ import orjson
 import pytest
 from PIL import Image
 
-from responses_app.engines import guard
-from responses_app.runs import hub
-from responses_app.runs.hub import Hub
-from responses_app.runs.served import read
+from responses_app.engines import orphan_guard
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import parse_models
 from tests.api.case import ApiCase, KeyedClient
 from tests.api.seeing import data_url, part, png, user
 from tests.engines import seeing
@@ -52,17 +52,17 @@ class SeeingTest(ApiCase):
         return int(orjson.loads(response.content)["input_tokens"])
 
     async def test_what_is_shown_reaches_the_model(self) -> None:
-        guard.adopt()
+        orphan_guard.guard_children()
         with tempfile.TemporaryDirectory() as folder:
-            self.hub = Hub(read(f"m=vllm://{seeing.write(Path(folder))}"))
-            hub.use(self.hub)
+            self.hub = RunManager(parse_models(f"m=vllm://{seeing.write(Path(folder))}"))
+            manager.set_current(self.hub)
             self.client_of_m = KeyedClient(self.secret)
             try:
                 await self.looked()
                 await self.remembered()
                 await self.refusals()
             finally:
-                hub.use(None)
+                manager.set_current(None)
                 await self.hub.close()
                 # What the engine has left open is complained about here, and not in whichever test the collector runs next.
                 del self.hub

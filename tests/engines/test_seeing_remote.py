@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from responses_app.dialects.base import Turn
-from responses_app.dialects.open import open_dialect
-from responses_app.engines.border import EngineError
-from responses_app.engines.remote import Remote
+from responses_app.dialects.registry import open_dialect
+from responses_app.engine_interface import EngineError
+from responses_app.engines.http.client import HttpVllm
 from tests.api.seeing import part, png, user
 from tests.engines import seeing
 from tests.engines.demands import START_LIMIT_S
@@ -31,13 +31,13 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def engine(runner: asyncio.Runner, model: Path) -> Iterator[Remote]:
+def engine(runner: asyncio.Runner, model: Path) -> Iterator[HttpVllm]:
     with serving(model) as server, connected(runner, *server) as engine:
         yield engine
 
 
 def test_the_picture_decides_what_is_said_and_its_tokens_are_counted(
-    runner: asyncio.Runner, engine: Remote, model: Path
+    runner: asyncio.Runner, engine: HttpVllm, model: Path
 ) -> None:
     dialect = open_dialect(str(model))
     prompt = dialect.render(Turn([user("Look:" * 40, part())], date(2026, 1, 1)))
@@ -47,7 +47,7 @@ def test_the_picture_decides_what_is_said_and_its_tokens_are_counted(
     # Longer than a block of the prefix cache, so that what was measured would be found there if it were not salted.
     length = len(prompt) - 1 + seeing.IMAGE_TOKENS
     assert length > 128
-    assert runner.run(engine.measure(prompt, [RED])) == length
+    assert runner.run(engine.count_tokens(prompt, [RED])) == length
     for name, picture in (("red", RED), ("blue", BLUE), ("red again", RED)):
         chunks = runner.run(hear(engine, ask(prompt, 8, sampling=GREEDY, images=[picture])))
         said[name] = tokens(chunks)
@@ -56,7 +56,7 @@ def test_the_picture_decides_what_is_said_and_its_tokens_are_counted(
     assert said["red"] == said["red again"] != said["blue"]
 
 
-def test_what_does_not_fit_to_the_placeholders_is_no_answer(runner: asyncio.Runner, engine: Remote, model: Path) -> None:
+def test_what_does_not_fit_to_the_placeholders_is_no_answer(runner: asyncio.Runner, engine: HttpVllm, model: Path) -> None:
     prompt = open_dialect(str(model)).render(Turn([user("Look:", part())], date(2026, 1, 1)))
     # vLLM blames itself, with HTTP 500; a dialect counts its placeholders, so that it does not come to that.
     with pytest.raises(EngineError, match="prompt replacement"):

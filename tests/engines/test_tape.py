@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from responses_app.engines import tape
-from responses_app.engines.border import Logprob
-from responses_app.engines.tape import BadTape, Delay, Fault, Line, Tokens, say
+from responses_app.engine_interface import Logprob
+from responses_app.engines.replay import tape
+from responses_app.engines.replay.tape import Delay, Fault, InvalidTape, Recording, Tokens, recording
 
 
 def written(path: Path, *lines: dict[str, Any] | str) -> Path:
@@ -28,9 +28,9 @@ def test_it_reads_every_kind_of_step(tmp_path: Path) -> None:
         {"chunks": [{"fault": "down", "message": "gone", "seconds": 2}, {"fault": "bad"}]},
     )
     assert tape.read(file) == [
-        Line([Tokens([1, 2]), Delay(0.5), Tokens([3])], "length", 16, [4, 5]),
-        Line([Tokens([7], (Logprob(7, -0.5, [(7, -0.5), (8, -1.5)]),))]),
-        Line([Fault("down", "gone", 2.0), Fault("bad")]),
+        Recording([Tokens([1, 2]), Delay(0.5), Tokens([3])], "length", 16, [4, 5]),
+        Recording([Tokens([7], (Logprob(7, -0.5, [(7, -0.5), (8, -1.5)]),))]),
+        Recording([Fault("down", "gone", 2.0), Fault("bad")]),
     ]
 
 
@@ -52,19 +52,19 @@ def test_it_reads_every_kind_of_step(tmp_path: Path) -> None:
 )
 def test_it_names_place_and_mistake(tmp_path: Path, line: dict[str, Any] | str, word: str) -> None:
     file = written(tmp_path, {"chunks": []}, line)
-    with pytest.raises(BadTape, match=r"tape\.jsonl:2: ") as caught:
+    with pytest.raises(InvalidTape, match=r"tape\.jsonl:2: ") as caught:
         tape.read(file)
     assert word in str(caught.value)
 
 
 def test_it_finds_its_request_by_tokens_in_a_row_or_by_predicate() -> None:
-    assert say([1]).fits([])
-    assert say([1], match=[2, 3]).fits((1, 2, 3))
-    assert not say([1], match=[2, 3]).fits([2, 1, 3])
-    assert not say([1], match=[2, 3]).fits([2])
-    assert say([1], match=lambda prompt: len(prompt) > 2).fits([0, 0, 0])
-    assert not say([1], match=lambda prompt: len(prompt) > 2).fits([0])
+    assert recording([1]).fits([])
+    assert recording([1], match=[2, 3]).fits((1, 2, 3))
+    assert not recording([1], match=[2, 3]).fits([2, 1, 3])
+    assert not recording([1], match=[2, 3]).fits([2])
+    assert recording([1], match=lambda prompt: len(prompt) > 2).fits([0, 0, 0])
+    assert not recording([1], match=lambda prompt: len(prompt) > 2).fits([0])
 
 
 def test_it_tells_all_tokens_of_its_lines() -> None:
-    assert tape.tokens_of([say([1, 2], [3]), Line([Delay(1), Tokens([4])])]) == [1, 2, 3, 4]
+    assert tape.tokens_of([recording([1, 2], [3]), Recording([Delay(1), Tokens([4])])]) == [1, 2, 3, 4]

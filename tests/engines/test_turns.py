@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Callable
 
 import pytest
 
-from responses_app.engines import turns
-from responses_app.engines.border import Chunk, Constraint, Request, Sampling
-from responses_app.engines.turns import Turns
+from responses_app.engine_interface import Chunk, Constraint, GenerateRequest, Sampling
+from responses_app.engines.vllm import compile_queue
+from responses_app.engines.vllm.compile_queue import Turns
 
 
 class Compiling:
@@ -20,7 +20,7 @@ class Compiling:
         self.gates: dict[str, asyncio.Event] = {}
         self.turns = Turns()
 
-    async def start(self, request: Request) -> AsyncGenerator[Chunk, None]:
+    async def start(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         self.order.append(request.id)
         await self.gates.setdefault(request.id, asyncio.Event()).wait()
         yield Chunk((1,))
@@ -28,7 +28,7 @@ class Compiling:
 
     async def ask(self, id: str, owner: str, schema: str | None) -> int:
         constraint = Constraint("structural_tag", schema) if schema else None
-        request = Request(id, [1], Sampling(max_tokens=2), constraint, owner=owner)
+        request = GenerateRequest(id, [1], Sampling(max_tokens=2), constraint, owner=owner)
         return len([chunk async for chunk in self.turns.generate(request, self.start)])
 
     def waiting(self) -> int:
@@ -104,7 +104,7 @@ def test_a_client_that_leaves_gives_its_turn_back() -> None:
 
 
 def test_a_turn_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "TURN_LIMIT_S", 0.05)
+    monkeypatch.setattr(compile_queue, "TURN_LIMIT_S", 0.05)
 
     async def main() -> None:
         engine = Compiling()

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.engines import wire
-from responses_app.engines.border import BadPrompt, Chunk, Constraint, EngineDown, Logprob
+from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, Logprob, RequestRejected
+from responses_app.engines.http import codec
 from tests.engines.listening import ask, cached, tokens
 
 SCHEMA = Constraint("json", {"type": "object"})
@@ -30,7 +30,7 @@ STREAM = said(1) + said(2, 3) + b": still here\n\n" + said(4, finish="stop") + U
 
 
 def hear(*pieces: bytes, logprobs: int | None = None, constraint: Constraint | None = None) -> list[Chunk]:
-    answer = wire.Answer(ask(sampling={"logprobs": logprobs}, constraint=constraint))
+    answer = codec.GenerateStreamParser(ask(sampling={"logprobs": logprobs}, constraint=constraint))
     chunks = [chunk for piece in pieces if (chunk := answer.feed(piece))]
     return [*chunks, answer.last()]
 
@@ -62,19 +62,19 @@ def test_it_cuts_alternatives_to_the_number_wanted() -> None:
 
 @pytest.mark.parametrize("stream", [b"", said(1), said(1, finish="stop")[:-1], b"data: [DONE]\n\n"])
 def test_it_tells_a_stream_that_broke_off(stream: bytes) -> None:
-    with pytest.raises(EngineDown, match="broke off"):
+    with pytest.raises(EngineUnavailable, match="broke off"):
         hear(stream)
 
 
 @pytest.mark.parametrize(
     ("code", "before", "constraint", "kind"),
     [
-        (400, b"", None, BadPrompt),
-        (500, b"", None, EngineDown),
-        (500, b"", SCHEMA, BadPrompt),
-        (400, said(1), None, EngineDown),
-        (500, said(1), SCHEMA, EngineDown),
-        ("odd", b"", None, EngineDown),
+        (400, b"", None, RequestRejected),
+        (500, b"", None, EngineUnavailable),
+        (500, b"", SCHEMA, RequestRejected),
+        (400, said(1), None, EngineUnavailable),
+        (500, said(1), SCHEMA, EngineUnavailable),
+        ("odd", b"", None, EngineUnavailable),
     ],
 )
 def test_it_blames_the_request_only_before_the_first_token(code: Any, before: bytes, constraint: Any, kind: type) -> None:
@@ -83,17 +83,24 @@ def test_it_blames_the_request_only_before_the_first_token(code: Any, before: by
 
 
 def test_it_takes_an_error_finish_for_a_failure() -> None:
-    with pytest.raises(EngineDown, match="gave up"):
+    with pytest.raises(EngineUnavailable, match="gave up"):
         hear(said(1, finish="error"))
 
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(400, BadPrompt), (422, BadPrompt), (401, EngineDown), (404, EngineDown), (429, EngineDown), (503, EngineDown)],
+    [
+        (400, RequestRejected),
+        (422, RequestRejected),
+        (401, EngineUnavailable),
+        (404, EngineUnavailable),
+        (429, EngineUnavailable),
+        (503, EngineUnavailable),
+    ],
 )
 def test_it_sorts_refusals_by_status(status: int, kind: type) -> None:
-    assert type(wire.refusal(status, b"<html>")) is kind
-    assert "why" in str(wire.refusal(status, b'{"error": {"message": "why"}}'))
+    assert type(codec.error_for(status, b"<html>")) is kind
+    assert "why" in str(codec.error_for(status, b'{"error": {"message": "why"}}'))
 
 
 def test_it_writes_the_request_in_vllms_words() -> None:
@@ -101,21 +108,21 @@ def test_it_writes_the_request_in_vllms_words() -> None:
     request = ask(
         [1, 2], 7, id="resp_1", sampling={"stop_token_ids": [3], "logprobs": 5}, constraint=SCHEMA, images=[png], priority=2
     )
-    body = orjson.loads(wire.body(request, "m", priorities=True))
+    body = orjson.loads(codec.body(request, "m", priorities=True))
     assert (body["request_id"], body["model"], body["token_ids"], body["priority"]) == ("resp_1", "m", [1, 2], 2)
     assert body["sampling_params"]["structured_outputs"] == {"json": {"type": "object"}}
     assert (body["sampling_params"]["max_tokens"], body["sampling_params"]["stop_token_ids"]) == (7, [3])
     assert body["sampling_params"]["logprobs"] == 6, "the server counts the chosen token as one"
     assert body["content_parts"][0]["url"].startswith("data:image/png;base64,iVBORw")
     assert body["sampling_params"]["logit_bias"] is None
-    biased = orjson.loads(wire.body(ask(sampling={"bias": {7: -0.5}}), "m", priorities=True))
+    biased = orjson.loads(codec.body(ask(sampling={"bias": {7: -0.5}}), "m", priorities=True))
     assert biased["sampling_params"]["logit_bias"] == {"7": -0.5}
-    assert "priority" not in orjson.loads(wire.body(request, "m", priorities=False))
+    assert "priority" not in orjson.loads(codec.body(request, "m", priorities=False))
 
 
 def test_it_asks_for_no_more_logprobs_than_a_server_grants() -> None:
     asked = [
-        orjson.loads(wire.body(ask(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
+        orjson.loads(codec.body(ask(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
         for n in (None, 0, 1, 20)
     ]
     assert asked == [None, 0, 2, 20]
@@ -123,10 +130,10 @@ def test_it_asks_for_no_more_logprobs_than_a_server_grants() -> None:
 
 def test_it_sends_a_structural_tag_as_text() -> None:
     request = ask(constraint=Constraint("structural_tag", {"type": "structural_tag", "format": {"type": "any_text"}}))
-    params = orjson.loads(wire.body(request, None, False))["sampling_params"]
+    params = orjson.loads(codec.body(request, None, False))["sampling_params"]
     assert orjson.loads(params["structured_outputs"]["structural_tag"])["format"] == {"type": "any_text"}
 
 
 def test_it_refuses_what_json_cannot_carry() -> None:
-    with pytest.raises(BadPrompt):
-        wire.body(ask([2**70]), None, False)
+    with pytest.raises(RequestRejected):
+        codec.body(ask([2**70]), None, False)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_app.images.address import is_public
+from responses_app.images.addresses import is_public
 
 # RFC 6890 and what clouds add to it.
 INTERNAL = [

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from responses_app.images.fetch import REDIRECTS, Web
-from responses_app.images.picture import BadImage
+from responses_app.images.decode import InvalidImage
+from responses_app.images.fetch import REDIRECTS, ImageFetcher
 from tests.images.web import HOST, Site, answer, certificate, dripping, moved, site
 
 CANNOT = "its host is not on the public internet, cannot be reached or does not answer in time"
@@ -40,9 +40,11 @@ def here() -> Iterator[Site]:
         yield here
 
 
-def web(names: Names | None = None, **fields: Any) -> Web:
+def web(names: Names | None = None, **fields: Any) -> ImageFetcher:
     """One that takes http, and the site of these tests for one of the internet."""
-    return Web(**{"schemes": ("https", "http"), "inside": {HOST}, "resolve": names or Names(), "least_refusal": 0, **fields})
+    return ImageFetcher(
+        **{"schemes": ("https", "http"), "inside": {HOST}, "resolve": names or Names(), "least_refusal": 0, **fields}
+    )
 
 
 def fetched(url: str, **fields: Any) -> bytes:
@@ -50,7 +52,7 @@ def fetched(url: str, **fields: Any) -> bytes:
 
 
 def refused(url: str, words: str, code: str = "invalid_image_url", **fields: Any) -> None:
-    with pytest.raises(BadImage, match=words) as caught:
+    with pytest.raises(InvalidImage, match=words) as caught:
         fetched(url, **fields)
     assert caught.value.code == code
 
@@ -170,7 +172,7 @@ def test_unknown_internal_and_silent_hosts_are_told_apart_by_the_log_alone(
         hosts = ("unknown.example", "inside.example", "nowhere.example", f"{HOST}:{silent.getsockname()[1]}")
         told = set()
         for host in hosts:
-            with pytest.raises(BadImage) as caught:
+            with pytest.raises(InvalidImage) as caught:
                 fetched(f"http://{host}/a", names=names, limit=0.3)
             told.add((str(caught.value).replace(host, "HOST"), caught.value.code))
     assert len(told) == 1
@@ -188,5 +190,5 @@ def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: Site)
     "url", ["https://exa mple/a", "https://" + "a" * 300 + ".example/", "https://..", "https://\ud800/", "https://a:99999999/"]
 )
 def test_odd_urls_are_refused_like_any_other(url: str) -> None:
-    with pytest.raises(BadImage):
-        asyncio.run(Web().fetch(url))
+    with pytest.raises(InvalidImage):
+        asyncio.run(ImageFetcher().fetch(url))

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from responses_app.images import picture
-from responses_app.images.picture import BadImage
-from responses_app.images.work import TooMuchWork, check_jpeg
+from responses_app.images import decode
+from responses_app.images.decode import InvalidImage
+from responses_app.images.limits import TooMuchWork, check_jpeg
 from tests.images.hostile import progressive, segmented
 from tests.images.test_picture import drawn
 
@@ -21,33 +21,33 @@ def with_preview(data: bytes, preview: bytes) -> bytes:
 
 
 def test_a_progressive_jpeg_of_a_camera_is_taken() -> None:
-    assert picture.check(progressive(12)) == (7000, 7000)
-    assert picture.check(progressive(20)) == (7000, 7000)
+    assert decode.check(progressive(12)) == (7000, 7000)
+    assert decode.check(progressive(20)) == (7000, 7000)
 
 
 @pytest.mark.parametrize("scans", [21, 1000, 100_000])
 def test_pixels_times_scans_are_limited_before_anything_is_decoded(scans: int) -> None:
     hostile = progressive(scans)
     began = time.process_time()
-    with pytest.raises(BadImage, match="1,000,000,000 pixels in all its scans") as caught:
-        picture.check(hostile)
+    with pytest.raises(InvalidImage, match="1,000,000,000 pixels in all its scans") as caught:
+        decode.check(hostile)
     assert caught.value.code == "image_too_large"
     assert time.process_time() - began < 0.5
 
 
 def test_the_number_of_scans_is_limited() -> None:
-    assert picture.check(progressive(MOST, 100)) == (100, 100)
-    with pytest.raises(BadImage, match="more than 100 scans"):
-        picture.check(progressive(MOST + 1, 100))
+    assert decode.check(progressive(MOST, 100)) == (100, 100)
+    with pytest.raises(InvalidImage, match="more than 100 scans"):
+        decode.check(progressive(MOST + 1, 100))
 
 
 def test_scans_of_a_preview_do_not_count() -> None:
     preview = progressive(MOST, 100)
     whole = with_preview(progressive(MOST, 100), preview)
     assert preview in whole
-    assert picture.check(whole) == (100, 100)
-    with pytest.raises(BadImage, match="scans"):
-        picture.check(with_preview(progressive(MOST + 1, 100), preview))
+    assert decode.check(whole) == (100, 100)
+    with pytest.raises(InvalidImage, match="scans"):
+        decode.check(with_preview(progressive(MOST + 1, 100), preview))
 
 
 def test_bytes_behind_the_end_do_not_count() -> None:
@@ -55,9 +55,9 @@ def test_bytes_behind_the_end_do_not_count() -> None:
 
 
 def test_the_number_of_segments_is_limited() -> None:
-    assert picture.check(segmented(9000)) == (1, 1)
-    with pytest.raises(BadImage, match="more than 10,000 segments"):
-        picture.check(segmented(20_000))
+    assert decode.check(segmented(9000)) == (1, 1)
+    with pytest.raises(InvalidImage, match="more than 10,000 segments"):
+        decode.check(segmented(20_000))
 
 
 @pytest.mark.parametrize(

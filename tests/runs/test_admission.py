@@ -14,15 +14,15 @@ import orjson
 from django.db import OperationalError
 from django.test import AsyncClient, override_settings
 
-from responses_app.engines.scripted import Delay, Fault, Line, Scripted, Tokens
-from responses_app.errors import ApiError, Busy
+from responses_app.engines.replay.engine import Delay, Fault, Recording, ReplayEngine, Tokens
+from responses_app.errors import ApiError, RateLimited
 from responses_app.models import Lease
-from responses_app.runs import hub
+from responses_app.runs import manager
 from responses_app.runs.admission import Kind
-from responses_app.runs.hub import Hub
-from responses_app.runs.ids import mint
-from responses_app.runs.served import Served
-from responses_app.store import history
+from responses_app.runs.ids import new_id
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
+from responses_app.store.content import history
 from tests.api.case import HARMONY, HELLO, ApiCase, said, tokens
 from tests.sockets.case import SocketCase
 
@@ -57,7 +57,7 @@ class AdmissionCase(SocketCase):
     def setUp(self) -> None:
         super().setUp()
         self.dialect = self.gated = GatedDialect()  # type: ignore[assignment]
-        self.engine = Scripted([said(HELLO)], loop=True)
+        self.engine = ReplayEngine([said(HELLO)], loop=True)
 
     @property
     def taken(self) -> int:
@@ -122,7 +122,7 @@ class TogetherTest(AdmissionCase):
 
     @override_settings(RESPONSES_MAX_BACKGROUND=2)
     async def test_the_background_has_a_limit_of_its_own_which_holds_too(self) -> None:
-        self.engine = Scripted([Line([Tokens(tokens(HELLO)[:4]), Delay(600)])], loop=True)
+        self.engine = ReplayEngine([Recording([Tokens(tokens(HELLO)[:4]), Delay(600)])], loop=True)
         async with self.waiting() as client:
             tasks = [asyncio.ensure_future(self.post(client, background=True)) for _ in range(6)]
             # Nothing of them is kept yet: all wait in the planning.
@@ -169,33 +169,33 @@ class OneTest(AdmissionCase):
 
     async def test_refusals_and_failures_give_the_place_back(self) -> None:
         self.gated.gate.set()
-        self.engine = Scripted([Line([Fault("bad")]), said(HELLO)])
+        self.engine = ReplayEngine([Recording([Fault("bad")]), said(HELLO)])
         async with self.serving() as client:
-            unknown = mint("resp_")
+            unknown = new_id("resp_")
             self.assertEqual((await self.post(client, previous_response_id=unknown)).status_code, 400)
             with patch.object(history, "context", side_effect=OperationalError("away")):
                 self.assertEqual((await self.post(client, previous_response_id=unknown)).status_code, 503)
             self.assertEqual((await self.post(client)).status_code, 400)
-            self.engine.go_away()
+            self.engine.fail_for()
             self.assertEqual((await self.post(client)).status_code, 503)
-            self.engine.come_back()
+            self.engine.recover()
             self.assertEqual((await self.post(client)).status_code, 200)
             self.assertEqual(self.taken, 0)
 
     async def test_a_response_that_is_taken_over_takes_a_place_and_gives_it_back(self) -> None:
         self.gated.gate.set()
-        self.engine = Scripted([Line([*said(HELLO).steps[:3], Delay(600), *said(HELLO).steps[3:]])], loop=True)
+        self.engine = ReplayEngine([Recording([*said(HELLO).steps[:3], Delay(600), *said(HELLO).steps[3:]])], loop=True)
         async with self.serving() as client:
             response = await self.post(client, stream=True)
             self.assertEqual(response.status_code, 200)
-            second = Hub({"m": Served("m", self.engine, "", {}, dialect=self.dialect)})
+            second = RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
             try:
                 await second.start()
                 await self.hub.drain(0)
                 self.assertEqual(self.taken, 0)
                 await self.until(lambda: second.admission.counts[Kind.FOREGROUND] == 1)
                 for run in second.runs.values():
-                    run.leave()
+                    run.cancel()
                 await self.until(lambda: not second.runs)
                 self.assertEqual(sum(second.admission.counts.values()), 0)
             finally:
@@ -211,15 +211,15 @@ class HammerTest(AdmissionCase):
     async def test_after_any_mixture_of_ends_no_place_is_taken(self) -> None:
         self.gated.gate.set()
         chance = random.Random(7)
-        faults = [Line([Fault("bad")]), Line([*said(HELLO).steps[:4], Fault("bad")])]
-        self.engine = Scripted([said(HELLO), slow(), *faults, said(HELLO)], loop=True)
+        faults = [Recording([Fault("bad")]), Recording([*said(HELLO).steps[:4], Fault("bad")])]
+        self.engine = ReplayEngine([said(HELLO), slow(), *faults, said(HELLO)], loop=True)
         async with self.serving() as client:
             for _ in range(12):
                 await asyncio.gather(*(self.one(client, chance) for _ in range(12)))
                 self.assertLessEqual(self.gated.most, 4 + 4 + 12)
                 self.assertGreaterEqual(self.taken, 0)
             for run in list(self.hub.runs.values()):
-                run.leave()
+                run.cancel()
             await self.until(lambda: not self.hub.runs and self.taken == 0)
             self.assertEqual(set(self.hub.admission.counts.values()), {0})
 
@@ -228,7 +228,7 @@ class HammerTest(AdmissionCase):
         kinds: list[Callable[[], Awaitable[Any]]] = [
             lambda: self.post(client, store=False),
             lambda: self.streamed(client),
-            lambda: self.post(client, previous_response_id=mint("resp_")),
+            lambda: self.post(client, previous_response_id=new_id("resp_")),
             lambda: self.post(client, temperature=9),
             lambda: self.post(client, background=True),
             lambda: self.ask(client, "/input_tokens"),
@@ -253,9 +253,9 @@ class HammerTest(AdmissionCase):
             await socket.turn()
 
 
-def slow() -> Line:
+def slow() -> Recording:
     """A line that pauses behind each token."""
-    return Line([step for one in said(HELLO).steps for step in (one, Delay(0.01))])
+    return Recording([step for one in said(HELLO).steps for step in (one, Delay(0.01))])
 
 
 class CountTest(ApiCase):
@@ -263,13 +263,13 @@ class CountTest(ApiCase):
 
     async def test_a_place_is_given_back_once(self) -> None:
         async with self.serving():
-            admission = hub.current().admission
+            admission = manager.current().admission
             with override_settings(RESPONSES_MAX_CONCURRENT=1):
                 place = admission.admit("p")
-                with self.assertRaises(Busy):
+                with self.assertRaises(RateLimited):
                     admission.admit("p")
-                place.release()
-                place.release()
+                place.hand_over()
+                place.hand_over()
                 admission.admit("p")
-                with self.assertRaises(Busy):
+                with self.assertRaises(RateLimited):
                     admission.admit("p")

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Turn
-from responses_app.engines.border import Chunk, Logprob
-from responses_app.grammar.check import Check
-from responses_app.grammar.events import Event
-from responses_app.grammar.fold import fold
-from responses_app.grammar.writer import Writer
-from responses_app.runs.again import Differs, again
-from responses_app.runs.heard import Heard, pack, unpack
-from responses_app.runs.ids import mint
-from responses_app.store.records import Frame
+from responses_app.engine_interface import Chunk, Logprob
+from responses_app.protocol.conformance import StreamValidator
+from responses_app.protocol.events import Event
+from responses_app.protocol.reducer import fold
+from responses_app.protocol.writer import Writer
+from responses_app.runs.ids import new_id
+from responses_app.runs.recover.log_replay import ReplayMismatch, replay
+from responses_app.runs.recover.token_log import RecordedTokens, pack, unpack
+from responses_app.store.log.records import EventFrame
 from tests.api.case import HARMONY, TOOL, tokens
-from tests.grammar.speech import ENDINGS, response
+from tests.protocol.speech import ENDINGS, response
 
 MESSAGES = [
     "<|channel|>analysis<|message|>Let me thinkß 🦉🦉.<|end|><|start|>assistant",
@@ -32,7 +32,7 @@ MESSAGES = [
     "<|channel|>final<|message|>  \n<|end|><|start|>assistant",
 ]
 WORDS = st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=4).map(lambda parts: tokens("".join(parts)))
-Log = list[tuple[Frame, bytes | None]]
+Log = list[tuple[EventFrame, bytes | None]]
 
 
 def turn() -> Turn:
@@ -66,7 +66,7 @@ class Told:
         if not events:
             return
         self.events += events
-        frames = [Frame(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
+        frames = [EventFrame(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
         self.log += [(frame, None) for frame in frames[:-1]] + [(frames[-1], pack(self.fresh))]
         self.heard += [self.count] * len(frames)
         self.fresh = []
@@ -89,8 +89,8 @@ def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
 ) -> None:
     chunks = cut(ids, sizes, likely)
     first = Told(
-        Writer(response(status="queued" if queued else "in_progress", background=queued, tools=[TOOL]), mint),
-        HARMONY.listen(turn()),
+        Writer(response(status="queued" if queued else "in_progress", background=queued, tools=[TOOL]), new_id),
+        HARMONY.parser_for(turn()),
     )
     first.tell(first.writer.open())
     if queued:
@@ -100,8 +100,8 @@ def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
     ends = [at for at, (_, blob) in enumerate(first.log) if blob is not None] or [len(first.log) - 1]
     last = ends[place % len(ends)]
     log = first.log[: last + 1]
-    listener = HARMONY.listen(turn())
-    state = again(log, listener, None)
+    listener = HARMONY.parser_for(turn())
+    state = replay(log, listener, None)
     second = Told(state.writer, listener)
     heard = first.heard[last]
     assert state.heard == [token for chunk in chunks[:heard] for token in chunk.tokens]
@@ -114,25 +114,25 @@ def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
     assert [event.get("delta") for event in whole] == [event.get("delta") for event in first.events]
     second.end()
     whole = [orjson.loads(frame.data) for frame, _ in log] + [orjson.loads(orjson.dumps(event)) for event in second.events]
-    check = Check()
+    check = StreamValidator()
     assert [broken for event in whole for broken in check.feed(event)] == []
     assert fold(whole) == whole[-1]["response"]
 
 
 def test_a_log_that_says_something_else_is_found_out() -> None:
-    told = Told(Writer(response(tools=[TOOL]), mint), HARMONY.listen(turn()))
+    told = Told(Writer(response(tools=[TOOL]), new_id), HARMONY.parser_for(turn()))
     told.tell(told.writer.open())
     told.hear(cut(tokens(MESSAGES[0]), [1], likely=False))
-    assert again(told.log, HARMONY.listen(turn()), None).heard == tokens(MESSAGES[0])[:-2]
+    assert replay(told.log, HARMONY.parser_for(turn()), None).heard == tokens(MESSAGES[0])[:-2]
     place = next(at for at, (frame, _) in enumerate(told.log) if frame.type.endswith(".delta"))
     frame, blob = told.log[place]
-    other = Frame(frame.number, frame.type, frame.data.replace(b"Let", b"Get"))
+    other = EventFrame(frame.number, frame.type, frame.data.replace(b"Let", b"Get"))
     changed = [*told.log[:place], (other, blob), *told.log[place + 1 :]]
     without = [*told.log[:place], *told.log[place + 1 :]]
     deaf = [*told.log[:place], (frame, None), *told.log[place + 1 :]]
     for log in (changed, without, deaf):
-        with pytest.raises(Differs):
-            again(log, HARMONY.listen(turn()), None)
+        with pytest.raises(ReplayMismatch):
+            replay(log, HARMONY.parser_for(turn()), None)
 
 
 LOGPROBS = st.builds(
@@ -146,7 +146,7 @@ def test_what_was_heard_is_kept_as_it_was(chunks: list[Any], likely: bool, close
     said = [Chunk(tuple(t for t, _ in part), tuple(one for _, one in part) if likely else ()) for part in chunks]
     data = pack(said, closed=closed)
     assert data is not None
-    assert unpack(data) == Heard(said, closed)
+    assert unpack(data) == RecordedTokens(said, closed)
 
 
 def test_nothing_heard_is_nothing_kept() -> None:

@@ -7,26 +7,26 @@ import time
 from contextlib import aclosing
 from unittest import IsolatedAsyncioTestCase
 
-from responses_app.runs.feed import Feed
-from responses_app.store.records import Frame
+from responses_app.runs.execute.broadcast import Broadcast
+from responses_app.store.log.records import EventFrame
 
 PAUSE = 0.1
 
 
-def frame(number: int) -> Frame:
+def frame(number: int) -> EventFrame:
     """A frame with that number."""
-    return Frame(number, "response.output_text.delta", b"{}")
+    return EventFrame(number, "response.output_text.delta", b"{}")
 
 
 class FeedTest(IsolatedAsyncioTestCase):
     async def test_silence_is_told_again_and_again_and_counts_from_the_last_frame(self) -> None:
-        feed, loop = Feed(), asyncio.get_running_loop()
+        feed, loop = Broadcast(), asyncio.get_running_loop()
         async with aclosing(feed.listen(pause=PAUSE)) as heard:
-            feed.show([frame(0)])
+            feed.broadcast([frame(0)])
             self.assertEqual(await anext(heard), frame(0))
             self.assertIsNone(await anext(heard))
             self.assertIsNone(await anext(heard))
-            loop.call_later(0.7 * PAUSE, feed.show, [frame(1)])
+            loop.call_later(0.7 * PAUSE, feed.broadcast, [frame(1)])
             self.assertEqual(await anext(heard), frame(1))
             since = time.monotonic()
             self.assertIsNone(await anext(heard))
@@ -35,13 +35,13 @@ class FeedTest(IsolatedAsyncioTestCase):
             self.assertEqual([one async for one in heard], [])
 
     async def test_any_number_of_listeners_hear_all_of_it_from_where_they_want(self) -> None:
-        feed, loop = Feed([frame(0)]), asyncio.get_running_loop()
+        feed, loop = Broadcast([frame(0)]), asyncio.get_running_loop()
 
         async def all_of(after: int) -> list[int]:
             return [one.number async for one in feed.listen(after) if one is not None]
 
-        loop.call_soon(feed.show, [frame(1), frame(2)])
-        loop.call_later(0.01, feed.show, [frame(3)])
+        loop.call_soon(feed.broadcast, [frame(1), frame(2)])
+        loop.call_later(0.01, feed.broadcast, [frame(3)])
         loop.call_later(0.02, feed.end)
         heard = await asyncio.gather(all_of(-1), all_of(0), all_of(2))
         self.assertEqual(heard, [[0, 1, 2, 3], [1, 2, 3], [3]])

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import weakref
 
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from tests.api.case import HELLO, ApiCase, tokens
 
 LIMIT = 10.0
@@ -18,7 +18,7 @@ class FreedTest(ApiCase):
     async def test_a_run_is_gone_when_it_has_ended(self) -> None:
         gc.disable()
         try:
-            async with self.serving(Line([Delay(0.2), Tokens(tokens(HELLO))])) as client:
+            async with self.serving(Recording([Delay(0.2), Tokens(tokens(HELLO))])) as client:
                 await self.made(client, background=True)
                 (run,) = (weakref.ref(one) for one in self.hub.runs.values())
                 async with asyncio.timeout(LIMIT):

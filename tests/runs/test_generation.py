@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from responses_app.engines.border import Constraint, Request, Sampling
-from responses_app.engines.scripted import Fault, Line, Scripted, Tokens, say
-from responses_app.runs.generation import Broken, Generation
+from responses_app.engine_interface import Constraint, GenerateRequest, Sampling
+from responses_app.engines.replay.engine import Fault, Recording, ReplayEngine, Tokens, recording
+from responses_app.runs.execute.generation import Generation, NotResumable
 
 PROMPT = (1, 2)
 ANSWER = (11, 12, 13, 14, 12, 15)
-DIES = Line([Tokens(ANSWER[:2]), Tokens(ANSWER[2:5]), Fault("down", "out of memory", 0.0)])
+DIES = Recording([Tokens(ANSWER[:2]), Tokens(ANSWER[2:5]), Fault("down", "out of memory", 0.0)])
 # It says something else where it should repeat itself.
-STRAYS = say((11, 12), (99, 98))
+STRAYS = recording((11, 12), (99, 98))
 
 
 def spell(tokens: Sequence[int]) -> str:
@@ -23,13 +23,15 @@ def spell(tokens: Sequence[int]) -> str:
     return " ".join(map(str, tokens))
 
 
-def generate(*lines: Line, constraint: Constraint | None = None, **sampling: float) -> tuple[list[int], list[Request]]:
+def generate(
+    *lines: Recording, constraint: Constraint | None = None, **sampling: float
+) -> tuple[list[int], list[GenerateRequest]]:
     """All tokens that come, and the requests that the engine has heard."""
 
-    async def main() -> tuple[list[int], list[Request]]:
-        engine = Scripted(lines)
+    async def main() -> tuple[list[int], list[GenerateRequest]]:
+        engine = ReplayEngine(lines)
         await engine.start()
-        request = Request("r", PROMPT, Sampling(max_tokens=20, **sampling), constraint)  # type: ignore[arg-type]
+        request = GenerateRequest("r", PROMPT, Sampling(max_tokens=20, **sampling), constraint)  # type: ignore[arg-type]
         chunks = Generation(engine, request, spell, wait=5).chunks()
         heard = [token async for chunk in chunks for token in chunk.tokens]
         await engine.close(strict=True)
@@ -40,7 +42,7 @@ def generate(*lines: Line, constraint: Constraint | None = None, **sampling: flo
 
 @pytest.mark.parametrize("sampling", [{"temperature": 0.0}, {"temperature": 0.0, "seed": 3}, {"temperature": 1.0}])
 def test_it_goes_on_behind_what_was_heard(sampling: dict[str, float]) -> None:
-    heard, (_, again) = generate(DIES, say(ANSWER), **sampling)
+    heard, (_, again) = generate(DIES, recording(ANSWER), **sampling)
     assert heard == list(ANSWER)
     assert (again.prompt, again.heard, again.sampling.max_tokens) == ([*PROMPT, *ANSWER[:5]], 5, 15)
     assert not again.sampling.bias
@@ -55,30 +57,30 @@ def test_it_goes_on_behind_what_was_heard(sampling: dict[str, float]) -> None:
     ],
 )
 def test_it_is_made_again_where_the_next_token_depends_on_how_many_there_were(sampling: dict[str, float]) -> None:
-    heard, (_, again) = generate(DIES, say(ANSWER[:3], ANSWER[3:]), **sampling)
+    heard, (_, again) = generate(DIES, recording(ANSWER[:3], ANSWER[3:]), **sampling)
     assert heard == list(ANSWER), "and nobody hears a token twice"
     assert (tuple(again.prompt), again.heard) == (PROMPT, 0)
 
 
 def test_where_it_strays_it_goes_on_all_the_same() -> None:
-    heard, (_, again, further) = generate(DIES, STRAYS, say(ANSWER), temperature=1.0, seed=3)
+    heard, (_, again, further) = generate(DIES, STRAYS, recording(ANSWER), temperature=1.0, seed=3)
     assert heard == list(ANSWER)
     assert (again.heard, further.heard) == (0, 5)
     assert len({again.id, further.id, "r"}) == 3
 
 
 def test_where_it_ends_sooner_it_goes_on_all_the_same() -> None:
-    heard, _ = generate(DIES, say(ANSWER[:2]), say(ANSWER), temperature=1.0, seed=3)
+    heard, _ = generate(DIES, recording(ANSWER[:2]), recording(ANSWER), temperature=1.0, seed=3)
     assert heard == list(ANSWER)
 
 
 def test_what_is_bound_must_not_stray() -> None:
-    with pytest.raises(Broken, match="came out differently"):
+    with pytest.raises(NotResumable, match="came out differently"):
         generate(DIES, STRAYS, constraint=Constraint("regex", "[0-9 ]+"), temperature=0.0)
 
 
 def test_penalties_of_a_choice_by_chance_go_on_counting() -> None:
-    _, (first, again) = generate(DIES, say(ANSWER), temperature=1.0, presence_penalty=0.5, frequency_penalty=0.25)
+    _, (first, again) = generate(DIES, recording(ANSWER), temperature=1.0, presence_penalty=0.5, frequency_penalty=0.25)
     assert not first.sampling.bias
     assert again.heard == 5
     assert again.sampling.bias == {11: -0.75, 12: -1.0, 13: -0.75, 14: -0.75}

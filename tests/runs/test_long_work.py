@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from responses_app.runs import long_work
+from responses_app.runs.prepare import long_work
 
 LIMIT_S = 30.0
 

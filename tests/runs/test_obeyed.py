@@ -8,20 +8,22 @@ from typing import Any
 
 import pytest
 
-from responses_app.engines.border import BadPrompt, Constraint
-from responses_app.engines.scripted import Scripted
-from responses_app.errors import Invalid
-from responses_app.runs import obeyed
-from responses_app.runs.order import Order
+from responses_app.engine_interface import Constraint, RequestRejected
+from responses_app.engines.replay.engine import ReplayEngine
+from responses_app.errors import InvalidRequest
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.prepare import constraint_check
 
 
-class Picky(Scripted):
+class Picky(ReplayEngine):
     """An engine that cannot compile a `pattern`, and says as much of it as xgrammar does."""
 
     def check(self, constraint: Constraint) -> None:
         if '"pattern"' in json.dumps(constraint.value).replace("\\", ""):
             alone = constraint.kind == "json"
-            raise BadPrompt("Failed: [02:18:42] /a/regex_converter.cc:83: Unclosed '['" if alone else "Invalid structural tag.")
+            raise RequestRejected(
+                "Failed: [02:18:42] /a/regex_converter.cc:83: Unclosed '['" if alone else "Invalid structural tag."
+            )
 
 
 GOOD = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -47,12 +49,18 @@ def tool(parameters: Any) -> dict[str, Any]:
     ],
 )
 def test_it_is_named(more: dict[str, Any], where: str, code: str) -> None:
-    with pytest.raises(Invalid) as raised:
-        asyncio.run(obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], **more), TAG))
+    with pytest.raises(InvalidRequest) as raised:
+        asyncio.run(
+            constraint_check.check_constraints(Picky(), CreateRequest(project="p", key=None, model="m", input=[], **more), TAG)
+        )
     assert (raised.value.param, raised.value.code, raised.value.message) == (where, code, "Invalid schema: Unclosed '['")
 
 
 def test_what_no_schema_is_to_blame_for_has_the_words_of_the_engine() -> None:
-    with pytest.raises(Invalid) as raised:
-        asyncio.run(obeyed.check(Picky(), Order(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG))
+    with pytest.raises(InvalidRequest) as raised:
+        asyncio.run(
+            constraint_check.check_constraints(
+                Picky(), CreateRequest(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG
+            )
+        )
     assert (raised.value.param, raised.value.message) == ("tools", "Invalid schema: Invalid structural tag.")

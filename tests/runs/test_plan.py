@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from responses_app.runs.order import Order
-from responses_app.runs.plan import _blame
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.prepare.planner import _client_path
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ from responses_app.runs.plan import _blame
 )
 def test_items_that_were_not_told_are_counted_all_the_same(param: str | None, blamed: str | None) -> None:
     items = [{"id": "old"}, {"id": "b"}, {"id": "c"}]
-    order = Order(project="p", key=1, model="m", input=[])
-    assert _blame(param, order, items, ["a", "b", "c"]) == blamed
+    order = CreateRequest(project="p", key=1, model="m", input=[])
+    assert _client_path(param, order, items, ["a", "b", "c"]) == blamed
 
 
 def test_a_conversation_is_blamed_for_its_items() -> None:
-    order = Order(project="p", key=1, model="m", input=[], conversation="conv_1")
-    assert _blame("input[0]", order, [{"id": "old"}], []) == "conversation"
+    order = CreateRequest(project="p", key=1, model="m", input=[], conversation="conv_1")
+    assert _client_path("input[0]", order, [{"id": "old"}], []) == "conversation"

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from django.test import override_settings
 
-from responses_app.errors import Busy
+from responses_app.errors import RateLimited
 from responses_app.runs.admission import RECENT_S, Admission, Place
 
 LIMIT = 16
@@ -25,7 +25,7 @@ class Clock:
 def fill(admission: Admission, project: str) -> list[Place]:
     """Take places until one is refused."""
     places: list[Place] = []
-    with suppress(Busy):
+    with suppress(RateLimited):
         while len(places) <= LIMIT:
             places.append(admission.admit(project))
     return places
@@ -39,7 +39,7 @@ def test_a_project_alone_takes_all_places() -> None:
 @override_settings(RESPONSES_MAX_CONCURRENT=LIMIT)
 def test_a_second_project_finds_the_last_eighth() -> None:
     admission = Admission()
-    admission.admit("quiet").release()
+    admission.admit("quiet").hand_over()
     assert len(fill(admission, "busy")) == LIMIT - 2
     assert len(fill(admission, "quiet")) == 2
     assert sum(admission.counts.values()) == LIMIT
@@ -49,7 +49,7 @@ def test_a_second_project_finds_the_last_eighth() -> None:
 def test_places_are_kept_for_ten_minutes_after_the_last_request() -> None:
     clock = Clock()
     admission = Admission(clock=clock)
-    admission.admit("quiet").release()
+    admission.admit("quiet").hand_over()
     places = fill(admission, "busy")
     clock.now = RECENT_S + 1
     assert len(places) + len(fill(admission, "busy")) == LIMIT
@@ -59,7 +59,7 @@ def test_places_are_kept_for_ten_minutes_after_the_last_request() -> None:
 def test_released_places_leave_nothing_behind() -> None:
     admission = Admission()
     for place in fill(admission, "busy"):
-        place.release()
-        place.release()
+        place.hand_over()
+        place.hand_over()
     assert not admission.by_project
     assert not sum(admission.counts.values())

@@ -7,14 +7,14 @@ import functools
 
 import pytest
 
-from responses_app.dialects.harmony import Harmony
-from responses_app.engines.border import EngineDown
-from responses_app.engines.scripted import Scripted
-from responses_app.runs.hub import Hub
-from responses_app.runs.served import Served
+from responses_app.dialects.harmony.dialect import HarmonyDialect
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines.replay.engine import ReplayEngine
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
 
 
-class Slow(Scripted):
+class Slow(ReplayEngine):
     """Comes up when it is told to, or fails; `asked` once it was asked to start."""
 
     def __init__(self, error: Exception | None = None) -> None:
@@ -30,12 +30,12 @@ class Slow(Scripted):
         await super().start()
 
 
-HARMONY = functools.cache(Harmony)
+HARMONY = functools.cache(HarmonyDialect)
 LIMIT_S = 30.0
 
 
-def hub_of(**engines: Scripted) -> Hub:
-    return Hub({name: Served(name, engine, "", {}, dialect=HARMONY()) for name, engine in engines.items()})
+def hub_of(**engines: ReplayEngine) -> RunManager:
+    return RunManager({name: ServedModel(name, engine, "", {}, dialect=HARMONY()) for name, engine in engines.items()})
 
 
 def test_they_start_side_by_side() -> None:
@@ -47,45 +47,45 @@ def test_they_start_side_by_side() -> None:
         a.go.set()
         b.go.set()
         await starting
-        assert await a.alive()
-        assert await b.alive()
+        assert await a.is_healthy()
+        assert await b.is_healthy()
         await hub.start()
         await hub.close()
-        assert not await a.alive()
+        assert not await a.is_healthy()
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("error", [EngineDown("no memory"), ValueError("no memory"), OSError("no memory")])
+@pytest.mark.parametrize("error", [EngineUnavailable("no memory"), ValueError("no memory"), OSError("no memory")])
 def test_a_failure_names_the_model_and_closes_the_others(error: Exception) -> None:
     async def main() -> None:
-        up, down, late = Scripted(), Slow(error), Slow()
+        up, down, late = ReplayEngine(), Slow(error), Slow()
         hub = hub_of(up=up, down=down, late=late)
         starting = asyncio.create_task(hub.start())
         await asyncio.wait_for(asyncio.gather(down.asked.wait(), late.asked.wait()), LIMIT_S)
-        assert await up.alive()
+        assert await up.is_healthy()
         down.go.set()
-        with pytest.raises(EngineDown, match="down: no memory"):
+        with pytest.raises(EngineUnavailable, match="down: no memory"):
             await starting
-        assert not await up.alive()
+        assert not await up.is_healthy()
         late.go.set()
         await asyncio.sleep(0.05)
-        assert not await late.alive(), "its start was given up"
+        assert not await late.is_healthy(), "its start was given up"
 
     asyncio.run(main())
 
 
 def test_it_can_be_started_again_after_a_failure() -> None:
     async def main() -> None:
-        down = Slow(EngineDown("away"))
+        down = Slow(EngineUnavailable("away"))
         down.go.set()
-        hub = hub_of(up=Scripted(), down=down)
-        with pytest.raises(EngineDown):
+        hub = hub_of(up=ReplayEngine(), down=down)
+        with pytest.raises(EngineUnavailable):
             await hub.start()
         down.error = None
         await hub.start()
-        assert await hub.model("up").engine.alive()
-        assert await hub.model("down").engine.alive()
+        assert await hub.model("up").engine.is_healthy()
+        assert await hub.model("down").engine.is_healthy()
         await hub.close()
 
     asyncio.run(main())
@@ -93,16 +93,16 @@ def test_it_can_be_started_again_after_a_failure() -> None:
 
 def test_a_cancelled_start_closes_what_came_up() -> None:
     async def main() -> None:
-        up, late = Scripted(), Slow()
+        up, late = ReplayEngine(), Slow()
         starting = asyncio.create_task(hub_of(up=up, late=late).start())
         await asyncio.wait_for(late.asked.wait(), LIMIT_S)
-        assert await up.alive()
+        assert await up.is_healthy()
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
-        assert not await up.alive()
+        assert not await up.is_healthy()
         late.go.set()
         await asyncio.sleep(0.05)
-        assert not await late.alive()
+        assert not await late.is_healthy()
 
     asyncio.run(main())

@@ -8,9 +8,9 @@ from unittest.mock import patch
 from django.db import OperationalError, connections
 from django.test import TransactionTestCase
 
-from responses_app.runs.tail import Tail
-from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Ending
+from responses_app.runs.recover.log_follower import LogFollower
+from responses_app.store.log.records import Append, Ending
+from responses_app.store.log.writer import LogWriter
 from tests.store.test_lost import cut, place
 from tests.store.test_recorder import NOW, durable, frame, log
 
@@ -24,9 +24,9 @@ class TailTest(TransactionTestCase):
         connections.close_all()
 
     async def test_a_follower_goes_on_behind_a_lost_connection(self) -> None:
-        recorder, one = Recorder(), log("resp_tail")
+        recorder, one = LogWriter(), log("resp_tail")
         await durable(recorder, Append(one, [frame(0)], opens=True))
-        tail = Tail(lambda: None, lambda pk: None)
+        tail = LogFollower(lambda: None, lambda pk: None)
         try:
             async with asyncio.timeout(LIMIT):
                 frames = tail.follow(one.row.pk)
@@ -43,10 +43,10 @@ class TailTest(TransactionTestCase):
             await recorder.close()
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
-        tail = Tail(lambda: None, lambda pk: None)
-        gone = patch("responses_app.runs.tail.replay.stored", side_effect=OperationalError("gone"))
+        tail = LogFollower(lambda: None, lambda pk: None)
+        gone = patch("responses_app.runs.recover.log_follower.replay.stored", side_effect=OperationalError("gone"))
         try:
-            with gone, patch("responses_app.runs.tail.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):
+            with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):
                 async with asyncio.timeout(LIMIT):
                     async for _ in tail.follow(1):
                         pass

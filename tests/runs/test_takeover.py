@@ -12,12 +12,12 @@ from uuid import uuid4
 import orjson
 from django.test import AsyncClient, override_settings
 
-from responses_app.engines.border import Logprob
-from responses_app.engines.scripted import Delay, Fault, Line, Tokens
+from responses_app.engine_interface import Logprob
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Lease, Response, Worker
-from responses_app.runs import hub
-from responses_app.runs.hub import Hub
-from responses_app.runs.served import Served
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
 from tests.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, said, tokens
 
 HEAD, TAIL = (
@@ -28,20 +28,20 @@ WHOLE = HEAD + TAIL
 LIMIT = 20.0
 
 
-def slow(head: str = HEAD, tail: str = TAIL, **fields: Any) -> Line:
+def slow(head: str = HEAD, tail: str = TAIL, **fields: Any) -> Recording:
     """Says its head, token by token, and then thinks for longer than any test waits."""
     line = said(head, **fields)
-    return Line([*line.steps, Delay(600), Tokens(tokens(tail))])
+    return Recording([*line.steps, Delay(600), Tokens(tokens(tail))])
 
 
 class TakeoverTest(ApiCase):
     """Two hubs on one database, as two processes would have them."""
 
     @asynccontextmanager
-    async def two(self, *lines: Line) -> AsyncIterator[tuple[AsyncClient, Hub]]:
+    async def two(self, *lines: Recording) -> AsyncIterator[tuple[AsyncClient, RunManager]]:
         """A client of the first hub, and the second one, which has not started."""
         async with self.serving(*lines) as client:
-            second = Hub({"m": Served("m", self.engine, "", {}, dialect=self.dialect)})
+            second = RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
             try:
                 yield client, second
             finally:
@@ -78,7 +78,7 @@ class TakeoverTest(ApiCase):
         assert self.hub._watch is not None
         await self.hub._watch.stop()
         for run in self.hub.runs.values():
-            run.release()
+            run.hand_over()
         await Worker.objects.filter(pk=self.hub._watch.worker).adelete()
 
     def text(self, events: list[dict[str, Any]]) -> str:
@@ -92,7 +92,7 @@ class TakeoverTest(ApiCase):
             await self.hub.drain(0.01)
             await self.hub.close()
             await self.engine.start()
-            hub.use(second)
+            manager.set_current(second)
             await second.start()
             events = await self.whole(client, uid)
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
@@ -115,14 +115,17 @@ class TakeoverTest(ApiCase):
             await self.until(lambda: self.deltas(row.uid))
             await self.crash()
             await second.start()
-            with patch("responses_app.store.leases.DEAD_S", 0.0), patch("responses_app.runs.watch.DEAD_S", 0.0):
+            with (
+                patch("responses_app.store.cluster.leases.DEAD_S", 0.0),
+                patch("responses_app.runs.recover.lease_keeper.DEAD_S", 0.0),
+            ):
                 events = await self.whole(client, row.uid)
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
             # The listener of the first process has followed the log: it has seen the same, and heard of nothing else.
             self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT), events)
 
     async def test_an_owner_that_was_only_slow_finds_itself_replaced(self) -> None:
-        line = Line([*said(HEAD).steps, Delay(1.0), Tokens(tokens(TAIL))])
+        line = Recording([*said(HEAD).steps, Delay(1.0), Tokens(tokens(TAIL))])
         async with self.two(line, said(HEAD + " you" + TAIL)) as (client, second):
             response = await self.post(client, stream=True)
             row = await Response.objects.aget()
@@ -132,7 +135,7 @@ class TakeoverTest(ApiCase):
             await self.hub._watch.stop()
             await Lease.objects.aupdate(worker=uuid4())
             await second.start()
-            with patch("responses_app.runs.watch.DEAD_S", 0.0):
+            with patch("responses_app.runs.recover.lease_keeper.DEAD_S", 0.0):
                 events = await asyncio.wait_for(self.read(response), LIMIT)
             self.assertEqual(self.judge(events), await self.whole(client, row.uid))
             self.assertEqual([event["type"] for event in events].count("response.completed"), 1)
@@ -141,7 +144,7 @@ class TakeoverTest(ApiCase):
     async def test_cancelling_reaches_the_process_that_runs_it(self) -> None:
         async with self.two(slow()) as (client, second):
             uid = await self.begin(client)
-            hub.use(second)
+            manager.set_current(second)
             await second.start()
             answer = await asyncio.wait_for(client.post(f"/v1/responses/{uid}/cancel"), LIMIT)
             self.assertEqual((answer.status_code, orjson.loads(answer.content)["status"]), (200, "cancelled"))
@@ -167,7 +170,7 @@ class TakeoverTest(ApiCase):
             uid = await self.begin(client, **bound)
             await self.hub.close()
             await self.engine.start()
-            hub.use(second)
+            manager.set_current(second)
             await second.start()
             events = await self.whole(client, uid)
             call = events[-1]["response"]["output"][-1]
@@ -183,7 +186,7 @@ class TakeoverTest(ApiCase):
             uid = await self.begin(client, tools=[TOOL], tool_choice="required", temperature=1.0)
             await self.hub.close()
             await self.engine.start()
-            hub.use(second)
+            manager.set_current(second)
             await second.start()
             last = (await self.whole(client, uid))[-1]["response"]
             self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
@@ -194,11 +197,14 @@ class TakeoverTest(ApiCase):
             return Tokens(tokens(text), [Logprob(token, -0.5, [(token, -0.5)]) for token in tokens(text)])
 
         asked = {"include": ["message.output_text.logprobs"], "top_logprobs": 1}
-        async with self.two(Line([likely(HEAD), Delay(600), likely(TAIL)]), Line([likely(WHOLE)])) as (client, second):
+        async with self.two(Recording([likely(HEAD), Delay(600), likely(TAIL)]), Recording([likely(WHOLE)])) as (
+            client,
+            second,
+        ):
             uid = await self.begin(client, **asked)
             await self.hub.close()
             await self.engine.start()
-            hub.use(second)
+            manager.set_current(second)
             await second.start()
             part = (await self.whole(client, uid))[-1]["response"]["output"][-1]["content"][0]
             self.assertEqual("".join(entry["token"] for entry in part["logprobs"]), "Hello there!")
@@ -210,8 +216,11 @@ class TakeoverTest(ApiCase):
             await self.engine.start()
             await Lease.objects.aupdate(model="gone")
             await second.start()
-            with patch("responses_app.store.leases.UNSERVED_S", 0.3), patch("responses_app.runs.watch.TIDY_EVERY", 0.0):
-                hub.use(second)
+            with (
+                patch("responses_app.store.cluster.leases.UNSERVED_S", 0.3),
+                patch("responses_app.runs.recover.lease_keeper.TIDY_EVERY", 0.0),
+            ):
+                manager.set_current(second)
                 last = (await self.whole(client, uid))[-1]["response"]
             self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
             self.assertIn("nobody serves the model 'gone'", last["error"]["message"])
@@ -224,7 +233,7 @@ class TakeoverTest(ApiCase):
             last = await Event.objects.filter(response__uid=uid).order_by("-number").afirst()
             assert last is not None
             await Event.objects.filter(pk=last.pk).aupdate(data=last.data.replace("Hello", "Howdy"))
-            hub.use(second)
+            manager.set_current(second)
             await second.start()
             events = await self.whole(client, uid)
             got = events[-1]["response"]
@@ -238,14 +247,14 @@ class EngineTest(ApiCase):
     """The engine dies and comes back."""
 
     async def test_it_goes_on_where_it_was(self) -> None:
-        dying = Line([*said(HEAD).steps, Fault("down", seconds=0.4)])
+        dying = Recording([*said(HEAD).steps, Fault("down", seconds=0.4)])
         async with self.serving(dying, said(WHOLE)) as client:
             events = await self.stream(client)
             self.assertEqual(events[-1]["response"]["output"][-1]["content"][0]["text"], "Hello there!")
             self.assertEqual([request.heard for request in self.engine.requests], [0, len(tokens(HEAD))])
 
     async def test_one_that_never_gets_on_fails_at_last(self) -> None:
-        async with self.serving(*[Line([Fault("down")])] * 3) as client:
+        async with self.serving(*[Recording([Fault("down")])] * 3) as client:
             events = await self.stream(client)
             self.assertEqual(events[-1]["type"], "response.failed")
             self.assertIn("engine", events[-1]["response"]["error"]["message"])

@@ -9,18 +9,18 @@ from unittest.mock import patch
 
 from django.db import OperationalError
 
-from responses_app.engines.scripted import Delay, Line, Tokens
-from responses_app.runs.run import Run
-from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
+from responses_app.runs.execute.run import Run
+from responses_app.store.log.records import Append
+from responses_app.store.log.writer import LogWriter
 from tests.api.case import HELLO, ApiCase, tokens
 
 LIMIT = 10.0
 BEGUN = ["response.created", "response.queued", "response.in_progress"]
-ENDLESS = Line([*(Tokens([token]) for token in tokens(HELLO)[:-1]), Delay(60.0), Tokens(tokens(HELLO)[-1:])])
+ENDLESS = Recording([*(Tokens([token]) for token in tokens(HELLO)[:-1]), Delay(60.0), Tokens(tokens(HELLO)[-1:])])
 
 
-class Gate(Recorder):
+class Gate(LogWriter):
     """Keeps deltas waiting until it is opened; then `fault` is what becomes of them, if there is one."""
 
     def __init__(self) -> None:
@@ -42,7 +42,7 @@ class TellingTest(ApiCase):
     async def held(self) -> AsyncIterator[tuple[Run, Gate]]:
         """A run whose first delta is being committed, and has a second one to tell."""
         async with self.serving(ENDLESS) as client:
-            with patch("responses_app.runs.hub.Recorder", Gate):
+            with patch("responses_app.runs.manager.Recorder", Gate):
                 await self.made(client, background=True)
             (run,), gate = self.hub.runs.values(), self.hub._recorder
             assert isinstance(gate, Gate)
@@ -65,19 +65,19 @@ class TellingTest(ApiCase):
             async with asyncio.timeout(LIMIT):
                 while not run.frames[-1].type.endswith(".delta"):
                     await asyncio.sleep(0.01)
-            run.leave()
+            run.cancel()
             await self.ended(run)
 
     async def test_a_client_that_goes_meanwhile_leaves_no_number_out(self) -> None:
         async with self.held() as (run, gate):
-            run.leave()
+            run.cancel()
             await asyncio.sleep(0.01)
             gate.open.set()
             await self.ended(run)
             self.assertEqual([frame.number for frame in run.frames], list(range(len(run.frames))))
             self.assertEqual(run.response["status"], "cancelled")
             self.assertEqual(run.frames[-1].type, "response.failed")
-            self.assertFalse(run.moved)
+            self.assertFalse(run.handed_over)
 
     async def refused(self, fault: Exception) -> None:
         """What is left when the append under way is not kept."""
@@ -85,7 +85,7 @@ class TellingTest(ApiCase):
             gate.fault = fault
             gate.open.set()
             await self.ended(run)
-            self.assertTrue(run.moved, "others go on with it")
+            self.assertTrue(run.handed_over, "others go on with it")
             self.assertEqual([frame.type for frame in run.frames], BEGUN)
 
     # Two tests, not two rounds: who goes on with the first run would be there in the second.

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Dialect, Turn
-from responses_app.dialects.budget import Budget, TooLong
-from responses_app.engines.scripted import Scripted
-from responses_app.runs.fit import droppable
-from responses_app.runs.prompt import Prompts
-from responses_app.runs.truncation import Truncation
+from responses_app.dialects.text.budget import Budget, TooLong
+from responses_app.engines.replay.engine import ReplayEngine
+from responses_app.runs.prepare.droppable_items import droppable
+from responses_app.runs.prepare.prompt import PromptRenderer
+from responses_app.runs.prepare.truncation import Truncation
 from tests.api.case import HARMONY
 from tests.dialects.hearing import chat, demo_vocabulary
 
@@ -48,8 +48,8 @@ def turn_of(texts: list[str], rule: str = "") -> Turn:
     return Turn(items=items, today=date(2026, 1, 1), instructions=rule)
 
 
-def prompts(dialect: Any) -> Prompts:
-    return Prompts(Scripted([], max_model_len=1 << 20), dialect, {}, measure=True, project="p")
+def prompts(dialect: Any) -> PromptRenderer:
+    return PromptRenderer(ReplayEngine([], max_model_len=1 << 20), dialect, {}, measure=True, project="p")
 
 
 def fewest(dialect: Dialect, turn: Turn, most: int) -> int:

@@ -11,16 +11,16 @@ import psycopg
 from django.db import connections
 from django.test import TransactionTestCase
 
-from responses_app.engines.border import Request, Sampling
-from responses_app.engines.scripted import Scripted
-from responses_app.grammar.writer import Writer
+from responses_app.engine_interface import GenerateRequest, Sampling
+from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import Lease
-from responses_app.runs.generation import Generation
-from responses_app.runs.run import Run
-from responses_app.runs.takeover import Deaf
-from responses_app.runs.watch import DEAD_S, Watch
-from responses_app.store.recorder import Recorder
-from tests.grammar.speech import counted, response
+from responses_app.protocol.writer import Writer
+from responses_app.runs.execute.generation import Generation
+from responses_app.runs.execute.run import Run
+from responses_app.runs.recover.lease_keeper import DEAD_S, LeaseKeeper
+from responses_app.runs.recover.takeover import NullParser
+from responses_app.store.log.writer import LogWriter
+from tests.protocol.speech import counted, response
 from tests.store.test_lost import cut, place
 from tests.store.test_recorder import frame, log
 
@@ -41,12 +41,12 @@ class Noted(Run):
         self.given += 1
 
 
-def run(uid: str, recorder: Recorder) -> Noted:
+def run(uid: str, recorder: LogWriter) -> Noted:
     """One whose row has a key, and no lease."""
     one = log(uid)
     one.row.pk = next(_keys)
-    asked = Generation(Scripted(), Request(uid, (1,), Sampling(max_tokens=1)), str)
-    return Noted(Writer(response(id=uid), counted()), asked, Deaf(), recorder=recorder, log=one, prompt=1)
+    asked = Generation(ReplayEngine(), GenerateRequest(uid, (1,), Sampling(max_tokens=1)), str)
+    return Noted(Writer(response(id=uid), counted()), asked, NullParser(), recorder=recorder, log=one, prompt=1)
 
 
 _keys = itertools.count(1000)
@@ -78,7 +78,7 @@ class WatchTest(TransactionTestCase):
         async def adopt(pk: int) -> None:
             taken.set_result(pk)
 
-        watch = Watch(["m"], list, lambda: 0, lambda: True, adopt)
+        watch = LeaseKeeper(["m"], list, lambda: 0, lambda: True, adopt)
         try:
             self.assertEqual(await asyncio.wait_for(taken, DEAD_S / 2), row.pk)
         finally:
@@ -86,10 +86,10 @@ class WatchTest(TransactionTestCase):
 
     async def test_what_has_not_begun_is_not_taken_for_lost(self) -> None:
         """Its rows have a key, although they were rolled back with those of another run, and are about to be written again."""
-        recorder = Recorder()
+        recorder = LogWriter()
         begun, waits = (run(f"resp_{number}", recorder) for number in range(2))
         begun.frames = [frame(0)]
-        watch = Watch(["m"], lambda: [begun, waits], lambda: 0, lambda: True, nobody)
+        watch = LeaseKeeper(["m"], lambda: [begun, waits], lambda: 0, lambda: True, nobody)
         try:
             async with asyncio.timeout(LIMIT):
                 while await asyncio.to_thread(self.beat) == (None,):
@@ -103,8 +103,8 @@ class WatchTest(TransactionTestCase):
             await recorder.close()
 
     async def test_a_heart_that_missed_a_beat_goes_on_beating(self) -> None:
-        with patch("responses_app.runs.watch.BEAT", 0.2), self.assertLogs("responses.watch", "WARNING"):
-            watch = Watch(["m"], list, lambda: 0, lambda: True, nobody)
+        with patch("responses_app.runs.recover.lease_keeper.BEAT", 0.2), self.assertLogs("responses.watch", "WARNING"):
+            watch = LeaseKeeper(["m"], list, lambda: 0, lambda: True, nobody)
             try:
                 await self.until_it_beats((None,))
                 await asyncio.to_thread(cut, place())

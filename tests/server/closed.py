@@ -6,8 +6,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from responses_app.server import programs
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres import programs
 
 
 def packages(folder: Path, mode: int = 0o700) -> Path:

@@ -185,23 +185,24 @@ class Idle:
 
 
 def main(port: int) -> None:
-    from responses_app.server.starting import reactor
+    from responses_app.server.bootstrap.startup import reactor
 
     loop = reactor()
-    from responses_app.server import connection, door
-    from responses_app.server.door import tcp
-    from responses_app.server.gate import Limits
-    from responses_app.server.life import Life
+    from responses_app.server.http import server as http_server
+    from responses_app.server.http import tcp_limits
+    from responses_app.server.http.admission import Limits
+    from responses_app.server.http.server import tcp
+    from responses_app.server.processes.lifecycle import ServerLifecycle
 
     told = json.loads(os.environ.get("LIMITS", "{}"))
     gate = Keys() if told.pop("keys", False) else None
     limits = Limits(**{field.name: told.pop(field.name) for field in fields(Limits) if field.name in told})
     for name, value in told.items():
-        assert hasattr(connection, name)
-        setattr(connection, name, value)
-    opened = door.Door.listen_success
-    door.Door.listen_success = lambda self, port: (doors.append(self), opened(self, port))[1]  # type: ignore[method-assign]
-    life = Life(loop, Idle(), drain=DRAIN)
+        assert hasattr(tcp_limits, name)
+        setattr(tcp_limits, name, value)
+    opened = http_server.DaphneServer.listen_success
+    http_server.DaphneServer.listen_success = lambda self, port: (doors.append(self), opened(self, port))[1]  # type: ignore[method-assign]
+    life = ServerLifecycle(loop, Idle(), drain=DRAIN)
     assert life.start()
     failure = life.listen(application, tcp("127.0.0.1", port), lambda: tell("ready"), gate, limits)
     life.close()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
-from responses_app.server.process import descendants
+from responses_app.server.processes.process_tree import descendants
 
 
 def born(pid: int) -> tuple[int, str]:

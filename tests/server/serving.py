@@ -14,8 +14,8 @@ from typing import Any
 import httpx2
 import psycopg
 
-from responses_app.server.data import ROOT
-from responses_app.server.postgres import superuser_url
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres.cluster import superuser_url
 
 # Five seconds on an idle machine; fifty were seen on a busy one.
 START_LIMIT = 120.0

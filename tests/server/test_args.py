@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from responses_app.server.args import Options, parse
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
+from responses_app.server.cli.args import Options, parse
 
 
 def test_nothing_given_means_the_defaults_of_the_readme() -> None:

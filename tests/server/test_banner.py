@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from responses_app.server.args import Options
-from responses_app.server.banner import banner
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
+from responses_app.server.cli.args import Options
+from responses_app.server.cli.banner import banner
 from tests.server.serving import END_LIMIT, START_LIMIT, Server, free_port
 
 LINK = "/sign-in/"

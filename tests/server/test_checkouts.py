@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.server.account import Account, run_as
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres.account import Account, run_as
 from tests.server import closed
 from tests.server.serving import Server
 
@@ -85,7 +85,7 @@ def test_what_is_installed_goes_to_the_data_folder_if_the_checkout_cannot_be_wri
     python.chmod(0o755)
     data.mkdir(mode=0o700)
     if IS_ROOT:
-        NOBODY.give(data)
+        NOBODY.chown(data)
     checkout.chmod(0o555)
     environ = {"PATH": os.environ["PATH"], "PYTHON": str(python)}
 
@@ -112,7 +112,7 @@ def test_an_ordinary_user_serves_from_a_checkout_that_cannot_be_written_to(open_
             path.chmod(0o555 if path.is_dir() or os.access(path, os.X_OK) else 0o444)
     tapes = shutil.copy2(re.sub(r"^script://|\?.*", "", tape), open_folder)
     data.mkdir(mode=0o700)
-    NOBODY.give(data)
+    NOBODY.chown(data)
     environ = {"HOME": str(data), "PYTHONPATH": str(closed.packages(open_folder / "packages", mode=0o755))}
     server = Server(data, "--engine", f"script://{tapes}?loop=1", root=checkout, before=AS_NOBODY, **environ)
     try:

@@ -9,8 +9,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.server import account, programs
-from responses_app.server.postgres import Postgres, PostgresError, superuser_url
+from responses_app.server.postgres import account, programs
+from responses_app.server.postgres.cluster import Postgres, PostgresError, superuser_url
 from tests.server import closed
 from tests.server.processes import all_named, descendants
 

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_app.server.connection import HELD, Connection
+from responses_app.server.http.tcp_limits import HELD, LimitedConnection
 
 # What happens to a connection: bytes are put or written, or a turn of the loop ends.
 STEPS = st.lists(
@@ -22,7 +22,7 @@ STEPS = st.lists(
 )
 
 
-class Wire(Connection):
+class Wire(LimitedConnection):
     """A connection whose kernel takes `room` bytes in all; the rest stays in Twisted's buffer."""
 
     def __init__(self, room: int) -> None:
@@ -54,7 +54,7 @@ def test_everything_leaves_in_order_and_nothing_twice(steps: list[tuple[str, byt
         wire, given_ = Wire(room), b""
         for what, data in steps:
             if what == "put":
-                wire.put(data)
+                wire.write_buffered(data)
             elif what == "write":
                 wire.write(data)
             else:
@@ -74,7 +74,7 @@ def test_what_is_put_in_one_turn_is_one_write() -> None:
         wire = Wire(10**9)
         for _ in range(3):
             for part in (b"one", b"two", b"three"):
-                wire.put(part)
+                wire.write_buffered(part)
             await asyncio.sleep(0)
         assert (wire.calls, wire.sent) == (3, b"onetwothree" * 3)
 
@@ -85,7 +85,7 @@ def test_no_more_is_held_than_the_limit() -> None:
     async def act() -> None:
         wire = Wire(10**9)
         for _ in range(100):
-            wire.put(bytes(HELD // 10))
+            wire.write_buffered(bytes(HELD // 10))
             assert wire._held_size <= HELD
         assert wire.sent
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from responses_app.server.data import InUse, keep, lock, open_log
-from responses_app.server.secret import MIN_LENGTH, check_secret_key, secret_key
+from responses_app.local.data_dir import InUse, load_or_create, lock, open_log
+from responses_app.local.secrets import MIN_LENGTH, check_secret_key, secret_key
 
 
 def test_the_second_to_ask_learns_who_was_first(tmp_path: Path) -> None:
@@ -30,8 +30,8 @@ def test_a_secret_is_made_once_for_our_eyes_only(tmp_path: Path) -> None:
 
 def test_an_empty_file_holds_no_secret(tmp_path: Path) -> None:
     (tmp_path / "key").touch(mode=0o644)
-    assert keep(tmp_path / "key", "made") == "made"
-    assert keep(tmp_path / "key", "again") == "made"
+    assert load_or_create(tmp_path / "key", "made") == "made"
+    assert load_or_create(tmp_path / "key", "again") == "made"
     assert (tmp_path / "key").stat().st_mode & 0o777 == 0o600
 
 

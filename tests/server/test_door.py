@@ -15,14 +15,14 @@ import httpx2
 import pytest
 from websockets.sync.client import connect
 
-from responses_app.server.data import ROOT
-from responses_app.server.door import BODY_LIMIT
+from responses_app.local.data_dir import ROOT
+from responses_app.server.http.server import BODY_LIMIT
 from tests.server.echo import DRAIN
 from tests.server.serving import free_port
 
 
 class Echo:
-    """tests.server.echo in a process of its own; `limits` are other values for those of server/connection.py and of `Limits`."""
+    """tests.server.echo in a process of its own; `limits` are other values for those of server/http/tcp_limits.py and of `Limits`."""
 
     def __init__(self, **limits: float) -> None:
         self.port = free_port()
@@ -198,6 +198,6 @@ def test_it_says_why_it_could_not_listen() -> None:
 
 
 def test_its_refusal_names_the_limit() -> None:
-    from responses_app.server.channel import too_large
+    from responses_app.server.http.errors import too_large
 
     assert "64 MiB" in too_large(BODY_LIMIT).message

@@ -14,7 +14,7 @@ from urllib.parse import quote
 import httpx2
 import pytest
 
-from responses_app.server.postgres import socket_dir
+from responses_app.server.postgres.cluster import socket_dir
 from tests.server.processes import all_named, family, left, named
 from tests.server.serving import END_LIMIT, START_LIMIT, Server
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.server import install
-from responses_app.server.data import ROOT
-from responses_app.server.progress import Progress
+from responses_app.local.data_dir import ROOT
+from responses_app.server.bootstrap import install
+from responses_app.server.cli.progress import Progress
 
 FILES = {step.file for step in (*install.CPU, *install.GPU, *install.DEV)}
 

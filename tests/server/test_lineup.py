@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 import pytest
 
-from responses_app.runs.served import read
-from responses_app.server.lineup import HARMONY, BadModel, lineup, on_disk
+from responses_app.runs.models import parse_models
+from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, lineup, on_disk
 
 
 def build(name: str) -> Path:
@@ -95,7 +95,7 @@ def test_an_engine_elsewhere_is_asked_for_its_models(remote: str) -> None:
 
 
 def test_the_settings_understand_every_lineup(checkpoint: Path, remote: str) -> None:
-    served = read(lineup((f"mine={checkpoint}", f"far={remote}?model=big&tokenizer=a/b"), None, build))
+    served = parse_models(lineup((f"mine={checkpoint}", f"far={remote}?model=big&tokenizer=a/b"), None, build))
     assert served["mine"].source == str(checkpoint)
     assert served["far"].source == "a/b"
 
@@ -119,10 +119,10 @@ def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:
     ],
 )
 def test_what_cannot_be_served_is_named(models: tuple[str, ...], engine: str | None, reason: str) -> None:
-    with pytest.raises(BadModel, match=reason):
+    with pytest.raises(InvalidModelSpec, match=reason):
         lineup(models, engine, build)
 
 
 def test_a_folder_without_a_checkpoint_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadModel, match=r"holds no config\.json"):
+    with pytest.raises(InvalidModelSpec, match=r"holds no config\.json"):
         lineup((str(tmp_path),), None, build)

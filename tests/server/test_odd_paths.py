@@ -53,7 +53,9 @@ def test_an_odd_path_is_the_clients_mistake(shared: Server, prefix: str) -> None
     assert "Traceback" not in shared.said[before:]
 
 
-@pytest.mark.parametrize("target", ["/static/../x", "/static/%2e%2e/%2e%2e/etc/passwd", "/static/x%00.css", "/static/" + "x" * 300])
+@pytest.mark.parametrize(
+    "target", ["/static/../x", "/static/%2e%2e/%2e%2e/etc/passwd", "/static/x%00.css", "/static/" + "x" * 300]
+)
 def test_a_path_out_of_the_static_files_is_not_found(shared: Server, target: str) -> None:
     assert status(shared, target) == 404
 

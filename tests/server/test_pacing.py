@@ -6,8 +6,8 @@ import asyncio
 import socket
 from typing import Any
 
-from responses_app.server.connection import Connection
-from responses_app.server.pacing import LARGE_READ, RESUMED, SHARE_S, Pacer
+from responses_app.server.http.pacing import LARGE_READ, RESUMED, SHARE_S, Pacer
+from responses_app.server.http.tcp_limits import LimitedConnection
 
 
 class Reader:
@@ -87,7 +87,7 @@ class Port:
         self.pacer, self.open = pacer, set[Any]()
 
 
-class Turned(Connection):
+class Turned(LimitedConnection):
     """A connection over a pair of sockets; `watched` says whether the loop would be asked to read from it."""
 
     def __init__(self, sock: socket.socket, pacer: Pacer) -> None:
@@ -137,5 +137,3 @@ def test_a_connection_that_the_application_holds_is_not_resumed_by_its_turn() ->
             assert one.heard == LARGE_READ + 2, "small reads wait for nobody"
 
     asyncio.run(act())
-
-

@@ -12,9 +12,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.server.account import account_for, run_as
-from responses_app.server.data import ROOT
-from responses_app.server.postgres import SOCKET_LIMIT, SOCKET_NAME, Postgres, PostgresError, default_url, socket_dir
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres.account import account_for, run_as
+from responses_app.server.postgres.cluster import SOCKET_LIMIT, SOCKET_NAME, Postgres, PostgresError, default_url, socket_dir
 from tests.server import closed
 from tests.server.processes import born, family, left
 
@@ -23,7 +23,7 @@ OWNER = """
 import sys, time
 from pathlib import Path
 from responses_app.engines import guard
-from responses_app.server.postgres import Postgres
+from responses_app.server.postgres.cluster import Postgres
 guard.adopt(sys.argv[1])
 postgres = Postgres(Path(sys.argv[1]))
 postgres.start()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from responses_app.server import process
+from responses_app.server.processes import process_tree
 from tests.server.processes import born, left
 
 DEAF = "trap '' TERM; echo ready; sleep 600 & wait; sleep 600"
@@ -22,14 +22,14 @@ def root() -> Iterator[subprocess.Popen[str]]:
         assert root.stdout
         assert root.stdout.readline() == "ready\n"
         yield root
-        for pid in process.descendants(root.pid):
-            process._send(pid, process.signal.SIGKILL)
+        for pid in process_tree.descendants(root.pid):
+            process_tree._send(pid, process_tree.signal.SIGKILL)
         root.kill()
 
 
 def test_it_asks_and_then_kills(root: subprocess.Popen[str]) -> None:
-    family = {born(pid) for pid in process.descendants(root.pid)}
-    asked = process.end_descendants(root.pid, spare=())
+    family = {born(pid) for pid in process_tree.descendants(root.pid)}
+    asked = process_tree.end_descendants(root.pid, spare=())
     assert {pid for pid, _ in family} <= set(asked)
     assert left(family, within=1) == []
 
@@ -37,15 +37,15 @@ def test_it_asks_and_then_kills(root: subprocess.Popen[str]) -> None:
 def test_it_kills_when_one_round_takes_longer_than_the_limit(
     root: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    family = {born(pid) for pid in process.descendants(root.pid)}
-    look = process.descendants
+    family = {born(pid) for pid in process_tree.descendants(root.pid)}
+    look = process_tree.descendants
 
     def slowly(of: int) -> list[int]:
         time.sleep(0.2)
         return look(of)
 
-    monkeypatch.setattr(process, "descendants", slowly)
-    monkeypatch.setattr(process, "LIMIT", 0.1)
-    monkeypatch.setattr(process, "GRACE", 0.05)
-    process.end_descendants(root.pid)
+    monkeypatch.setattr(process_tree, "descendants", slowly)
+    monkeypatch.setattr(process_tree, "LIMIT", 0.1)
+    monkeypatch.setattr(process_tree, "GRACE", 0.05)
+    process_tree.end_descendants(root.pid)
     assert left(family, within=1) == []

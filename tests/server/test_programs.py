@@ -14,9 +14,9 @@ from shutil import rmtree
 
 import pytest
 
-from responses_app.server.account import Account
-from responses_app.server.data import ROOT
-from responses_app.server.programs import INSTALLED, NoPrograms, _can_run, _copy_in, _files, program_folder
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres.account import Account
+from responses_app.server.postgres.programs import INSTALLED, NoPrograms, _can_run, _copy_in, _files, program_folder
 from tests.server import closed
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone keeps a copy")
@@ -105,7 +105,7 @@ def _link(place: Path, mine: Path) -> None:
 
 def _foreign(place: Path, _: Path) -> None:
     place.mkdir()
-    NOBODY.give(place)
+    NOBODY.chown(place)
 
 
 def _open_to_all(place: Path, _: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_root_that_cannot_become_another_account_is_told_so(site: Path, tmp_pa
     """As in a container without CAP_SETUID; nothing is copied then."""
     code = (
         "import sys; from pathlib import Path; from responses_app.server import programs; "
-        "from responses_app.server.account import Account; "
+        "from responses_app.server.postgres.account import Account; "
         "programs.program_folder(Account(65534, 65534), [Path(sys.argv[1])])"
     )
     command = ["setpriv", "--bounding-set=-setuid", sys.executable, "-c", code, str(tmp_path / "copies")]

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from responses_app.grammar.check import Check
+from responses_app.protocol.conformance import StreamValidator
 from tests.api.case import tokens
 from tests.server.processes import named
 from tests.server.serving import END_LIMIT, Server
@@ -53,7 +53,7 @@ def listen(server: Server, how: str, seen: list[dict[str, Any]]) -> None:
             if len(seen) == 12 and how == "stopped":
                 server.process.send_signal(signal.SIGTERM)
             elif len(seen) == 12:
-                os.kill(named(server.process.pid, "responses_app.server.inner"), signal.SIGKILL)
+                os.kill(named(server.process.pid, "responses_app.server.processes.main"), signal.SIGKILL)
 
 
 @pytest.mark.parametrize("how", ["stopped", "killed"])
@@ -73,7 +73,7 @@ def test_a_stream_goes_on_after_a_restart(tmp_path: Path, slow: str, how: str) -
         url = f"{second.ready().url}/v1/responses/{uid}"
         with httpx2.stream("GET", f"{url}?stream=true&starting_after={last}", headers=headers, timeout=30) as answer:
             seen += heard(answer.iter_lines())
-        check = Check()
+        check = StreamValidator()
         assert [broken for event in seen for broken in check.feed(event)] + check.close() == []
         got = httpx2.get(url, headers=headers).json()
         assert got["output"][0]["content"][0]["text"] == "Once" + "".join(WORDS)
@@ -116,7 +116,7 @@ def test_queued_and_running_responses_of_the_background_complete_at_the_next_sta
             url = f"{second.ready().url}/v1/responses/{uid}"
             with httpx2.stream("GET", f"{url}?stream=true", headers=headers, timeout=60) as answer:
                 events = list(heard(answer.iter_lines()))
-            check = Check()
+            check = StreamValidator()
             assert [broken for event in events for broken in check.feed(event)] + check.close() == []
             assert events[-1]["response"]["status"] == "completed"
     finally:

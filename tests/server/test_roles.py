@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.server.postgres import Postgres, default_url, superuser_url
+from responses_app.server.postgres.cluster import Postgres, default_url, superuser_url
 
 FAST = {"fsync": "off"}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from responses_app.server.lineup import HARMONY
+from responses_app.server.cli.model_specs import HARMONY
 from tests.server.processes import all_named, family, left, named
 from tests.server.serving import END_LIMIT, START_LIMIT, Server
 
@@ -103,7 +103,7 @@ def test_it_lets_a_stream_end_before_it_stops(server: Server) -> None:
     assert server.process.wait(END_LIMIT) == 0
 
 
-@pytest.mark.parametrize("victim", ["bin/serve", "responses_app.server.inner"])
+@pytest.mark.parametrize("victim", ["bin/serve", "responses_app.server.processes.main"])
 def test_nothing_lives_on_when_one_of_its_processes_is_killed(server: Server, victim: str) -> None:
     pid = server.ready().process.pid
     processes = family(pid)

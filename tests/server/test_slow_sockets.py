@@ -11,8 +11,8 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from responses_app.server.door import BODY_LIMIT
-from responses_app.server.socket import MOST_BYTES
+from responses_app.server.http.server import BODY_LIMIT
+from responses_app.server.http.websocket import MOST_BYTES
 from tests.server.test_door import Echo
 from tests.server.test_slow_clients import gone, only_ours, seconds_until, trickle
 

@@ -123,7 +123,10 @@ def test_the_asynchronous_client_of_openai_has_lanes(shared: Server) -> None:
             max_lanes=8, max_events_per_lane=999, max_events=9999, max_bytes_per_lane=10**7, max_bytes=10**8
         )
         asking = openai.AsyncOpenAI(base_url=f"{shared.url}/v1", api_key=shared.key, max_retries=0)
-        async with asking.responses.connect() as connection, AsyncResponsesWebSocketSession(connection, limits=limits) as session:
+        async with (
+            asking.responses.connect() as connection,
+            AsyncResponsesWebSocketSession(connection, limits=limits) as session,
+        ):
             lanes = [session.default, session.lane("a"), session.lane("b")]
             for lane in lanes:
                 await lane.send({"type": "response.create", "model": "tape", "input": "Hi"})

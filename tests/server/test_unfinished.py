@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from responses_app.server.unfinished import Budget, Charge, Full
+from responses_app.server.http.unfinished import Budget, Charge, Full
 from tests.server.test_door import Echo
 from tests.server.test_slow_clients import gone, only_ours, seconds_until
 

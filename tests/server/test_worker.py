@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.engines import guard, open_engine
-from responses_app.engines.border import EngineDown
-from responses_app.server.data import ROOT
-from responses_app.server.engine import Failed
-from responses_app.server.worker import FIRST_TRIES, Worker
-from responses_app.server.workers import Plan
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines import open_engine, orphan_guard
+from responses_app.local.data_dir import ROOT
+from responses_app.server.engine_worker.program import FIRST_TRIES, WorkerProgram
+from responses_app.server.engine_worker.spec import WorkerSpec
+from responses_app.server.engine_worker.vllm_process import VllmFailed
 from tests.engines import checkpoint
 from tests.engines.listening import ask, hear, tokens
 from tests.server.processes import family, left, named
@@ -72,7 +72,7 @@ async def generated(url: str) -> bool:
     try:
         await engine.start()
         chunks = await hear(engine, ask(max_tokens=5, priority=-1, sampling={"ignore_eos": True}))
-    except EngineDown:
+    except EngineUnavailable:
         return False
     finally:
         await engine.close()
@@ -100,7 +100,7 @@ def test_it_brings_vllm_back_until_it_is_killed_itself_and_leaves_nothing(worker
         assert left(processes, within=10) == []
         wait_until_generated(url)
     processes = family(pid)
-    shared = set[str]().union(*(guard.segments(one) for one, _ in processes))
+    shared = set[str]().union(*(orphan_guard.shared_memory(one) for one, _ in processes))
     assert shared
     os.kill(pid, signal.SIGKILL)
     assert left(processes, within=10) == []
@@ -149,7 +149,7 @@ class Broken:
         if self.lives.pop(0):
             assert callable(ready)
             ready()
-        raise Failed("it died")
+        raise VllmFailed("it died")
 
     def tidy(self) -> None:
         """Nothing is left."""
@@ -157,7 +157,7 @@ class Broken:
 
 def run(*lives: bool) -> tuple[int | None, int]:
     """The exit code of a worker with such an engine, None if it goes on, and how many lives are left."""
-    worker = Worker(Plan("m", "m", {}, {}, "h", 1), Path("unused"))
+    worker = WorkerProgram(WorkerSpec("m", "m", {}, {}, "h", 1), Path("unused"))
     engine = Broken(*lives)
     worker.engine = engine  # type: ignore[assignment]
     try:
@@ -167,14 +167,14 @@ def run(*lives: bool) -> tuple[int | None, int]:
 
 
 def test_one_that_never_comes_up_is_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("responses_app.server.worker.PAUSES", (0.0,))
-    monkeypatch.setattr("responses_app.server.process.end_descendants", lambda _pid, spare: [])
+    monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES", (0.0,))
+    monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
     assert run(*[False] * 9) == (1, 9 - FIRST_TRIES)
     assert capsys.readouterr().out == ""
 
 
 def test_one_that_was_up_is_never_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("responses_app.server.worker.PAUSES", (0.0,))
-    monkeypatch.setattr("responses_app.server.process.end_descendants", lambda _pid, spare: [])
+    monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES", (0.0,))
+    monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
     assert run(True, *[False] * 9) == (None, 0)
     assert capsys.readouterr().out.startswith("http://h:1?model=m"), "the URL is printed once"

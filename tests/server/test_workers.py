@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.engines.open import open_engine
-from responses_app.engines.remote import Remote
-from responses_app.runs.served import read
-from responses_app.server.lineup import BadModel
-from responses_app.server.workers import plan
+from responses_app.engines.http.client import HttpVllm
+from responses_app.engines.registry import open_engine
+from responses_app.runs.models import parse_models
+from responses_app.server.cli.model_specs import InvalidModelSpec
+from responses_app.server.engine_worker.spec import plan
 
 
 def test_options_go_to_vllm_and_the_rest_to_whoever_writes_the_prompts(tmp_path: Path) -> None:
     made = plan(f"mine=vllm://{tmp_path}?max_model_len=4096&tool_parser=hermes", "127.0.0.1", 8100)
     assert (made.model, made.options) == (str(tmp_path), {"max_model_len": "4096"})
-    (served,) = read(f"mine={made.url}").values()
-    assert isinstance(served.engine, Remote)
+    (served,) = parse_models(f"mine={made.url}").values()
+    assert isinstance(served.engine, HttpVllm)
     assert (served.source, dict(served.parsers)) == (str(tmp_path), {"tool_parser": "hermes"})
 
 
@@ -30,7 +30,7 @@ def test_a_name_on_the_hub_stays_one() -> None:
 def test_the_key_is_part_of_the_url() -> None:
     url = plan("m=vllm:///a/b", "127.0.0.1", 8100, "p/w d").url
     engine = open_engine(url.split("?")[0])
-    assert isinstance(engine, Remote)
+    assert isinstance(engine, HttpVllm)
     assert engine._key == "p/w d"
 
 
@@ -39,5 +39,5 @@ def test_it_keeps_its_things_in_a_folder_with_a_plain_name(tmp_path: Path) -> No
 
 
 def test_an_engine_elsewhere_needs_no_worker() -> None:
-    with pytest.raises(BadModel, match="http:// is an engine elsewhere"):
+    with pytest.raises(InvalidModelSpec, match="http:// is an engine elsewhere"):
         plan("m=http://gpu:8000?model=m&tokenizer=t", "127.0.0.1", 8100)

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from channels.testing import WebsocketCommunicator
 
-from responses_app.grammar.check import Check
+from responses_app.protocol.conformance import StreamValidator
 from responses_app.sockets.routing import application
 from tests.api.case import ApiCase
 
@@ -78,7 +78,7 @@ def error(event: dict[str, Any]) -> dict[str, Any]:
 
 def judge(events: list[dict[str, Any]], lane: str | None = None) -> None:
     """The judge of the grammar has nothing against them."""
-    check = Check(lane=lane, socket=True)
+    check = StreamValidator(lane=lane, socket=True)
     assert [broken for event in events for broken in check.feed(event)] + check.close() == []
 
 
@@ -86,9 +86,7 @@ class SocketCase(ApiCase):
     """As the API's tests, with WebSockets."""
 
     @asynccontextmanager
-    async def socket(
-        self, path: str = "/v1/responses", secret: str | None = None, cleanly: bool = True
-    ) -> AsyncIterator[Talk]:
+    async def socket(self, path: str = "/v1/responses", secret: str | None = None, cleanly: bool = True) -> AsyncIterator[Talk]:
         """A WebSocket; unless it is closed before, the client closes it at the end."""
         headers = [(b"authorization", f"Bearer {secret or self.secret}".encode())]
         communicator = WebsocketCommunicator(application, path, headers)

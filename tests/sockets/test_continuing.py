@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from responses_app.models import Item, Response
-from responses_app.sockets import lanes
+from responses_app.sockets import streams
 from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
 from tests.sockets.case import SocketCase
 
@@ -63,7 +63,7 @@ class ContinuingTest(SocketCase):
             self.assertEqual(second["code"], "previous_response_not_found")
 
     async def test_also_one_that_fails_after_it_has_begun(self) -> None:
-        broken = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{\"city\": <|call|>"
+        broken = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": <|call|>'
         async with self.serving(said(HELLO), said(broken)), self.socket() as socket:
             made = await socket.made(store=False)
             failed = await socket.made(previous_response_id=made["id"], store=False, tools=[TOOL])
@@ -98,7 +98,7 @@ class ContinuingTest(SocketCase):
             main = await socket.made("right", previous_response_id=root["id"], store=False)
             for made, lane in ((fork, "a"), (main, None)):
                 await socket.made("more", previous_response_id=made["id"], store=False, lane=lane)
-            left, right = (self.dialect.spell(prompt) for prompt in self.told()[3:])
+            left, right = (self.dialect.token_text(prompt) for prompt in self.told()[3:])
             self.assertIn("left", left)
             self.assertNotIn("right", left)
             self.assertIn("right", right)
@@ -115,7 +115,7 @@ class ContinuingTest(SocketCase):
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
             await socket.made("One.", store=False)
             await socket.made("Two.", store=False)
-            self.assertNotIn("One.", self.dialect.spell(self.told()[1]))
+            self.assertNotIn("One.", self.dialect.token_text(self.told()[1]))
 
     async def test_a_stored_one_is_kept_as_over_http(self) -> None:
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client, self.socket() as socket:
@@ -127,10 +127,12 @@ class ContinuingTest(SocketCase):
             self.assertEqual(row.history, [key async for key in keys])
             self.assertEqual(row.thread, first["id"])
             third = await self.made(client, input="Three.", previous_response_id=second["id"])
-            told = self.dialect.spell(self.told()[2])
+            told = self.dialect.token_text(self.told()[2])
             self.assertTrue(all(word in told for word in ("One.", "Two.", "Three.")))
             listed = orjson.loads((await client.get(f"/v1/responses/{third['id']}/input_items?order=asc")).content)["data"]
-            self.assertEqual([item["content"][0]["text"] for item in listed], ["One.", "Hello there!", "Two.", "Hello there!", "Three."])
+            self.assertEqual(
+                [item["content"][0]["text"] for item in listed], ["One.", "Hello there!", "Two.", "Hello there!", "Three."]
+            )
 
     async def test_a_stored_one_is_continued_without_a_look_at_the_store(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
@@ -139,7 +141,7 @@ class ContinuingTest(SocketCase):
             await Item.objects.all().aupdate(body="nothing")
             await Response.objects.all().aupdate(uid="resp_gone")
             await socket.made("Two.", previous_response_id=first["id"])
-            self.assertIn("One.", self.dialect.spell(self.told()[1]))
+            self.assertIn("One.", self.dialect.token_text(self.told()[1]))
 
     async def test_a_stored_one_keeps_what_it_continues_if_that_was_not_stored(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(4)]) as client, self.socket() as socket:
@@ -150,7 +152,7 @@ class ContinuingTest(SocketCase):
             texts = ["One.", "Hello there!", "Two.", "Hello there!", "Three."]
             self.assertEqual([item["content"][0]["text"] for item in listed], texts)
             await self.made(client, input="Four.", previous_response_id=third["id"])
-            told = self.dialect.spell(self.told()[3])
+            told = self.dialect.token_text(self.told()[3])
             self.assertTrue(all(told.count(word) == 1 for word in ("One.", "Two.", "Three.", "Four.")), told)
 
     async def test_one_of_http_is_continued_and_one_of_a_socket_is_over_http(self) -> None:
@@ -158,7 +160,7 @@ class ContinuingTest(SocketCase):
             first = await self.made(client, input="One.")
             second = await socket.made("Two.", previous_response_id=first["id"])
             await self.made(client, input="Three.", previous_response_id=second["id"])
-            told = self.dialect.spell(self.told()[2])
+            told = self.dialect.token_text(self.told()[2])
             self.assertTrue(all(word in told for word in ("One.", "Two.", "Three.")))
 
     async def test_a_chain_of_tools_that_is_not_stored(self) -> None:
@@ -170,7 +172,7 @@ class ContinuingTest(SocketCase):
             self.assertEqual(made["output"][-1]["type"], "message")
 
     async def test_what_is_too_much_to_remember_is_forgotten_oldest_first(self) -> None:
-        before, lanes.MOST_KEPT = lanes.MOST_KEPT, 20_000
+        before, streams.MOST_KEPT = streams.MOST_KEPT, 20_000
         try:
             async with self.serving(said(HELLO), said(HELLO), said(HELLO)), self.socket() as socket:
                 old = await socket.made("x" * 8_000, store=False, lane="a")
@@ -180,7 +182,7 @@ class ContinuingTest(SocketCase):
                 again = await socket.made(previous_response_id=new["id"], store=False, lane="b")
                 self.assertEqual(again["status"], "completed")
         finally:
-            lanes.MOST_KEPT = before
+            streams.MOST_KEPT = before
 
 
 class WarmingTest(SocketCase):
@@ -192,7 +194,7 @@ class WarmingTest(SocketCase):
             self.assertEqual(warm["usage"]["input_tokens"], len(read.prompt))
             self.assertEqual(self.engine.requests, [])
             made = await socket.made("Go.", previous_response_id=warm["id"], store=False, instructions="Be brief.")
-            told = self.dialect.spell(self.engine.requests[0].prompt)
+            told = self.dialect.token_text(self.engine.requests[0].prompt)
             self.assertTrue("Look." in told and "Go." in told)
             self.assertEqual(made["status"], "completed")
 
@@ -206,7 +208,7 @@ class WarmingTest(SocketCase):
             warm = await socket.made("Look.", generate=False)
             self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{warm['id']}")).content), warm)
             await self.made(client, previous_response_id=warm["id"])
-            self.assertIn("Look.", self.dialect.spell(self.engine.requests[0].prompt))
+            self.assertIn("Look.", self.dialect.token_text(self.engine.requests[0].prompt))
 
     async def test_a_prompt_that_does_not_fit_is_refused(self) -> None:
         async with self.serving(), self.socket() as socket:

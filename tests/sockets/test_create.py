@@ -8,7 +8,7 @@ import orjson
 from django.test import override_settings
 
 from responses_app.models import Prompt, Response
-from responses_app.runs.order import Order
+from responses_app.runs.create_request import CreateRequest
 from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
 from tests.dialects.test_lark_size import LARGE
 from tests.sockets.case import SocketCase, error, judge
@@ -41,7 +41,9 @@ class CreateTest(SocketCase):
             response = events[-1]["response"]
             got = await client.get(f"/v1/responses/{response['id']}")
             self.assertEqual(orjson.loads(got.content), response)
-            replayed = await self.read(await client.get(f"/v1/responses/{response['id']}?stream=true&include_obfuscation=false"))
+            replayed = await self.read(
+                await client.get(f"/v1/responses/{response['id']}?stream=true&include_obfuscation=false")
+            )
             self.assertEqual([{**event, "stream_id": "a"} for event in replayed], events)
 
     async def test_responses_are_stored_with_the_id_of_the_request_that_opened_the_connection(self) -> None:
@@ -73,7 +75,9 @@ class CreateTest(SocketCase):
             for fields in ({"stream": True}, {"stream": False, "background": False, "generate": True}):
                 self.assertEqual((await socket.made(**fields))["status"], "completed")
             refused = await socket.refused(background=True)
-            self.assertEqual((refused["status"], refused["code"], refused["param"]), (400, "unsupported_parameter", "background"))
+            self.assertEqual(
+                (refused["status"], refused["code"], refused["param"]), (400, "unsupported_parameter", "background")
+            )
 
     async def test_what_is_wrong_with_a_request_is_told_as_over_http_and_the_socket_goes_on(self) -> None:
         wrong: list[dict[str, Any]] = [
@@ -124,7 +128,7 @@ class CreateTest(SocketCase):
             self.assertEqual((await socket.made())["status"], "completed")
 
     async def test_a_failure_is_told_by_its_last_event_alone_also_in_a_replay(self) -> None:
-        broken = "<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{\"city\": <|call|>"
+        broken = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": <|call|>'
         async with self.serving(said(broken)) as client, self.socket() as socket:
             await socket.create(tools=[TOOL])
             events = await socket.turn()
@@ -139,8 +143,8 @@ class CreateTest(SocketCase):
             for generate in (True, False):
                 made = await socket.made(generate=generate)
                 prompt = await Prompt.objects.aget(response__uid=made["id"])
-                order = Order.load(prompt.order, [])
-                self.assertEqual((order.aloud, order.generate, order.stream), (False, generate, True))
+                order = CreateRequest.load(prompt.order, [])
+                self.assertEqual((order.emit_error_event, order.generate, order.stream), (False, generate, True))
 
     async def test_a_tool_is_called_and_answered(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO)), self.socket() as socket:

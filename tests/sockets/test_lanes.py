@@ -11,19 +11,19 @@ from channels.testing import WebsocketCommunicator
 from django.db import OperationalError
 from django.test import override_settings
 
-from responses_app.api import keys
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.access import api_keys
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import ApiKey
-from responses_app.runs import hub
-from responses_app.sockets import lanes
+from responses_app.runs import manager
+from responses_app.sockets import streams
 from responses_app.sockets.routing import application
 from tests.api.case import HELLO, said, tokens
 from tests.sockets.case import TERMINAL, SocketCase, Talk, error, judge
 
 
-def slow(text: str, pause: float = 0.01) -> Line:
+def slow(text: str, pause: float = 0.01) -> Recording:
     """A line that takes its time."""
-    return Line([step for token in tokens(text) for step in (Tokens([token]), Delay(pause))])
+    return Recording([step for token in tokens(text) for step in (Tokens([token]), Delay(pause))])
 
 
 async def sorted_out(socket: Talk, count: int) -> dict[str | None, list[list[dict[str, Any]]]]:
@@ -79,7 +79,7 @@ class LanesTest(SocketCase):
                 most = max(most, len(self.hub.runs))
                 if event["type"] in TERMINAL:
                     found.add(event["stream_id"])
-            self.assertEqual(most, lanes.MOST_RUNNING)
+            self.assertEqual(most, streams.MOST_RUNNING)
 
     async def test_the_thirty_third_name_is_refused_and_the_others_go_on(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(34)]), self.socket() as socket:
@@ -91,7 +91,7 @@ class LanesTest(SocketCase):
             await socket.made()
 
     async def test_too_many_that_wait_are_refused_at_once(self) -> None:
-        before, lanes.MOST_WAITING = lanes.MOST_WAITING, 2
+        before, streams.MOST_WAITING = streams.MOST_WAITING, 2
         try:
             async with self.serving(*[slow(HELLO) for _ in range(3)]), self.socket() as socket:
                 await socket.create()
@@ -105,7 +105,7 @@ class LanesTest(SocketCase):
                     refused += [event["status"]] if event["type"] == "error" else []
                 self.assertEqual(refused, [429])
         finally:
-            lanes.MOST_WAITING = before
+            streams.MOST_WAITING = before
 
 
 class EndsTest(SocketCase):
@@ -167,7 +167,7 @@ class EndsTest(SocketCase):
             await busy.create()
             await busy.create()
             self.assertEqual((await busy.hear())["type"], "response.created")
-            draining = asyncio.create_task(hub.current().drain(10))
+            draining = asyncio.create_task(manager.current().drain(10))
             self.assertEqual(await idle.closed(), 1001)
             self.assertEqual((await busy.turn())[-1]["type"], "response.completed")
             self.assertEqual(error((await busy.turn())[-1])["status"], 503)
@@ -178,20 +178,20 @@ class EndsTest(SocketCase):
         async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
             await socket.create()
             self.assertEqual((await socket.hear())["type"], "response.created")
-            await hub.current().drain(0)
+            await manager.current().drain(0)
             while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
                 self.assertNotIn("response.completed", message["text"])
             self.assertEqual(message["code"], 1001)
 
     async def test_one_that_has_moved_and_cannot_be_read_any_more_ends_the_connection(self) -> None:
-        gone = patch("responses_app.runs.tail.replay.stored", side_effect=OperationalError("gone"))
+        gone = patch("responses_app.runs.recover.log_follower.replay.stored", side_effect=OperationalError("gone"))
         async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
             await socket.create()
             self.assertEqual((await socket.hear())["type"], "response.created")
-            with gone, patch("responses_app.runs.tail.LOST_LIMIT", 0.3):
+            with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3):
                 (run,) = self.hub.runs.values()
                 # As the watch does when another process has taken it over.
-                run.release()
+                run.hand_over()
                 while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
                     self.assertNotIn("response.completed", message["text"])
             self.assertEqual(message["code"], 1011)
@@ -200,7 +200,7 @@ class EndsTest(SocketCase):
         async with self.serving(said(HELLO)), self.socket() as socket:
             await socket.made()
             await ApiKey.objects.filter(pk=self.key.pk).adelete()
-            keys.forget()
+            api_keys.clear_cache()
             self.assertEqual((await socket.refused())["status"], 401)
             self.assertEqual(await socket.closed(), 1008)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from responses_app.api import keys, limits
+from responses_app.access import api_keys, rate_limits
 from responses_app.models import ApiKey, Slot
 from tests.api.case import HELLO, said
 from tests.sockets.case import PATIENCE, SocketCase
@@ -17,14 +17,14 @@ from tests.sockets.case import PATIENCE, SocketCase
 @contextmanager
 def slow_giving() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
     """Slots are given back as slowly as one wants: whether that has begun, and that it may go on."""
-    giving, go, give = asyncio.Event(), asyncio.Event(), limits._give
+    giving, go, give = asyncio.Event(), asyncio.Event(), rate_limits._give
 
     async def slowly() -> None:
         giving.set()
         await go.wait()
         await give()
 
-    with patch.object(limits, "_give", slowly):
+    with patch.object(rate_limits, "_give", slowly):
         yield giving, go
 
 
@@ -32,7 +32,7 @@ class LimitsTest(SocketCase):
     async def limit(self, **told: Any) -> None:
         """Give the key these."""
         await ApiKey.objects.filter(pk=self.key.pk).aupdate(**told)
-        keys.forget()
+        api_keys.clear_cache()
 
     async def test_a_turn_behind_another_is_not_one_too_many_at_a_time(self) -> None:
         await self.limit(at_a_time=1)

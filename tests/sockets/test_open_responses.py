@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from responses_app.grammar.check import Check
+from responses_app.protocol.conformance import StreamValidator
 from tests.api.case import HELLO, THOUGHT, said
 from tests.sockets.case import SocketCase, Talk, error
 
@@ -20,7 +20,7 @@ class OpenResponsesTest(SocketCase):
         await socket.say(type="response.create", model="m", input=input, **fields)
         events = await socket.turn()
         if events[-1]["type"] != "error":
-            check = Check("openresponses", socket=True)
+            check = StreamValidator("openresponses", socket=True)
             self.assertEqual([broken for event in events for broken in check.feed(event)] + check.close(), [])
         return events[-1]
 

@@ -8,7 +8,7 @@ import orjson
 from openai.types.responses import ResponsesServerEvent
 from pydantic import TypeAdapter
 
-from responses_app.engines.scripted import Delay, Fault, Line, Step, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Step, Tokens
 from responses_app.sockets import steering
 from tests.api.case import HELLO, TOOL, said, tokens
 from tests.sockets.case import SocketCase, Talk, judge
@@ -19,15 +19,15 @@ CALLING = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|mes
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Oslo"}'
 
 
-def stuck(text: str, *more: Step) -> Line:
+def stuck(text: str, *more: Step) -> Recording:
     """A line that says this, and then nothing for longer than any test waits, unless there is more."""
-    return Line([*(Tokens([token]) for token in tokens(text)), *(more or (Delay(60),)), Tokens(tokens("<|return|>"))])
+    return Recording([*(Tokens([token]) for token in tokens(text)), *(more or (Delay(60),)), Tokens(tokens("<|return|>"))])
 
 
-def two_calls(pause: float) -> Line:
+def two_calls(pause: float) -> Recording:
     """A line with two calls, and time to say something in between."""
     second = "<|start|>assistant" + CALL.replace("Oslo", "Rome") + "<|call|>"
-    return Line([Tokens(tokens(CALL + "<|end|>")), Delay(pause), Tokens(tokens(second))])
+    return Recording([Tokens(tokens(CALL + "<|end|>")), Delay(pause), Tokens(tokens(second))])
 
 
 async def until(socket: Talk, kind: str, count: int = 1) -> list[dict[str, Any]]:
@@ -45,7 +45,7 @@ async def steer(socket: Talk, uid: str, input: Any = "Stop.", **more: Any) -> No
 
 class SteeringTest(SocketCase):
     def prompt(self, number: int) -> str:
-        return self.dialect.spell(self.engine.requests[number].prompt)
+        return self.dialect.token_text(self.engine.requests[number].prompt)
 
     async def steered(
         self, socket: Talk, begin: str, delta: str, lane: str | None = None, **fields: Any
@@ -81,7 +81,9 @@ class SteeringTest(SocketCase):
             for made in (first, second):
                 self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content), made)
             listed = orjson.loads((await client.get(f"/v1/responses/{second['id']}/input_items?order=asc")).content)["data"]
-            self.assertEqual([item["content"][0]["text"] for item in listed if item.get("role") == "user"], ["Tell me a story.", "Stop."])
+            self.assertEqual(
+                [item["content"][0]["text"] for item in listed if item.get("role") == "user"], ["Tell me a story.", "Stop."]
+            )
 
     async def test_every_frame_is_what_the_types_of_openai_say(self) -> None:
         adapter: TypeAdapter[Any] = TypeAdapter(ResponsesServerEvent)
@@ -121,7 +123,7 @@ class SteeringTest(SocketCase):
             self.assertEqual(second["status"], "completed")
 
     async def test_before_anything_is_said(self) -> None:
-        async with self.serving(Line([Delay(60), Tokens(tokens(HELLO))]), said(HELLO)), self.socket() as socket:
+        async with self.serving(Recording([Delay(60), Tokens(tokens(HELLO))]), said(HELLO)), self.socket() as socket:
             first, second = await self.steered(socket, "", "response.in_progress")
             self.assertEqual((first["status"], first["output"]), ("incomplete", []))
             self.assertEqual(second["status"], "completed")
@@ -191,7 +193,7 @@ class SteeringTest(SocketCase):
             self.assertTrue(events[-1]["steer"]["id"].startswith("steer_"))
 
     async def test_one_that_fails_gives_it_back(self) -> None:
-        slow = Line([Tokens(tokens(CALL + "<|end|>")), Delay(0.3), Fault("bad", "no")])
+        slow = Recording([Tokens(tokens(CALL + "<|end|>")), Delay(0.3), Fault("bad", "no")])
         async with self.serving(slow), self.socket() as socket:
             await socket.create(tools=[TOOL])
             uid = (await until(socket, "response.output_item.done"))[0]["response"]["id"]

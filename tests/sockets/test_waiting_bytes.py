@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.test import override_settings
 
-from responses_app.engines.scripted import Delay, Line, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from tests.api.case import HELLO, said, tokens
 from tests.sockets.case import SocketCase, Talk
 
@@ -19,7 +19,7 @@ class WaitingBytesTest(SocketCase):
 
     @override_settings(RESPONSES_MAX_UNFINISHED_MIB_PER_KEY=1)
     async def test_a_second_connection_of_the_project_does_not_double_the_limit(self) -> None:
-        slow = Line([Delay(300), Tokens(tokens(HELLO))])
+        slow = Recording([Delay(300), Tokens(tokens(HELLO))])
         async with self.serving(slow, slow), self.socket() as first, self.socket() as second:
             await self.begin(first)
             await self.begin(second)

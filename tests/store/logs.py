@@ -8,29 +8,31 @@ from typing import Any
 
 import orjson
 
-from responses_app.grammar.pieces import Reasoning, Text
-from responses_app.grammar.writer import Writer
 from responses_app.models import Event, Response, Status
-from responses_app.store.records import Frame
+from responses_app.protocol.deltas import ReasoningDelta, TextDelta
+from responses_app.protocol.writer import Writer
+from responses_app.store.log.records import EventFrame
 from tests.store.test_recorder import NOW, USAGE, log
 
 SAID = ["Nothing", " is", " lost", ":", " \0", ' "quoted"', "\n\n", " größer", " 漢字", " \U0001f980", ",", " and", "."]
 BORN: dict[str, Any] = {"id": "resp_1", "status": "in_progress", "output": [], "usage": None, "error": None}
 
 
-def told(deltas: int) -> list[Frame]:
+def told(deltas: int) -> list[EventFrame]:
     """The log of a response with so many deltas, a few of them reasoning; its times rise by 17 ms."""
     numbers = count()
     writer = Writer(BORN, lambda prefix: f"{prefix}{next(numbers):048x}")
     events = writer.open()
     for place in range(deltas):
         text = SAID[place % len(SAID)]
-        events += writer.write(Reasoning(text) if place < deltas // 5 else Text(text))
+        events += writer.write(ReasoningDelta(text) if place < deltas // 5 else TextDelta(text))
     events += writer.complete(1, USAGE)
-    return [Frame(event["sequence_number"], event["type"], orjson.dumps(event), at * 17) for at, event in enumerate(events)]
+    return [
+        EventFrame(event["sequence_number"], event["type"], orjson.dumps(event), at * 17) for at, event in enumerate(events)
+    ]
 
 
-def kept(frames: Sequence[Frame], uid: str = "resp_1", **fields: Any) -> Response:
+def kept(frames: Sequence[EventFrame], uid: str = "resp_1", **fields: Any) -> Response:
     """A response that has ended, with these frames as the rows of its log."""
     row = log(uid).row
     for name, value in {"status": Status.COMPLETED, "ended_at": NOW, **fields}.items():

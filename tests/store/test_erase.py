@@ -8,14 +8,14 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.test import TestCase
 
 from responses_app.models import Event, Item
-from responses_app.store import history
-from responses_app.store.erase import erase
-from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Ending
+from responses_app.store.content import history
+from responses_app.store.content.deletion import erase
+from responses_app.store.log.records import Append, Ending
+from responses_app.store.log.writer import LogWriter
 from tests.store.test_recorder import NOW, USAGE, durable, frame, log
 
 
-async def chain(recorder: Recorder, *uids: str) -> None:
+async def chain(recorder: LogWriter, *uids: str) -> None:
     """Stored responses, each the continuation of the one before."""
     keys: tuple[int, ...] = ()
     for uid in uids:
@@ -32,7 +32,7 @@ class EraseTest(TestCase):
     """Against the real database."""
 
     async def test_descendants_of_a_deleted_response_keep_their_whole_context(self) -> None:
-        recorder = Recorder()
+        recorder = LogWriter()
         await chain(recorder, "resp_a", "resp_b", "resp_c")
         self.assertTrue(await sync_to_async(erase)("p", "resp_b"))
         context = await history.context("p", "resp_c")
@@ -44,7 +44,7 @@ class EraseTest(TestCase):
         await recorder.close()
 
     async def test_the_last_deletion_of_a_thread_leaves_nothing(self) -> None:
-        recorder = Recorder()
+        recorder = LogWriter()
         await chain(recorder, "resp_a", "resp_b")
         await sync_to_async(erase)("p", "resp_a")
         self.assertEqual(await Item.objects.acount(), 4)
@@ -54,7 +54,7 @@ class EraseTest(TestCase):
         await recorder.close()
 
     async def test_it_does_not_touch_other_projects(self) -> None:
-        recorder = Recorder()
+        recorder = LogWriter()
         await chain(recorder, "resp_a")
         self.assertFalse(await sync_to_async(erase)("q", "resp_a"))
         self.assertEqual(await Item.objects.acount(), 2)
@@ -62,7 +62,7 @@ class EraseTest(TestCase):
 
     def test_a_chain_is_read_in_two_queries(self) -> None:
         async def fill() -> None:
-            recorder = Recorder()
+            recorder = LogWriter()
             await chain(recorder, *(f"resp_{n}" for n in range(12)))
             await recorder.close()
 

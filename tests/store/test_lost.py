@@ -12,10 +12,10 @@ from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Event, Lease
-from responses_app.store import replay
-from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Asked, Ending, Fenced, Log
-from responses_app.store.write import STRICT, write
+from responses_app.store.log import reader
+from responses_app.store.log.group_commit import STRICT, write
+from responses_app.store.log.records import Append, Ending, Fenced, ResponseLog, StoredRequest
+from responses_app.store.log.writer import LogWriter
 from tests.store.test_recorder import NOW, durable, frame, log
 
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
@@ -41,17 +41,17 @@ class LostTest(TransactionTestCase):
         connections.close_all()
 
     async def test_a_log_goes_on_behind_a_lost_connection(self) -> None:
-        recorder, one = Recorder(), log("resp_lost")
+        recorder, one = LogWriter(), log("resp_lost")
         self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
         await asyncio.to_thread(cut, place())
         for number in (1, 2):
             self.assertIsNone(await durable(recorder, Append(one, [frame(number)])))
-        self.assertEqual([kept.number for kept in await replay.frames(one.row.pk)], [0, 1, 2])
+        self.assertEqual([kept.number for kept in await reader.frames(one.row.pk)], [0, 1, 2])
         await recorder.close()
 
     async def test_it_meets_one_dead_connection_and_not_all_that_lie_in_the_pool(self) -> None:
         pool = connection.pool  # type: ignore[attr-defined]
-        recorder, one = Recorder(), log("resp_pool")
+        recorder, one = LogWriter(), log("resp_pool")
         await durable(recorder, Append(one, [frame(0)], opens=True))
         for idle in [await asyncio.to_thread(pool.getconn) for _ in range(6)]:
             pool.putconn(idle)
@@ -62,7 +62,7 @@ class LostTest(TransactionTestCase):
         await recorder.close()
 
     async def test_what_a_crash_of_the_database_takes_back_is_written_again(self) -> None:
-        recorder, one = Recorder(), held("resp_crash")
+        recorder, one = LogWriter(), held("resp_crash")
         await durable(recorder, Append(one, [frame(0)], opens=True))
         for number in range(1, 5):
             await durable(recorder, Append(one, [frame(number)], heard=bytes([number])))
@@ -74,18 +74,18 @@ class LostTest(TransactionTestCase):
         await recorder.close()
 
     async def test_nothing_is_written_again_into_a_log_that_is_anothers(self) -> None:
-        recorder, one = Recorder(), held("resp_other")
+        recorder, one = LogWriter(), held("resp_other")
         await durable(recorder, Append(one, [frame(0)], opens=True))
         for number in (1, 2):
             await durable(recorder, Append(one, [frame(number)]))
         await Event.objects.filter(number=2).adelete()
         await Lease.objects.aupdate(epoch=2)
         self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
-        self.assertEqual([kept.number for kept in await replay.frames(one.row.pk)], [0, 1])
+        self.assertEqual([kept.number for kept in await reader.frames(one.row.pk)], [0, 1])
         await recorder.close()
 
     async def test_a_gap_that_is_older_than_what_is_remembered_stays_refused(self) -> None:
-        recorder, one = Recorder(), held("resp_gap")
+        recorder, one = LogWriter(), held("resp_gap")
         await durable(recorder, Append(one, [frame(0)], opens=True))
         await durable(recorder, Append(one, [frame(1)]))
         self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
@@ -96,7 +96,7 @@ class LostTest(TransactionTestCase):
         await recorder.close()
 
     async def test_nothing_follows_on_what_was_refused(self) -> None:
-        recorder, one, answers = Recorder(), held("resp_two"), list[Exception | None]()
+        recorder, one, answers = LogWriter(), held("resp_two"), list[Exception | None]()
         await durable(recorder, Append(one, [frame(0)], opens=True))
         other = Append(one, [frame(1, delta="Somebody else was sooner.")])
         await sync_to_async(write)([other])
@@ -105,7 +105,7 @@ class LostTest(TransactionTestCase):
             recorder.append(Append(one, [frame(number)]), answers.append)
         answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
         self.assertEqual([type(answer) for answer in answers], [Fenced] * 3)
-        self.assertEqual([kept.data for kept in await replay.frames(one.row.pk)][1:], [other.frames[0].data])
+        self.assertEqual([kept.data for kept in await reader.frames(one.row.pk)][1:], [other.frames[0].data])
         await recorder.close()
 
     def test_what_is_accepted_waits_for_the_disk(self) -> None:
@@ -114,8 +114,8 @@ class LostTest(TransactionTestCase):
         self.assertIn(STRICT, [query["sql"] for query in asked.captured_queries])
 
 
-def held(uid: str) -> Log:
+def held(uid: str) -> ResponseLog:
     """A log that this process has the lease of."""
     one = log(uid)
-    one.asked, one.worker = Asked("{}", (), "m"), uuid4()
+    one.asked, one.worker = StoredRequest("{}", (), "m"), uuid4()
     return one

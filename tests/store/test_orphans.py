@@ -13,7 +13,7 @@ from django.test import AsyncClient, override_settings
 from django.utils import timezone
 
 from responses_app.models import Conversation, Item
-from responses_app.runs.upkeep import pruned
+from responses_app.runs.maintenance import prune_due
 from tests.api.case import HELLO, ApiCase, said
 
 DAY = timedelta(days=1)
@@ -38,7 +38,7 @@ class OrphansTest(ApiCase):
 
     async def kept(self, later: timedelta = timedelta(0)) -> int:
         """How many items are there after the upkeep of a later time."""
-        await sync_to_async(lambda: list(pruned(timezone.now() + later)))()
+        await sync_to_async(lambda: list(prune_due(timezone.now() + later)))()
         return await Item.objects.acount()
 
     async def test_they_stay_unless_a_setting_says_otherwise(self) -> None:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from responses_app.store import pages
-from responses_app.store.pages import WINDOW, UnknownVersion, pack, unpack
-from responses_app.store.records import Frame
+from responses_app.store.log import page_codec
+from responses_app.store.log.page_codec import WINDOW, UnknownVersion, pack, unpack
+from responses_app.store.log.records import EventFrame
 from tests.store.logs import told
 
 NUMBERS = st.integers(0, 2**31 - 1)
@@ -20,7 +20,7 @@ TYPES = st.one_of(
 )
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 DELTAS = st.builds(
-    lambda number, kind, text, rest, ms: Frame(
+    lambda number, kind, text, rest, ms: EventFrame(
         number, kind, orjson.dumps({"type": kind, "sequence_number": number, "item_id": "msg_1", "delta": text, **rest}), ms
     ),
     NUMBERS,
@@ -29,18 +29,18 @@ DELTAS = st.builds(
     st.sampled_from([{}, {"logprobs": []}, {"logprobs": [{"token": "x", "bytes": [120]}]}, {"delta": {"delta": ""}}]),
     TIMES,
 )
-ANYTHING = st.builds(Frame, NUMBERS, TYPES, st.binary(max_size=60), TIMES)
+ANYTHING = st.builds(EventFrame, NUMBERS, TYPES, st.binary(max_size=60), TIMES)
 
 
 @settings(deadline=None)
 @given(st.lists(DELTAS | ANYTHING, max_size=30))
 @example([])
-@example([Frame(0, "x", b"")])
-@example([Frame(5, "x", b'{"type":"x","sequence_number":57}')])
-@example([Frame(1, "a.delta", b'{"type":"a.delta","sequence_number":1,"delta":"","logprobs":[]}')])
-@example([Frame(1, "a.delta", b'{"type":"a.delta","sequence_number":1,"delta":"\\u0000\\"delta\\":\\""}')])
-@example([Frame(1, "a.delta", b'{"type":"a.delta","sequence_number":1,"delta":"","delta":"","logprobs":[]}')])
-def test_any_frames_come_back_as_they_were(frames: list[Frame]) -> None:
+@example([EventFrame(0, "x", b"")])
+@example([EventFrame(5, "x", b'{"type":"x","sequence_number":57}')])
+@example([EventFrame(1, "a.delta", b'{"type":"a.delta","sequence_number":1,"delta":"","logprobs":[]}')])
+@example([EventFrame(1, "a.delta", b'{"type":"a.delta","sequence_number":1,"delta":"\\u0000\\"delta\\":\\""}')])
+@example([EventFrame(1, "a.delta", b'{"type":"a.delta","sequence_number":1,"delta":"","delta":"","logprobs":[]}')])
+def test_any_frames_come_back_as_they_were(frames: list[EventFrame]) -> None:
     assert unpack(pack(frames)) == frames
 
 
@@ -51,7 +51,7 @@ def test_real_logs_come_back_as_they_were(count: int) -> None:
 
 
 def test_what_is_larger_than_the_window_comes_back_too() -> None:
-    frames = [Frame(n, "x", orjson.dumps({"type": "x", "sequence_number": n, "text": "long " * WINDOW})) for n in range(3)]
+    frames = [EventFrame(n, "x", orjson.dumps({"type": "x", "sequence_number": n, "text": "long " * WINDOW})) for n in range(3)]
     assert unpack(pack(frames)) == frames
     assert unpack(pack(frames[:1])) == frames[:1]
 
@@ -69,7 +69,7 @@ def test_a_page_of_a_later_version_is_refused() -> None:
 def test_a_page_that_was_written_long_ago_can_still_be_read() -> None:
     # Bytes of version 1 as they were first written. Should this fail, the layout or the phrases have changed without a new version.
     assert unpack(bytes.fromhex(OLD)) == told(3)
-    assert pages.pack(told(3))[0] == pages.DEFLATE
+    assert page_codec.pack(told(3))[0] == page_codec.DEFLATE
 
 
 OLD = (

@@ -12,12 +12,12 @@ from django.db import DatabaseError, OperationalError
 from django.test import TestCase
 
 from responses_app.models import Event, Item, Response
-from responses_app.store import replay
-from responses_app.store.recorder import Recorder
-from responses_app.store.records import Append, Ending, Frame, Log
-from responses_app.store.write import write
+from responses_app.store.log import reader
+from responses_app.store.log.group_commit import write
+from responses_app.store.log.records import Append, Ending, EventFrame, ResponseLog
+from responses_app.store.log.writer import LogWriter
 
-RECORDER = "responses_app.store.recorder"
+RECORDER = "responses_app.store.log.writer"
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 USAGE = {
     "input_tokens": 5,
@@ -28,18 +28,18 @@ USAGE = {
 }
 
 
-def log(uid: str = "resp_1", history: tuple[int, ...] = (), **fields: Any) -> Log:
+def log(uid: str = "resp_1", history: tuple[int, ...] = (), **fields: Any) -> ResponseLog:
     """A log that is not open yet, with one input item."""
     row = Response(uid=uid, project="p", model="m", thread=fields.pop("thread", uid), history=list(history), created_at=NOW)
-    return Log(row, [{"id": f"msg_{uid}", "type": "message", "role": "user", "content": []}])
+    return ResponseLog(row, [{"id": f"msg_{uid}", "type": "message", "role": "user", "content": []}])
 
 
-def frame(number: int, kind: str = "response.output_text.delta", **fields: Any) -> Frame:
+def frame(number: int, kind: str = "response.output_text.delta", **fields: Any) -> EventFrame:
     """A frame as a run would encode it."""
-    return Frame(number, kind, orjson.dumps({"type": kind, "sequence_number": number, **fields}))
+    return EventFrame(number, kind, orjson.dumps({"type": kind, "sequence_number": number, **fields}))
 
 
-async def durable(recorder: Recorder, append: Append) -> Exception | None:
+async def durable(recorder: LogWriter, append: Append) -> Exception | None:
     """Append and wait: None, or what went wrong."""
     future: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
     recorder.append(append, future.set_result)
@@ -54,7 +54,7 @@ class RecorderTest(TestCase):
     """Against the real database."""
 
     async def test_it_calls_back_only_after_the_rows_are_there(self) -> None:
-        recorder, one, seen = Recorder(), log(), []
+        recorder, one, seen = LogWriter(), log(), []
 
         def look(error: Exception | None) -> None:
             seen.append((error, one.row.pk))
@@ -63,19 +63,19 @@ class RecorderTest(TestCase):
         self.assertEqual(seen, [])
         await durable(recorder, Append(one, [frame(2)]))
         self.assertEqual(seen, [(None, one.row.pk)])
-        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0, 1, 2])
+        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0, 1, 2])
         self.assertEqual(await Item.objects.filter(response=one.row).acount(), 1)
         await recorder.close()
 
     async def test_it_keeps_bytes_exactly(self) -> None:
-        recorder, one = Recorder(), log()
+        recorder, one = LogWriter(), log()
         odd = frame(0, delta='tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028')
         await durable(recorder, Append(one, [odd], opens=True))
-        self.assertEqual((await replay.frames(one.row.pk))[0].data, odd.data)
+        self.assertEqual((await reader.frames(one.row.pk))[0].data, odd.data)
         await recorder.close()
 
     async def test_it_writes_the_ending_with_items_and_figures(self) -> None:
-        recorder, one = Recorder(), log()
+        recorder, one = LogWriter(), log()
         recorder.append(Append(one, [frame(0)], opens=True), nothing)
         done = frame(1, "response.completed", response={"id": "resp_1"})
         ending = Ending("completed", NOW, [{"id": "msg_2", "type": "message"}], USAGE)
@@ -86,11 +86,11 @@ class RecorderTest(TestCase):
             ("completed", 5, 2, 7, 3),
         )
         self.assertEqual([item.uid async for item in row.items.order_by("pk")], ["msg_resp_1", "msg_2"])
-        self.assertEqual(await replay.snapshot(row.pk), b'{"id":"resp_1"}')
+        self.assertEqual(await reader.snapshot(row.pk), b'{"id":"resp_1"}')
         await recorder.close()
 
     async def test_a_bad_append_does_not_take_its_neighbours_with_it(self) -> None:
-        recorder, good, bad = Recorder(), log("resp_good"), log("resp_bad")
+        recorder, good, bad = LogWriter(), log("resp_good"), log("resp_bad")
         done = await asyncio.gather(
             durable(recorder, Append(good, [frame(0)], opens=True)),
             durable(recorder, Append(bad, [frame(0), frame(0)], opens=True)),
@@ -102,7 +102,7 @@ class RecorderTest(TestCase):
         await recorder.close()
 
     async def test_a_commit_whose_answer_was_lost_is_not_made_twice(self) -> None:
-        recorder, one, tries = Recorder(), log(), []
+        recorder, one, tries = LogWriter(), log(), []
 
         def lose_the_answer(appends: list[Append]) -> None:
             tries.append(appends)
@@ -110,15 +110,15 @@ class RecorderTest(TestCase):
             if len(tries) == 1:
                 raise OperationalError("the connection is lost")
 
-        with mock.patch.multiple("responses_app.store.recorder", write=lose_the_answer, usable=lambda: False):
+        with mock.patch.multiple("responses_app.store.log.writer", write=lose_the_answer, usable=lambda: False):
             self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
         self.assertEqual(len(tries), 2)
         self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
-        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0, 1])
+        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0, 1])
         await recorder.close()
 
     async def test_a_connection_that_somebody_has_opened_since_does_not_make_a_loss_final(self) -> None:
-        recorder, one, tries = Recorder(), log(), []
+        recorder, one, tries = LogWriter(), log(), []
 
         def end(appends: list[Append]) -> None:
             tries.append(appends)
@@ -126,13 +126,13 @@ class RecorderTest(TestCase):
                 raise OperationalError("terminating connection due to administrator command")
             write(appends)
 
-        with mock.patch("responses_app.store.recorder.write", end):
+        with mock.patch("responses_app.store.log.writer.write", end):
             self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
-        self.assertEqual([f.number for f in await replay.frames(one.row.pk)], [0])
+        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0])
         await recorder.close()
 
     async def test_it_refuses_after_it_was_closed_and_writes_all_that_came_before(self) -> None:
-        recorder, one = Recorder(), log()
+        recorder, one = LogWriter(), log()
         first = asyncio.create_task(durable(recorder, Append(one, [frame(0)], opens=True)))
         await asyncio.sleep(0)
         await recorder.close()
@@ -141,7 +141,7 @@ class RecorderTest(TestCase):
         self.assertEqual(await Event.objects.acount(), 1)
 
     async def test_after_many_have_shared_a_commit_the_next_one_waits_for_as_many(self) -> None:
-        recorder, sizes = Recorder(), []
+        recorder, sizes = LogWriter(), []
 
         def count(appends: list[Append]) -> None:
             sizes.append(len(appends))
@@ -149,7 +149,7 @@ class RecorderTest(TestCase):
 
         logs = [log(f"resp_{n}") for n in range(3)]
         with (
-            mock.patch("responses_app.store.recorder.write", count),
+            mock.patch("responses_app.store.log.writer.write", count),
             mock.patch.multiple(RECORDER, GATHER_S=0.5, GATHER_MOST_S=1.0),
         ):
             await asyncio.gather(*(durable(recorder, Append(one, [frame(0)], opens=True)) for one in logs))
@@ -158,14 +158,14 @@ class RecorderTest(TestCase):
             self.assertEqual(sizes, [3, 3])
 
     async def test_one_that_writes_alone_never_waits_for_others(self) -> None:
-        recorder, one = Recorder(), log()
+        recorder, one = LogWriter(), log()
         with mock.patch.multiple(RECORDER, GATHER_S=60.0, GATHER_MOST_S=60.0):
             async with asyncio.timeout(30):
                 for number in range(5):
                     await durable(recorder, Append(one, [frame(number)], opens=not number))
                 await recorder.close()
 
-    async def later(self, recorder: Recorder, one: Log, seconds: float) -> None:
+    async def later(self, recorder: LogWriter, one: ResponseLog, seconds: float) -> None:
         """Append after a while, and wait for that."""
         await asyncio.sleep(seconds)
         await durable(recorder, Append(one, [frame(1)]))

@@ -13,13 +13,14 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test import TestCase, TransactionTestCase, override_settings
 
-from responses_app.errors import Invalid
+from responses_app.errors import InvalidRequest
 from responses_app.models import Conversation, Detail, Entry, Event, Item, Lease, Page, Prompt, Response
-from responses_app.runs import upkeep
-from responses_app.runs.upkeep import pruned, sealed
-from responses_app.store import history, replay, retention
-from responses_app.store.erase import erase
-from responses_app.store.seal import seal
+from responses_app.runs import maintenance
+from responses_app.runs.maintenance import archive_due, prune_due
+from responses_app.store.content import history
+from responses_app.store.content.deletion import erase
+from responses_app.store.log import reader, retention
+from responses_app.store.log.archive import seal
 from tests.store.logs import kept, told
 from tests.store.test_erase import chain
 from tests.store.test_recorder import NOW, Recorder
@@ -53,30 +54,30 @@ class RetentionTest(TestCase):
         row = kept(frames)
         self.assertEqual(prune("deltas"), 0)
         seal(row.pk)
-        snapshot = async_to_sync(replay.snapshot)(row.pk)
+        snapshot = async_to_sync(reader.snapshot)(row.pk)
         size = sum(len(page.data) for page in Page.objects.all())
         self.assertEqual(prune("deltas"), 1)
         self.assertEqual(prune("deltas"), 0)
-        self.assertEqual(async_to_sync(replay.snapshot)(row.pk), snapshot)
-        self.assertEqual(replay.read(row.pk), [frame for frame in frames if not frame.type.endswith(".delta")])
+        self.assertEqual(async_to_sync(reader.snapshot)(row.pk), snapshot)
+        self.assertEqual(reader.read(row.pk), [frame for frame in frames if not frame.type.endswith(".delta")])
         self.assertEqual(Page.objects.count(), 2)
         self.assertLess(sum(len(page.data) for page in Page.objects.all()), size)
 
     def test_what_is_no_longer_whole_is_not_replayed(self) -> None:
         row = kept(told(20))
-        replay.whole(row)
+        reader.check_replayable(row)
         seal(row.pk)
         prune("deltas")
         row.refresh_from_db()
-        with self.assertRaises(Invalid):
-            replay.whole(row)
+        with self.assertRaises(InvalidRequest):
+            reader.check_replayable(row)
 
         async def read() -> None:
-            async for _ in replay.stored(row.pk):
+            async for _ in reader.stored(row.pk):
                 pass
 
         # As one would see it who had begun before.
-        with self.assertRaises(replay.Thinned):
+        with self.assertRaises(reader.DeltasErased):
             async_to_sync(read)()
 
     async def test_descendants_of_what_was_pruned_keep_their_whole_context(self) -> None:
@@ -109,16 +110,16 @@ class RetentionTest(TestCase):
         old, new = kept(told(2), "resp_old"), kept(told(2), "resp_new", ended_at=NOW + DAY)
         now = NOW + DAY + timedelta(seconds=31)
         with override_settings(RESPONSES_SEAL_AFTER=None):
-            self.assertEqual(list(sealed(now)), [])
-        self.assertEqual(sum(sealed(now)), 2 * len(told(2)))
-        self.assertEqual(list(pruned(now)), [])
+            self.assertEqual(list(archive_due(now)), [])
+        self.assertEqual(sum(archive_due(now)), 2 * len(told(2)))
+        self.assertEqual(list(prune_due(now)), [])
         with override_settings(RESPONSES_KEEP_DELTAS=timedelta(hours=1)):
-            self.assertEqual(list(pruned(now)), [1])
+            self.assertEqual(list(prune_due(now)), [1])
         old.refresh_from_db()
         new.refresh_from_db()
         self.assertEqual((old.detail, new.detail), (Detail.OUTLINE, Detail.PAGES))
         with override_settings(RESPONSES_KEEP_RESPONSES=timedelta(hours=1)):
-            self.assertEqual(list(pruned(now)), [1])
+            self.assertEqual(list(prune_due(now)), [1])
         self.assertEqual([row.uid for row in Response.objects.all()], ["resp_new"])
 
 
@@ -191,11 +192,11 @@ class UpkeepTest(TransactionTestCase):
     async def test_it_seals_until_it_is_cancelled(self) -> None:
         row = await sync_to_async(kept)(told(5))
         with (
-            mock.patch.object(upkeep, "SEALING", 0.01),
-            mock.patch.object(upkeep, "PRUNING", 0.01),
+            mock.patch.object(maintenance, "SEALING", 0.01),
+            mock.patch.object(maintenance, "PRUNING", 0.01),
             override_settings(RESPONSES_SEAL_AFTER=timedelta(0)),
         ):
-            task = asyncio.create_task(upkeep.upkeep())
+            task = asyncio.create_task(maintenance.upkeep())
             async with asyncio.timeout(30):
                 while (await Response.objects.aget(pk=row.pk)).detail != Detail.PAGES:
                     await asyncio.sleep(0.01)

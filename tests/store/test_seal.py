@@ -15,8 +15,9 @@ from django.db import IntegrityError, connection, transaction
 from django.test import TestCase, TransactionTestCase
 
 from responses_app.models import Detail, Event, Page, Response
-from responses_app.store import listing, replay, seal
-from responses_app.store.records import Frame
+from responses_app.store.content import responses
+from responses_app.store.log import archive, reader
+from responses_app.store.log.records import EventFrame
 from tests.store.logs import kept, told
 from tests.store.test_recorder import NOW, frame, log
 
@@ -32,27 +33,27 @@ def apart(work: Callable[[], Any]) -> Any:
 class SealTest(TestCase):
     """Against the real database."""
 
-    async def read(self, row: Response, after: int = -1) -> list[Frame]:
+    async def read(self, row: Response, after: int = -1) -> list[EventFrame]:
         """What a replay reads."""
-        return [one async for one in replay.stored(row.pk, after)]
+        return [one async for one in reader.stored(row.pk, after)]
 
     async def test_it_reads_the_same_before_and_after(self) -> None:
         frames = told(2500)
         row = await sync_to_async(kept)(frames)
         self.assertEqual(await self.read(row), frames)
-        before = await replay.snapshot(row.pk)
-        self.assertEqual(await sync_to_async(seal.seal)(row.pk), len(frames))
+        before = await reader.snapshot(row.pk)
+        self.assertEqual(await sync_to_async(archive.seal)(row.pk), len(frames))
         self.assertEqual(await Event.objects.acount(), 0)
         self.assertEqual(await Page.objects.acount(), 4)
         for after in (-1, 0, 7, 998, 999, 1000, 2000, len(frames) - 2, len(frames) - 1, len(frames), 2**31 - 1):
             self.assertEqual(await self.read(row, after), frames[after + 1 :])
-        self.assertEqual(await replay.snapshot(row.pk), before)
+        self.assertEqual(await reader.snapshot(row.pk), before)
 
     async def test_logs_of_any_length_can_be_sealed(self) -> None:
         for count in (0, 1, 2, 999, 1000, 1001, 1002):
             frames = [frame(n) for n in range(count)]
             row = await sync_to_async(kept)(frames, f"resp_{count}")
-            self.assertEqual(await sync_to_async(seal.seal)(row.pk), count)
+            self.assertEqual(await sync_to_async(archive.seal)(row.pk), count)
             self.assertEqual(await self.read(row), frames)
             self.assertEqual((await Response.objects.aget(pk=row.pk)).detail, Detail.PAGES)
             if count:
@@ -64,22 +65,22 @@ class SealTest(TestCase):
         for number in range(5):
             row = kept(told(30), f"resp_{number}")
             if number % 2:
-                seal.seal(row.pk)
+                archive.seal(row.pk)
         with self.assertNumQueries(1):
-            snapshot = async_to_sync(replay.snapshot)(row.pk)
+            snapshot = async_to_sync(reader.snapshot)(row.pk)
         with self.assertNumQueries(1):
-            shelf = async_to_sync(listing.page)("p", listing.Filter(), limit=10, newest_first=True, after=None)
+            shelf = async_to_sync(responses.page)("p", responses.ResponseFilter(), limit=10, newest_first=True, after=None)
         assert shelf is not None
         self.assertEqual([body for _, body in shelf.rows], [snapshot] * 5)
 
     def test_only_what_has_ended_is_sealed_and_only_once(self) -> None:
         running, ended = kept(told(3), "resp_a", ended_at=None), kept(told(3), "resp_b")
-        self.assertEqual(seal.unsealed(NOW + timedelta(seconds=1), 10), [ended.pk])
-        self.assertEqual(seal.unsealed(NOW, 10), [])
-        self.assertEqual(seal.seal(running.pk), 0)
-        self.assertEqual(seal.seal(ended.pk), len(told(3)))
-        self.assertEqual(seal.seal(ended.pk), 0)
-        self.assertEqual(seal.unsealed(NOW + timedelta(seconds=1), 10), [])
+        self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [ended.pk])
+        self.assertEqual(archive.to_archive(NOW, 10), [])
+        self.assertEqual(archive.seal(running.pk), 0)
+        self.assertEqual(archive.seal(ended.pk), len(told(3)))
+        self.assertEqual(archive.seal(ended.pk), 0)
+        self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [])
 
     def test_its_work_is_found_by_an_index(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n}").row for n in range(2000)])
@@ -92,7 +93,7 @@ class SealTest(TestCase):
 
     def test_a_writer_that_was_replaced_cannot_add_to_a_sealed_log(self) -> None:
         row = kept(told(3))
-        seal.seal(row.pk)
+        archive.seal(row.pk)
         for number in (1, 4, len(told(3))):
             with self.assertRaises(IntegrityError), transaction.atomic():
                 Event.objects.create(response=row, number=number, type="x", data="{}")
@@ -100,11 +101,11 @@ class SealTest(TestCase):
     def test_a_row_that_comes_late_is_not_lost(self) -> None:
         frames = told(3)
         row = kept(frames)
-        late = mock.patch.object(seal, "_parts", return_value=iter([frames[:-1]]))
-        with late, self.assertRaises(seal.Grown):
-            seal.seal(row.pk)
+        late = mock.patch.object(archive, "_parts", return_value=iter([frames[:-1]]))
+        with late, self.assertRaises(archive.LogChanged):
+            archive.seal(row.pk)
         self.assertEqual((Event.objects.count(), Page.objects.count()), (len(frames), 0))
-        self.assertEqual(replay.read(row.pk), frames)
+        self.assertEqual(reader.read(row.pk), frames)
 
 
 class TogetherTest(TransactionTestCase):
@@ -114,11 +115,11 @@ class TogetherTest(TransactionTestCase):
         frames = told(40)
         keys = [kept(frames, f"resp_{n}").pk for n in range(20)]
         with ThreadPoolExecutor(4) as pool:
-            work = [pool.submit(apart, lambda: [seal.seal(pk) for pk in keys]) for _ in range(4)]
+            work = [pool.submit(apart, lambda: [archive.seal(pk) for pk in keys]) for _ in range(4)]
             counts = [one.result() for one in work]
         self.assertEqual([sum(each) for each in zip(*counts, strict=True)], [len(frames)] * len(keys))
         for pk in keys:
-            self.assertEqual(replay.read(pk), frames)
+            self.assertEqual(reader.read(pk), frames)
 
     def test_a_reader_in_the_middle_sees_every_event_once(self) -> None:
         frames = told(700)
@@ -128,18 +129,18 @@ class TogetherTest(TransactionTestCase):
         def sealed() -> None:
             ready.wait()
             for pk in keys:
-                seal.seal(pk)
+                archive.seal(pk)
 
-        async def read(pk: int) -> list[Frame]:
+        async def read(pk: int) -> list[EventFrame]:
             seen = []
-            async for one in replay.stored(pk):
+            async for one in reader.stored(pk):
                 seen.append(one)
                 if one.number % 50 == 0:
                     ready.set()
                     await asyncio.sleep(0.001)
             return seen
 
-        with ThreadPoolExecutor(1) as pool, mock.patch.object(replay, "PAGE", 100):
+        with ThreadPoolExecutor(1) as pool, mock.patch.object(reader, "PAGE", 100):
             work = pool.submit(apart, sealed)
             for pk in keys:
                 self.assertEqual(async_to_sync(read)(pk), frames)
@@ -149,14 +150,14 @@ class TogetherTest(TransactionTestCase):
     def test_a_log_is_sealed_between_the_two_questions_of_a_reader(self) -> None:
         frames = told(20)
         row = kept(frames)
-        rows = replay.rows
+        rows = reader.rows
 
-        def late(*args: Any) -> list[Frame]:
+        def late(*args: Any) -> list[EventFrame]:
             found = rows(*args)
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(apart, lambda: seal.seal(row.pk)).result()
+                pool.submit(apart, lambda: archive.seal(row.pk)).result()
             return found
 
-        with mock.patch.object(replay, "rows", late):
-            self.assertEqual(replay.read(row.pk), frames)
-            self.assertEqual(replay.read(row.pk, frames[-2].number), frames[-1:])
+        with mock.patch.object(reader, "rows", late):
+            self.assertEqual(reader.read(row.pk), frames)
+            self.assertEqual(reader.read(row.pk, frames[-2].number), frames[-1:])

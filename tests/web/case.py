@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import TestCase
 
 from responses_app.models import Direction, Event, Item, Response, Status
-from responses_app.web import policy
+from responses_app.web import csp
 from tests.store.logs import kept, told
 from tests.store.test_recorder import NOW
 
@@ -67,7 +67,7 @@ class WebCase(TestCase):
         """The page, which keeps to its policy."""
         answer = self.client.get(url)
         self.assertEqual(answer.status_code, status, url)
-        self.assertEqual(answer["Content-Security-Policy"], policy.POLICY)
+        self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
         text: str = answer.content.decode()
         # What a model has said may look like this, but only as text.
         self.assertIsNone(INLINE.search(re.sub(r"&lt;.*?&gt;", "", text)), url)

@@ -70,9 +70,7 @@ def paths(chat_server: Server) -> list[str]:
 
 
 @pytest.fixture(params=[("light", 1400), ("dark", 1400), ("dark", 360)], ids=["light", "dark", "telephone"])
-def person(
-    request: pytest.FixtureRequest, chat_server: Server, chromium: Browser, signed_in: StorageState
-) -> Iterator[Page]:
+def person(request: pytest.FixtureRequest, chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
     """Somebody with a screen of this kind."""
     scheme: Literal["light", "dark"]
     scheme, width = request.param

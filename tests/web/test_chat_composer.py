@@ -61,7 +61,9 @@ def test_settings_close_with_escape_and_with_a_click_elsewhere(visitor: Visitor)
     expect(panel).to_be_hidden()
 
 
-@pytest.mark.parametrize(("selector", "kind"), [("textarea[name=text]", "paste"), ("textarea[name=text]", "drop"), ("body", "drop")])
+@pytest.mark.parametrize(
+    ("selector", "kind"), [("textarea[name=text]", "paste"), ("textarea[name=text]", "drop"), ("body", "drop")]
+)
 def test_a_model_without_vision_says_that_it_accepts_no_images(visitor: Visitor, selector: str, kind: str) -> None:
     assert visitor.page.evaluate(GIVE_IMAGE, [selector, kind]) is False
     notice = visitor.page.locator(".composer .notice")

@@ -11,8 +11,9 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from responses_app.models import ApiKey, Event, Membership, Response
-from responses_app.store.seal import seal
-from responses_app.web import chat_threads, chat_turns
+from responses_app.store.log.archive import seal
+from responses_app.web.chat import threads
+from responses_app.web.chat import turns as chat_turns
 from tests.api.case import HELLO, THOUGHT, ApiCase, said
 
 
@@ -38,11 +39,11 @@ class ThreadsTest(ApiCase):
         answer = await (await self.browser(self.ada)).get(f"/chat/{uid}/turns{more}")
         return orjson.loads(answer.content)
 
-    def page(self, words: str = "", before: str = "") -> chat_threads.Page:
+    def page(self, words: str = "", before: str = "") -> threads.ThreadPage:
         """A page of ada's list."""
-        from responses_app.web import person
+        from responses_app.web.accounts import permissions
 
-        return chat_threads.page(person.seen(self.ada), self.key.project, words, before)
+        return threads.page(permissions.visible_responses(self.ada), self.key.project, words, before)
 
     async def listed(self, **given: str) -> list[str]:
         """Their titles."""
@@ -87,7 +88,7 @@ class ThreadsTest(ApiCase):
             self.assertNotIn(first["id"], page)
 
     async def test_pages_go_on_behind_the_last_one(self) -> None:
-        size = chat_threads.PAGE
+        size = threads.PAGE
         async with self.serving(*[said(HELLO)] * (size + 2)) as client:
             for number in range(size + 2):
                 await self.made(client, input=f"Number {number}")
@@ -133,7 +134,9 @@ class ThreadsTest(ApiCase):
 
     async def test_the_responses_of_a_conversation_are_one_thread_that_goes_on_in_it(self) -> None:
         async with self.serving(*[said(HELLO)] * 5) as client:
-            together = orjson.loads((await client.post("/v1/conversations", b"{}", content_type="application/json")).content)["id"]
+            together = orjson.loads((await client.post("/v1/conversations", b"{}", content_type="application/json")).content)[
+                "id"
+            ]
             first = await self.made(client, input="First of all", conversation=together)
             second = await self.made(client, input="Then a walrus", conversation=together)
             await self.made(client, input="Elsewhere")

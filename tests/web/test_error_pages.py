@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.views.defaults import bad_request, server_error
 
 from responses_app.models import Direction, Membership
-from responses_app.web import policy
+from responses_app.web import csp
 from tests.web.case import WebCase, item, made
 
 
@@ -26,7 +26,7 @@ class ErrorPagesTest(WebCase):
         """The page of an error, which looks like any other page."""
         answer = (client or self.client).get(url, **kwargs)
         self.assertEqual(answer.status_code, status, url)
-        self.assertEqual(answer["Content-Security-Policy"], policy.POLICY)
+        self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
         text: str = answer.content.decode()
         self.assertIn('href="/static/web/base.css"', text)
         self.assertIn('<html lang="en">', text)
@@ -82,7 +82,7 @@ class ErrorPagesTest(WebCase):
         made()
         self.client.raise_request_exception = False
         for error in (ValueError("secret detail"), OperationalError("the database is away")):
-            with mock.patch("responses_app.web.conversation.outline", side_effect=error):
+            with mock.patch("responses_app.web.response.conversation.outline", side_effect=error):
                 page = self.error("/responses/resp_1", 500)
             self.assertIn("<h1>Something went wrong</h1>", page)
             self.assertNotIn(str(error), page)
@@ -164,7 +164,7 @@ class ReproduceTest(WebCase):
 
     def test_long_arguments_of_the_python_call_are_broken_into_lines_and_mean_the_same(self) -> None:
         row = made("resp_1")
-        parts = [{"type": "input_text", "text": "it's \"quoted\" " * 6}, {"type": "input_text", "text": "short"}]
+        parts = [{"type": "input_text", "text": 'it\'s "quoted" ' * 6}, {"type": "input_text", "text": "short"}]
         item(row, "msg_long", "message", Direction.INPUT, role="user", content=parts)
         page = self.page("/responses/resp_1/wire")
         found = re.search(r'<pre id="python">(.*?)</pre>', page, re.DOTALL)

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from responses_app.web import filters
+from responses_app.web.responses import filters
 from tests.web.case import made
 
 VALUES = (

@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Conversation, Item, Membership, Response
-from responses_app.runs.ids import mint
-from responses_app.web import saying
+from responses_app.runs.ids import new_id
+from responses_app.web.responses import search
 from tests.api.case import ApiCase, said
 from tests.store.test_recorder import NOW
 from tests.web.case import WebCase, item, made
@@ -26,21 +26,21 @@ class FindByIdTest(WebCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.uid, self.request_id, self.conv = mint("resp_"), mint("req_"), mint("conv_")
+        self.uid, self.request_id, self.conv = new_id("resp_"), new_id("req_"), new_id("conv_")
         conversation = Conversation.objects.create(uid=self.conv, project="p", created_at=NOW)
         self.row = made(self.uid, deltas=1, request_id=self.request_id, conversation=conversation)
-        self.items = [item(self.row, mint(prefix), "message").uid for prefix in ("msg_", "fc_", "rs_", "fco_")]
+        self.items = [item(self.row, new_id(prefix), "message").uid for prefix in ("msg_", "fc_", "rs_", "fco_")]
         for number in range(3):
             made(f"resp_other{number}", deltas=1)
 
     def test_a_whole_id_of_any_kind_finds_its_response(self) -> None:
         # Also behind what a search for text looks through.
-        with mock.patch.object(saying, "NEAR", 1), mock.patch.object(saying, "far", return_value=None):
+        with mock.patch.object(search, "NEAR", 1), mock.patch.object(search, "far", return_value=None):
             for text in (self.uid, self.request_id, self.conv, *self.items, f"%20{self.uid}%20"):
                 self.assertEqual(self.shown(text), [self.uid], text)
 
     def test_the_beginning_of_an_id_finds_it(self) -> None:
-        with mock.patch.object(saying, "NEAR", 1), mock.patch.object(saying, "far", return_value=None):
+        with mock.patch.object(search, "NEAR", 1), mock.patch.object(search, "far", return_value=None):
             for text in (self.uid, self.request_id, self.conv, *self.items):
                 start = text[: text.index("_") + 20]
                 self.assertEqual(self.shown(start), [self.uid], start)

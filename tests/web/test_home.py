@@ -20,11 +20,11 @@ class HomeTest(ApiCase):
     async def test_it_says_when_an_engine_is_away(self) -> None:
         async with self.serving() as client:
             await self.hub.start()
-            self.engine.go_away()
+            self.engine.fail_for()
             page = (await client.get("/")).content.decode()
             self.assertInHTML('<span class="bad">engine unreachable</span>', page)
             self.assertEqual((await client.get("/health")).status_code, 503)
-            self.engine.come_back()
+            self.engine.recover()
             self.assertEqual((await client.get("/health")).status_code, 200)
 
     async def test_it_opens_for_somebody_who_has_signed_in(self) -> None:

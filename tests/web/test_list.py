@@ -13,9 +13,10 @@ from django.http import QueryDict
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import ApiKey, Item, Membership, Response
-from responses_app.web import filters, saying
-from responses_app.web.filters import read
-from responses_app.web.responses import SHOWN
+from responses_app.web.responses import filters
+from responses_app.web.responses import search as responses_search
+from responses_app.web.responses.filters import read
+from responses_app.web.responses.response_list import SHOWN
 from tests.store.test_recorder import NOW, log
 from tests.web.case import WebCase, item, made
 
@@ -116,7 +117,7 @@ class ListTest(WebCase):
     def test_it_says_how_far_it_has_looked_and_looks_further(self) -> None:
         for number in range(4):
             made(f"resp_{number}", deltas=1)
-        with mock.patch.object(saying, "NEAR", 2), mock.patch.object(saying, "far", return_value=None):
+        with mock.patch.object(responses_search, "NEAR", 2), mock.patch.object(responses_search, "far", return_value=None):
             page = self.page("/responses?q=from+resp_0")
             self.assertEqual(UID.findall(page), [])
             self.assertIn("Searched the latest 2 responses", page)
@@ -129,7 +130,7 @@ class ListTest(WebCase):
         item(made("resp_old", deltas=1), "msg_said", "message", content=[{"type": "output_text", "text": said}])
         for number in range(3):
             made(f"resp_{number}", deltas=1)
-        with mock.patch.object(saying, "NEAR", 2):
+        with mock.patch.object(responses_search, "NEAR", 2):
             for text in ("second", "SECOND one", "sec", "12.5", "with", '"quotes"', "köln and f", "snake_case", "line\nsecond"):
                 self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), ["resp_old"], text)
             for text in ("econd", "second first", "one second", "%", "..."):
@@ -141,11 +142,14 @@ class ListTest(WebCase):
         made("resp_old", deltas=1)
         made("resp_new", deltas=1)
         slow = Item.objects.extra(where=["pg_sleep(1) IS NOT NULL"])
-        with mock.patch.object(saying, "LIMIT_MS", 50), mock.patch.object(saying.Item.objects, "annotate") as annotated:
+        with (
+            mock.patch.object(responses_search, "LIMIT_MS", 50),
+            mock.patch.object(responses_search.Item.objects, "annotate") as annotated,
+        ):
             annotated.return_value.filter.return_value = slow
-            self.assertIsNone(saying.far("old"))
+            self.assertIsNone(responses_search.search_indexed("old"))
         # The connection is as good as before.
-        self.assertEqual(saying.far("old"), [Response.objects.get(uid="resp_old").pk])
+        self.assertEqual(responses_search.search_indexed("old"), [Response.objects.get(uid="resp_old").pk])
 
     def test_people_see_their_projects_alone_and_strangers_nothing(self) -> None:
         made("resp_mine")

@@ -75,7 +75,9 @@ def test_the_address_has_no_empty_filters(chat_server: Server, page: Page, many:
     expect(page.locator("details[open]")).to_have_count(0)
 
 
-def test_the_address_has_no_empty_filters_without_scripts(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+def test_the_address_has_no_empty_filters_without_scripts(
+    chat_server: Server, chromium: Browser, signed_in: StorageState
+) -> None:
     context = chromium.new_context(storage_state=signed_in, java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{chat_server.url}/responses")
@@ -141,9 +143,7 @@ def test_a_response_that_grows_says_that_the_connection_is_lost_and_goes_on(chat
 
 def test_what_deletes_is_red_also_as_a_link(chat_server: Server, page: Page, many: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses/{many[0]}/delete")
-    colours = [
-        page.locator(one).evaluate("one => getComputedStyle(one).color") for one in ("a.button.danger", "button.danger")
-    ]
+    colours = [page.locator(one).evaluate("one => getComputedStyle(one).color") for one in ("a.button.danger", "button.danger")]
     assert colours[0] == colours[1]
     assert colours[0] != page.get_by_role("link", name="Compare").evaluate("one => getComputedStyle(one).color")
 

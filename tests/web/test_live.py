@@ -9,16 +9,16 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import AsyncClient
 
-from responses_app.engines.scripted import Line, Tokens
-from responses_app.engines.tape import Delay
+from responses_app.engines.replay.engine import Recording, Tokens
+from responses_app.engines.replay.tape import Delay
 from responses_app.models import Response
 from tests.api.case import THOUGHT, TOOL, WEATHER, ApiCase, said, sse, tokens
 
 
-def slowly(text: str, seconds: float = 0.03) -> Line:
+def slowly(text: str, seconds: float = 0.03) -> Recording:
     """The text, a token at a time, with a pause behind each."""
     steps = [step for one in tokens(text) for step in (Tokens([one]), Delay(seconds))]
-    return Line(steps)
+    return Recording(steps)
 
 
 class LiveTest(ApiCase):

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from responses_app.models import Event, Response
-from responses_app.store.seal import seal
+from responses_app.store.log.archive import seal
 from tests.store.logs import told
 from tests.web.case import WebCase, made
 

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from PIL import Image as Picture
 
 from responses_app.models import Detail, Direction, Event, Item, Prompt, Response
-from responses_app.store.seal import seal
-from responses_app.store.write import packed
+from responses_app.store.log.archive import seal
+from responses_app.store.log.group_commit import packed
 from tests.store.logs import told
 from tests.web.case import LARGEST, WebCase, item, made, snapshot
 

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Membership, Response
-from responses_app.web import saying
+from responses_app.web.responses import search
 from tests.web.case import WebCase, item, made
 
 OTHERS = 1_500
@@ -48,23 +48,23 @@ class SearchProjectsTest(WebCase):
 
     def test_newer_hits_of_others_do_not_hide_mine(self) -> None:
         # Nothing is found letter by letter, as if there were thousands of newer responses in my project too.
-        with mock.patch.object(saying, "NEAR", 0):
+        with mock.patch.object(search, "NEAR", 0):
             self.assertIn("/chat/resp_mine", self.page("/chat?q=needle"))
             self.assertNotIn("resp_other", self.page("/chat?q=needle"))
         self.mine("resp_newer", "mine")
-        with mock.patch.object(saying, "NEAR", 1):
+        with mock.patch.object(search, "NEAR", 1):
             page = self.page("/responses?q=needle")
             self.assertIn("resp_mine", page)
             self.assertNotIn("resp_other", page)
 
     def test_only_the_items_of_the_project_are_read(self) -> None:
         mine = Response.objects.get(uid="resp_mine").pk
-        self.assertEqual(saying.far("needle", ["mine"]), [mine])
-        self.assertEqual(len(saying.far("needle", ["mine", "other"]) or ()), OTHERS + 1)
-        self.assertEqual(len(saying.far("needle") or ()), OTHERS + 1)
-        self.assertEqual(saying.far("needle", []), [])
+        self.assertEqual(search.search_indexed("needle", ["mine"]), [mine])
+        self.assertEqual(len(search.search_indexed("needle", ["mine", "other"]) or ()), OTHERS + 1)
+        self.assertEqual(len(search.search_indexed("needle") or ()), OTHERS + 1)
+        self.assertEqual(search.search_indexed("needle", []), [])
         with CaptureQueriesContext(connection) as queries:
-            saying.far("needle", ["mine"])
+            search.search_indexed("needle", ["mine"])
         (sql,) = [one["sql"] for one in queries.captured_queries if "@@" in one["sql"]]
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan TO off")
@@ -78,12 +78,12 @@ class SearchProjectsTest(WebCase):
 
     def test_names_of_projects_are_quoted(self) -> None:
         row = self.mine("resp_odd", ODD)
-        self.assertEqual(saying.far("needle", [ODD]), [row.pk])
-        self.assertEqual(saying.far("needle", ["o"]), [])
-        self.assertEqual(saying.far("project mine", ["other"]), [])
+        self.assertEqual(search.search_indexed("needle", [ODD]), [row.pk])
+        self.assertEqual(search.search_indexed("needle", ["o"]), [])
+        self.assertEqual(search.search_indexed("project mine", ["other"]), [])
 
     def test_a_project_of_others_in_the_address_finds_nothing(self) -> None:
-        with mock.patch.object(saying, "NEAR", 0), mock.patch.object(saying, "far", wraps=saying.far) as far:
+        with mock.patch.object(search, "NEAR", 0), mock.patch.object(search, "far", wraps=search.search_indexed) as far:
             self.assertNotIn("resp_other", self.page("/responses?q=needle&project=other"))
         for call in far.call_args_list:
             self.assertEqual(call.args[1], [])

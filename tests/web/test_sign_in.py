@@ -16,9 +16,10 @@ from django.shortcuts import resolve_url
 from django.test import Client, TestCase
 from django.utils import timezone
 
-from responses_app.api import keys
+from responses_app.access import api_keys, browser_key
 from responses_app.models import ApiKey, Attempt, Membership
-from responses_app.web import attempts, browser_key, person, policy, sign_in
+from responses_app.web import csp
+from responses_app.web.accounts import login_throttle, permissions, sign_in
 from tests.api.case import HELLO as GREETING
 from tests.api.case import ApiCase, said
 
@@ -72,7 +73,7 @@ class AccountTest(TestCase):
 
     def test_after_five_wrong_passwords_even_the_right_one_has_to_wait(self) -> None:
         User.objects.create_user("ada", password="countess of lovelace")
-        for _ in range(attempts.MOST["pair"]):
+        for _ in range(login_throttle.MOST["pair"]):
             answer = self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
             self.assertContains(answer, "Please enter a correct username and password")
         right = {"username": "ADA ", "password": "countess of lovelace"}
@@ -83,13 +84,13 @@ class AccountTest(TestCase):
         # Neither from elsewhere nor for somebody else; and not when the time is over.
         self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}, REMOTE_ADDR="10.1.1.1").status_code, 302)
         self.client.logout()
-        Attempt.objects.update(at=timezone.now() - attempts.WINDOW)
+        Attempt.objects.update(at=timezone.now() - login_throttle.WINDOW)
         self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}).status_code, 302)
         self.assertFalse(Attempt.objects.exists())
 
     def test_many_names_from_one_address_and_one_name_from_many_are_too_many(self) -> None:
         wrong = {"username": "ada", "password": "wrong"}
-        with mock.patch.dict(attempts.MOST, {"address": 3, "account": 3}):
+        with mock.patch.dict(login_throttle.MOST, {"address": 3, "account": 3}):
             for number in range(3):
                 self.client.post("/sign-in", {**wrong, "username": f"n{number}"}, REMOTE_ADDR="10.1.1.1")
                 self.client.post("/sign-in", wrong, REMOTE_ADDR=f"10.2.2.{number}")
@@ -99,7 +100,7 @@ class AccountTest(TestCase):
     def test_the_right_password_forgets_the_wrong_ones_of_this_address(self) -> None:
         User.objects.create_user("ada", password="countess of lovelace")
         for _ in range(2):
-            for _ in range(attempts.MOST["pair"] - 1):
+            for _ in range(login_throttle.MOST["pair"] - 1):
                 self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
             self.assertEqual(
                 self.client.post("/sign-in", {"username": "ada", "password": "countess of lovelace"}).status_code, 302
@@ -115,8 +116,8 @@ class AccountTest(TestCase):
 
     def test_pages_have_a_policy_and_nothing_inline(self) -> None:
         answer = self.client.get("/sign-in")
-        self.assertEqual(answer["Content-Security-Policy"], policy.POLICY)
-        self.assertNotIn("unsafe", policy.POLICY)
+        self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
+        self.assertNotIn("unsafe", csp.POLICY)
         self.assertNotRegex(answer.content.decode(), r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=")
 
 
@@ -127,13 +128,13 @@ class MembershipTest(TestCase):
         ada, root = User.objects.create_user("ada"), User.objects.create_superuser("root")
         ApiKey.make("zoo")
         Membership.objects.create(user=ada, project="p")
-        self.assertEqual(person.projects(ada), ["p"])
-        self.assertEqual(person.projects(root), ["default", "p", "zoo"])
-        self.assertTrue(person.belongs(ada, "p"))
-        self.assertFalse(person.belongs(ada, "q"))
-        self.assertTrue(person.belongs(root, "q"))
+        self.assertEqual(permissions.projects(ada), ["p"])
+        self.assertEqual(permissions.projects(root), ["default", "p", "zoo"])
+        self.assertTrue(permissions.is_member(ada, "p"))
+        self.assertFalse(permissions.is_member(ada, "q"))
+        self.assertTrue(permissions.is_member(root, "q"))
         ada.is_active = False
-        self.assertEqual((person.projects(ada), person.belongs(ada, "p")), ([], False))
+        self.assertEqual((permissions.projects(ada), permissions.is_member(ada, "p")), ([], False))
 
 
 class BrowserKeyTest(ApiCase):
@@ -198,8 +199,8 @@ class BrowserKeyTest(ApiCase):
         ends = {
             "sign out": lambda browser: browser.post("/sign-out"),
             "new password": new_password,
-            "session deleted": lambda _browser: (Session.objects.all().delete(), keys.forget()),
-            "session expired": lambda _browser: (Session.objects.update(expire_date=timezone.now()), keys.forget()),
+            "session deleted": lambda _browser: (Session.objects.all().delete(), api_keys.clear_cache()),
+            "session expired": lambda _browser: (Session.objects.update(expire_date=timezone.now()), api_keys.clear_cache()),
             "left the project": lambda _browser: self.membership.delete(),
             "inactive": deactivate,
         }
@@ -230,7 +231,7 @@ class BrowserKeyTest(ApiCase):
             # The signals of a sign-out in another process are not heard here.
             await Session.objects.all().adelete()
             self.assertEqual(await self.status(client, secret), 200)
-            later = time.monotonic() + keys.REMEMBER_BROWSER_SECONDS
-            with mock.patch.object(keys.time, "monotonic", return_value=later):
+            later = time.monotonic() + api_keys.REMEMBER_BROWSER_SECONDS
+            with mock.patch.object(api_keys.time, "monotonic", return_value=later):
                 self.assertEqual(await self.status(client, secret), 401)
-        self.assertLessEqual(keys.REMEMBER_BROWSER_SECONDS, 10)
+        self.assertLessEqual(api_keys.REMEMBER_BROWSER_SECONDS, 10)

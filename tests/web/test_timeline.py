@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from unittest import TestCase
 
-from responses_app.store.outline import Mark
-from responses_app.web.timeline import Timeline, timeline
+from responses_app.store.log.event_index import EventHeader
+from responses_app.web.response.timeline import Timeline, timeline
 
 REASONING, TEXT, CALL = (
     "response.reasoning_text.delta",
@@ -22,7 +22,7 @@ def drawn(*events: tuple[str, int], queued: bool = False) -> Timeline:
         *([("response.queued", 0)] if queued else []),
         ("response.in_progress", 41 if queued else 0),
     ]
-    found = timeline([Mark(number, *event) for number, event in enumerate([*begun, *events])])
+    found = timeline([EventHeader(number, *event) for number, event in enumerate([*begun, *events])])
     assert found is not None
     return found
 

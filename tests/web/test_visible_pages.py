@@ -15,7 +15,7 @@ from playwright.sync_api import Browser
 
 from responses_app.invisible import SHOWN_BY_NAME, named
 from responses_app.models import ApiKey, Direction, Item
-from responses_app.web.visible_pages import visible_page
+from responses_app.web.render.visible_pages import visible_page
 from tests.server.serving import Server
 from tests.web.case import WebCase, item, made
 

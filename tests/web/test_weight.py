@@ -48,7 +48,16 @@ def test_no_page_weighs_more(chat_server: Server, chromium: Browser, signed_in: 
 def test_what_only_some_need_is_fetched_when_they_need_it(chat_server: Server, visitor: Visitor) -> None:
     scales = Scales(visitor.page)
     visitor.page.reload(wait_until="networkidle")
-    on_demand = {"tools.js", "calculator.js", "pictures.js", "editor.js", "markdown.js", "run.js", "inherited.js", "thread_search.js"}
+    on_demand = {
+        "tools.js",
+        "calculator.js",
+        "pictures.js",
+        "editor.js",
+        "markdown.js",
+        "run.js",
+        "inherited.js",
+        "thread_search.js",
+    }
     assert not scales.files.keys() & on_demand
     assert scales.sum < LARGEST, scales.files
     visitor.hears("markdown", "A title")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.server.data import ROOT
-from responses_app.server.process import command_line
+from responses_app.local.data_dir import ROOT
+from responses_app.server.processes.process_tree import command_line
 from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied, WorkerFailed
 from responses_app.workers.pool import Pool
 

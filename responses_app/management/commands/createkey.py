@@ -17,7 +17,10 @@ class Command(BaseCommand):
         parser.add_argument("name", help="name of the key, such as CI")
         parser.add_argument("--project", help="keys in the same project share responses (default: the name)")
         parser.add_argument(
-            "--requests-per-minute", type=_upto(MOST_REQUESTS), metavar="N", help="limit on requests to models (default: no limit)"
+            "--requests-per-minute",
+            type=_upto(MOST_REQUESTS),
+            metavar="N",
+            help="limit on requests to models (default: no limit)",
         )
         parser.add_argument(
             "--at-a-time", type=_upto(MOST_AT_A_TIME), metavar="N", help="limit on concurrent responses (default: no limit)"

@@ -7,7 +7,7 @@ import sys
 
 from django.core.management.base import BaseCommand
 
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
 
 
 class Command(BaseCommand):

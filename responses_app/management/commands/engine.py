@@ -7,8 +7,8 @@ import sys
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.server.data import ROOT
-from responses_app.server.worker import declare
+from responses_app.local.data_dir import ROOT
+from responses_app.server.engine_worker.program import declare
 
 
 class Command(BaseCommand):
@@ -26,4 +26,4 @@ class Command(BaseCommand):
         # Without Django, which it does not need, as long as it lives.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": "manage.py engine"}
-        os.execve(sys.executable, [sys.executable, "-m", "responses_app.server.worker", *argv[2:]], environ)  # noqa: S606
+        os.execve(sys.executable, [sys.executable, "-m", "responses_app.server.engine_worker.program", *argv[2:]], environ)  # noqa: S606

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_app.models import Conversation
-from responses_app.store import erasure
-from responses_app.web import account
+from responses_app.store.content import erasure
+from responses_app.web.accounts import account
 
 
 class Command(BaseCommand):

@@ -11,9 +11,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.age import age
-from responses_app.store import orphans
-from responses_app.store.retention import TEMPORARY, overdue, prune
+from responses_app.durations import parse_duration
+from responses_app.store.content import orphans
+from responses_app.store.log.retention import TEMPORARY, overdue, prune
 
 WHAT = {
     "deltas": "delete the deltas of responses that ended longer ago than this; GET still works, a replay of the stream does not",
@@ -76,6 +76,6 @@ class Command(BaseCommand):
 
 def _age(text: str) -> timedelta | None:
     try:
-        return age(text)
+        return parse_duration(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"must be {error}") from None

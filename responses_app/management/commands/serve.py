@@ -7,8 +7,8 @@ import sys
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.server.args import EPILOG, declare
-from responses_app.server.data import ROOT
+from responses_app.local.data_dir import ROOT
+from responses_app.server.cli.args import EPILOG, declare
 
 
 class Command(BaseCommand):

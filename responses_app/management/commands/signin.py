@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from responses_app.web import sign_in
+from responses_app.web.accounts import sign_in
 
 
 class Command(BaseCommand):

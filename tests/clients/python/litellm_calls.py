@@ -24,7 +24,9 @@ class Person(BaseModel):
 
 
 async def respond(text: Any, **more: Any) -> Any:
-    return await litellm.aresponses(input=text, **{"model": f"openai/{os.environ['MODEL']}", "num_retries": 0, **ADDRESS, **more})
+    return await litellm.aresponses(
+        input=text, **{"model": f"openai/{os.environ['MODEL']}", "num_retries": 0, **ADDRESS, **more}
+    )
 
 
 async def complete(messages: list[Any], **more: Any) -> Any:

@@ -1,0 +1,56 @@
+"""The bearer secret of a signed-in person's browser: signed and not stored, for one project, for half a day at most.
+
+It dies with the session that it was made in: when the person signs out, has a new password, or is made inactive.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends.base import SessionBase
+from django.contrib.sessions.backends.db import SessionStore
+from django.core import signing
+from django.utils.crypto import constant_time_compare
+
+from responses_app.keyring import decrypted, encryption_keys
+from responses_app.models import ApiKey
+from responses_app.web.accounts.permissions import is_member
+
+PREFIX = "sk-web-"
+SALT = "browser key"
+# The key of a session is as good as its cookie, so that it stands in a secret encrypted.
+PURPOSE = b"verbatim session of a browser key"
+VALID_SECONDS = 12 * 3600
+
+
+def secret(user: User, session: SessionBase, project: str) -> str:
+    """Make a secret with which the browser of `user` can ask the public API. The caller has asked `person.belongs`."""
+    assert session.session_key is not None  # noqa: S101 - who has signed in has a session
+    key = next(encryption_keys(PURPOSE))
+    sealed = key.cipher.encrypt(session.session_key.encode(), [str(user.pk).encode()])
+    return PREFIX + signing.dumps([user.pk, project, urlsafe_b64encode(sealed).decode()], salt=SALT)
+
+
+def find_key(text: str) -> ApiKey | None:
+    """Find the key that a secret stands for, which has no row; None for one whose session or person is not there any more."""
+    if not text.startswith(PREFIX):
+        return None
+    try:
+        pk, project, sealed = signing.loads(text[len(PREFIX) :], salt=SALT, max_age=VALID_SECONDS)
+        session_key = decrypted(PURPOSE, urlsafe_b64decode(sealed), [str(pk).encode()])
+    except (signing.BadSignature, ValueError):
+        return None
+    user = User.objects.filter(pk=pk).first()
+    if user is None or session_key is None or not _is_signed_in(user, session_key.decode()) or not is_member(user, project):
+        return None
+    return ApiKey(name=f"browser of {user.get_username()}", project=project, prefix=PREFIX)
+
+
+def _is_signed_in(user: User, session_key: str) -> bool:
+    """Whether the session is there, and is of this person and of their password, as Django checks it for each page."""
+    session = SessionStore(session_key).load()
+    hashed = session.get(HASH_SESSION_KEY, "")
+    valid = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())
+    return session.get(SESSION_KEY) == str(user.pk) and any(constant_time_compare(hashed, one) for one in valid)

@@ -1,0 +1,117 @@
+"""What every address of the API has in common: its methods, its key, its headers, and one translator from exceptions to errors."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any
+
+import orjson
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse
+from django.http.request import UnreadablePostError
+from django.http.response import HttpResponseBase
+from django.views.decorators.csrf import csrf_exempt
+
+from responses_app.access.api_keys import authenticate
+from responses_app.errors import (
+    ApiError,
+    InternalError,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    PayloadTooLarge,
+    ServiceUnavailable,
+)
+from responses_app.models import ApiKey
+from responses_app.runs.ids import new_id
+
+logger = logging.getLogger("responses.api")
+
+Handler = Callable[..., Awaitable[HttpResponseBase]]
+JSON = "application/json"
+# Where a request carries its id inside the server.
+REQUEST_ID = "responses.request_id"
+
+
+def json_response(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
+    """A JSON answer."""
+    data = body if isinstance(body, bytes) else orjson.dumps(body)
+    return HttpResponse(data, status=status, content_type=JSON, headers=headers)
+
+
+def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
+    """A view that calls `handlers[METHOD](request, key, **path)` and never answers anything but the API's own shapes.
+
+    A public one asks for no key and hands none over.
+    """
+
+    async def view(request: HttpRequest, **path: str) -> HttpResponseBase:
+        began, request_id = time.monotonic(), new_id("req_")
+        request.META[REQUEST_ID] = request_id
+        try:
+            response = await _serve(handlers, request, path, public)
+        except Exception as error:
+            response = error_response(to_api_error(error, request_id, f"{request.method} {request.path}"), request_id)
+        return _with_headers(response, began, request_id)
+
+    return csrf_exempt(view)
+
+
+def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> HttpResponseBase:
+    """Add the headers that every answer has."""
+    response["x-request-id"] = request_id
+    response["openai-version"] = "2020-10-01"
+    response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
+    return response
+
+
+def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
+    """What the client is told of any exception. What is not the client's is written to the log."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, RequestDataTooBig):
+        return PayloadTooLarge("The body of your request is larger than 64 MiB.")
+    if isinstance(error, UnreadablePostError):
+        return InvalidRequest("The body of your request ended too early.")
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.error("%s database: %s", request_id, error)
+        return ServiceUnavailable("The database does not answer. Try again in a moment.")
+    logger.error("%s %s", request_id, where, exc_info=error)
+    return InternalError(f"The server had an error while processing your request ({request_id}).")
+
+
+async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str], public: bool) -> HttpResponseBase:
+    handler = handlers.get(request.method or "")
+    if handler is None:
+        response = error_response(
+            MethodNotAllowed(f"Not allowed: {request.method} {request.path}. Allowed: {', '.join(handlers)}."), ""
+        )
+        response["Allow"] = ", ".join(handlers)
+        return response
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in ("", "identity"):
+        raise InvalidRequest(f"The body of your request has the content encoding '{encoding[:64]}'. Send it without one.")
+    if public:
+        return await handler(request, **path)
+    key: ApiKey = await authenticate(request)
+    return await handler(request, key, **path)
+
+
+async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:
+    """Any other address below the API: a JSON 404 instead of a page."""
+    del path
+    began, request_id = time.monotonic(), new_id("req_")
+    response = error_response(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id)
+    return _with_headers(response, began, request_id)
+
+
+def error_response(error: ApiError, request_id: str) -> HttpResponse:
+    if request_id:
+        logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
+    response = json_response(error.body(), error.status)
+    for name, value in error.headers.items():
+        response[name] = value
+    return response

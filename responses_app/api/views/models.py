@@ -1,0 +1,66 @@
+"""The models that can be asked for, and whether the server is well."""
+
+from __future__ import annotations
+
+import asyncio
+
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+
+from responses_app.access.model_access import available, can_use, find, usable
+from responses_app.api.http import json_response
+from responses_app.errors import Forbidden, NotFound, ServiceUnavailable
+from responses_app.models import ApiKey
+from responses_app.runs import manager
+from responses_app.runs.models import ServedModel
+from responses_app.schemas.errors import shorten
+
+ALIVE_LIMIT = 5.0
+
+
+async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """GET /v1/models."""
+    del request
+    return json_response({"object": "list", "data": [_shape(name, one) for name, one in usable(key).items()]})
+
+
+async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
+    """GET /v1/models/{name}."""
+    del request
+    return json_response(_shape(name, _found(key, name)))
+
+
+async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
+    """DELETE /v1/models/{name}: models are the server's own, so that there is none to delete. Raises NotFound, Forbidden."""
+    del request
+    _found(key, name)
+    raise Forbidden(
+        f"You have insufficient permissions to delete the model '{shorten(name)}': models that you do not own cannot be deleted.",
+        param="model",
+    )
+
+
+async def health(request: HttpRequest) -> HttpResponseBase:
+    """GET /health: 200 and nothing while every engine is alive. Raises Unavailable."""
+    del request
+    served = manager.current().served.values()
+    try:
+        states = await asyncio.wait_for(asyncio.gather(*(one.engine.is_healthy() for one in served)), ALIVE_LIMIT)
+    except TimeoutError:
+        states = [False]
+    if not all(states):
+        raise ServiceUnavailable("An engine does not answer.")
+    return HttpResponse()
+
+
+def _found(key: ApiKey, name: str) -> ServedModel:
+    """Return the model of this name. Raises NotFound, also where the key may not use it."""
+    served = find(name)
+    if served is None or not can_use(key, served.name):
+        message = f"The model '{shorten(name)}' does not exist. {available(key)}"
+        raise NotFound(message, param="model", code="model_not_found")
+    return served
+
+
+def _shape(name: str, served: ServedModel) -> dict[str, object]:
+    return {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}

@@ -1,0 +1,72 @@
+"""GET /v1/responses: the responses of a project, page by page; OpenAI's API has no such address, other servers do (issue 3)."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+
+from responses_app.api import pagination, query
+from responses_app.api.views.responses import partial_snapshot
+from responses_app.errors import InvalidRequest, NotFound
+from responses_app.models import ApiKey, Status
+from responses_app.runs.ids import is_id
+from responses_app.store.content import responses as content_responses
+from responses_app.store.content.responses import ResponseFilter
+from responses_app.wire import profiles
+
+METADATA = re.compile(r"metadata\[(.*)\]", re.DOTALL)
+KNOWN = frozenset({"limit", "order", "after", "model", "status", "conversation", "created_after", "created_before"})
+LATEST = 253_402_300_799
+
+
+async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """GET /v1/responses."""
+    limit = query.integer(request, "limit", 20, least=1, most=100)
+    newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
+    wanted = _filter(request)
+    after = query.text(request, "after")
+    known = after is None or is_id(after)
+    page = (
+        await content_responses.page(key.project, wanted, limit=limit, newest_first=newest_first, after=after)
+        if known
+        else None
+    )
+    if page is None:
+        raise NotFound(f"No response found with id '{after}'", param="after")
+    bodies = [profiles.to_profile(request, snapshot or await partial_snapshot(row)) for row, snapshot in page.rows]
+    uids = [row.uid for row, _ in page.rows]
+    return pagination.list_object(bodies, uids[0] if uids else None, uids[-1] if uids else None, more=page.more)
+
+
+def _filter(request: HttpRequest) -> ResponseFilter:
+    """The filters of the query. Raises Invalid, also for a parameter that is not known: a filter must not be overlooked."""
+    metadata: dict[str, str] = {}
+    for name in request.GET:
+        pair = METADATA.fullmatch(name)
+        if pair is not None:
+            # As in the column: jsonb cannot hold NUL.
+            metadata[pair[1].replace("\0", "")] = (query.single(request, name) or "").replace("\0", "")
+        elif name not in KNOWN:
+            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    return ResponseFilter(
+        model=(query.text(request, "model") or "").replace("\0", "\ufffd") or None,
+        status=query.choice(request, "status", "", tuple(Status.values)) or None,
+        conversation=_id(query.text(request, "conversation")),
+        metadata=metadata,
+        since=_time(request, "created_after"),
+        until=_time(request, "created_before"),
+    )
+
+
+def _id(given: str | None) -> str | None:
+    # What could not be an id names nothing; Postgres would refuse some of it.
+    return None if not given else given if is_id(given) else "-"
+
+
+def _time(request: HttpRequest, name: str) -> datetime | None:
+    """A Unix time in seconds."""
+    seconds = query.integer(request, name, -1, least=0, most=LATEST)
+    return None if seconds < 0 else datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,275 @@
+"""Create, retrieve, replay, cancel and delete responses; list their input."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Any
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db.models import Q
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+
+from responses_app.access import model_access, rate_limits
+from responses_app.access.rate_limits import Admission
+from responses_app.api import pagination, query, request_body
+from responses_app.api.http import REQUEST_ID, json_response
+from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
+from responses_app.models import ApiKey, Response, Status
+from responses_app.protocol.reducer import fold
+from responses_app.runs import manager
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.execute.endings import error_of
+from responses_app.runs.execute.run import Run
+from responses_app.runs.ids import is_id
+from responses_app.runs.prepare import encrypted_content
+from responses_app.schemas import create_response
+from responses_app.schemas.parsing import tools
+from responses_app.store.content import input_items as content_input_items
+from responses_app.store.content.deletion import erase
+from responses_app.store.log import reader
+from responses_app.store.log.records import EventFrame
+from responses_app.wire import item_serializer, profiles, sse
+from responses_app.wire.sse import EventFormat
+
+LAST = 2**31 - 1
+FAILED = "response.failed"
+# The fields of a create request that have a meaning for /responses/compact.
+COMPACTED = frozenset(
+    {
+        "model",
+        "input",
+        "instructions",
+        "previous_response_id",
+        "prompt_cache_key",
+        "prompt_cache_options",
+        "prompt_cache_retention",
+        "service_tier",
+        "image",
+    }
+)
+FINAL = {
+    Status.COMPLETED: "Cannot cancel a completed response.",
+    Status.FAILED: "Cannot cancel a failed response.",
+    Status.INCOMPLETE: "Cannot cancel a response in terminal state.",
+}
+
+
+class EventStream(StreamingHttpResponse):
+    """A stream of server-sent events whose proxies must not buffer."""
+
+    def __init__(self, frames: AsyncGenerator[EventFrame | None, None], form: EventFormat) -> None:
+        super().__init__(sse.stream(frames, form), content_type="text/event-stream; charset=utf-8")
+        self["Cache-Control"] = "no-cache"
+        self["X-Accel-Buffering"] = "no"
+
+
+class DisconnectAwareStream(EventStream):
+    """The stream of a run that stops when its client goes, also one that goes before the first byte is asked for."""
+
+    def __init__(self, run: Run, form: EventFormat, ticket: Admission) -> None:
+        super().__init__(_stream_run(run, ticket), form)
+        self._run, self._loop = run, asyncio.get_running_loop()
+
+    def close(self) -> None:
+        """Called by Django when all is sent, or when the client has gone; in a thread."""
+        super().close()
+        if not self._run.ended:
+            self._loop.call_soon_threadsafe(manager.current().client_disconnected, self._run)
+
+
+async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/responses."""
+    async with rate_limits.admit(key) as ticket:
+        read = await request_body.parse_body(request, key, lambda raw: create_response.parse_request(raw, key))
+        order = replace(read, request_id=request.META[REQUEST_ID])
+        model_access.check_model(key, order.model)
+        run = await manager.current().start_run(order)
+        if run.stored:
+            # From now on its row tells that it runs.
+            await ticket.release()
+        ticket.release_on_end(run)
+        response = await _respond(request, run, order, ticket)
+    for name, value in ticket.headers.items():
+        response[name] = value
+    if unused := tools.inactive_types(order.tools):
+        response["x-inactive-tools"] = ", ".join(unused)
+    return response
+
+
+async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket: Admission) -> HttpResponseBase:
+    form = EventFormat(order.obfuscate, profiles.is_open(request))
+    if order.background and order.stream:
+        # It goes on, whoever listens.
+        return EventStream(manager.current().stream(run), form)
+    if order.background:
+        return json_response(profiles.to_profile(request, reader.snapshot_bytes(run.frames[0].data)))
+    if order.stream:
+        return DisconnectAwareStream(run, form, ticket)
+    try:
+        frame = await _wait_terminal(run)
+        await ticket.release()
+    except asyncio.CancelledError:
+        manager.current().client_disconnected(run)
+        raise
+    snapshot = reader.snapshot_bytes(frame.data)
+    if frame.type == FAILED and (error := error_of(orjson.loads(snapshot))) is not None:
+        raise error
+    return json_response(profiles.to_profile(request, snapshot))
+
+
+async def _wait_terminal(run: Run) -> EventFrame:
+    """The terminal frame, whoever comes to it. Raises Unavailable where this process ends before that."""
+    frame = await run.wait_terminal()
+    if not run.handed_over:
+        return frame
+    async with aclosing(manager.current().stream(run, frame.number)) as frames:
+        async for more in frames:
+            frame = more or frame
+    if frame.type not in reader.TERMINAL:
+        raise ServiceUnavailable(
+            f"The server is being restarted, and the response goes on. Retrieve it as {run.uid} in a moment."
+        )
+    return frame
+
+
+async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
+    async with rate_limits.admit(key) as ticket:
+        order = await request_body.parse_body(request, key, lambda raw: _counted(raw, key))
+        model_access.check_model(key, order.model)
+        counted = await manager.current().count(order)
+        await ticket.release()
+    return json_response({"object": "response.input_tokens", "input_tokens": counted}, headers=ticket.headers)
+
+
+def _counted(raw: dict[str, Any], key: ApiKey) -> CreateRequest:
+    if raw.pop("personality", None) is not None:
+        message = "Unsupported parameter: 'personality': models of this server have none to choose from."
+        raise InvalidRequest(message, param="personality", code="unsupported_parameter")
+    return create_response.parse_request(raw, key)
+
+
+async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
+    async with rate_limits.admit(key) as ticket:
+        order = await request_body.parse_body(
+            request, key, lambda raw: _compacted(raw, key, has_default=not profiles.is_open(request))
+        )
+        model_access.check_model(key, order.model)
+        made = await manager.current().compact(order)
+        await ticket.release()
+    return json_response(profiles.to_profile(request, orjson.dumps(made)), headers=ticket.headers)
+
+
+def _compacted(raw: dict[str, Any], key: ApiKey, *, has_default: bool) -> CreateRequest:
+    """Read the body. Without `has_default` it must name a model, which Open Responses asks of every server. Raises Invalid."""
+    for name in raw:
+        if name not in COMPACTED:
+            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
+    return create_response.parse_request({**raw, "store": False}, key, has_default=has_default)
+
+
+async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/responses/{id}, as JSON or as the stream of its log (decision F3)."""
+    streamed = query.boolean(request, "stream")
+    after = query.integer(request, "starting_after", -1, least=0, most=LAST)
+    obfuscate = query.boolean(request, "include_obfuscation", default=True)
+    wanted = encrypted_content.INCLUDE in query.include(request)
+    if after >= 0 and not streamed:
+        raise InvalidRequest("'starting_after' needs 'stream=true'.", param="starting_after", code="invalid_value")
+    row = await _find(key, uid)
+    if settings.RESPONSES_STRICT_COMPAT:
+        _check_strict_compat(row, streamed)
+    if streamed:
+        reader.check_replayable(row)
+        return EventStream(_replay(row, after), EventFormat(obfuscate, profiles.is_open(request)))
+    snapshot = await reader.snapshot(row.pk) or await partial_snapshot(row)
+    return json_response(
+        profiles.to_profile(request, encrypted_content.with_ciphertext(key.project, snapshot) if wanted else snapshot)
+    )
+
+
+def _check_strict_compat(row: Response, streamed: bool) -> None:
+    """What OpenAI refuses and this server does not by itself (decision F3). Raises ApiError."""
+    for asked, name in ((row.background, "background"), (row.streamed, "stream")):
+        if streamed and not asked:
+            raise InvalidRequest(f"This response cannot be streamed because it was not created with {name}=true.")
+    if not row.background and row.ended_at is None:
+        raise _missing(row.uid)
+
+
+async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """POST /v1/responses/{id}/cancel: a background response that has not ended does so now, or has been cancelled before."""
+    row = await _find(key, uid)
+    if not row.background:
+        raise InvalidRequest("Cannot cancel a synchronous response.")
+    await manager.current().cancel(row)
+    # Read again: what the log says at last is the answer, and a completion may have been in it already.
+    row = await _find(key, uid)
+    if row.status in FINAL:
+        raise InvalidRequest(FINAL[Status(row.status)])
+    return json_response(profiles.to_profile(request, await reader.snapshot(row.pk) or await partial_snapshot(row)))
+
+
+async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """DELETE /v1/responses/{id}. A run that is under way is stopped first."""
+    del request
+    await manager.current().cancel(await _find(key, uid))
+    if not await sync_to_async(erase)(key.project, uid):
+        raise _missing(uid)
+    return json_response({"id": uid, "object": "response", "deleted": True})
+
+
+async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/responses/{id}/input_items: the request's own input and the history before it."""
+    limit = query.integer(request, "limit", 20, least=1, most=100)
+    order = query.choice(request, "order", "desc", ("asc", "desc"))
+    include = query.include(request)
+    after = query.cursor(request)
+    row = await _find(key, uid)
+    known = after is None or is_id(after)
+    page = await content_input_items.page(row, limit=limit, newest_first=order == "desc", after=after) if known else None
+    if page is None:
+        raise NotFound(f"No item found with id '{after}'", param="after")
+    bodies = (profiles.item_to_profile(request, body) for body in item_serializer.serialize(key.project, page, include))
+    return pagination.list_object(bodies, page.first, page.last, more=page.more)
+
+
+async def _stream_run(run: Run, ticket: Admission) -> AsyncGenerator[EventFrame | None, None]:
+    try:
+        async with aclosing(manager.current().stream(run)) as frames:
+            async for frame in frames:
+                if frame is not None and frame.type in reader.TERMINAL:
+                    await ticket.release()
+                yield frame
+    finally:
+        manager.current().client_disconnected(run)
+
+
+def _replay(row: Response, after: int) -> AsyncGenerator[EventFrame | None, None]:
+    """The log of a run of this process is in memory while it lasts; any other is read from the database."""
+    return manager.current().subscribe(row.uid, row.pk, after)
+
+
+async def partial_snapshot(row: Response) -> bytes:
+    """The snapshot of a run that is under way: the items that are done so far."""
+    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in reader.stored(row.pk)]))
+
+
+async def _find(key: ApiKey, uid: str) -> Response:
+    # One of `store: false` that is kept for the sake of its conversation alone is nobody's to see.
+    seen = Response.objects.filter(Q(stored=True) | Q(background=True), project=key.project, uid=uid)
+    row = await seen.afirst() if is_id(uid) else None
+    if row is None:
+        raise _missing(uid)
+    return row
+
+
+def _missing(uid: str) -> NotFound:
+    return NotFound(f"Response with id '{uid}' not found.")

@@ -1,0 +1,91 @@
+"""Ordinary text to harmony token ids, by tiktoken with the vocabulary of the harmony library.
+
+The harmony library takes quadratic time for long runs of letters, and ends with a panic on long runs of white space.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import tiktoken
+from openai_harmony import HarmonyEncoding
+
+from responses_app.dialects.text.budget import Budget
+from responses_app.dialects.text.length import LowerBound
+from responses_app.dialects.text.slices import CUT_ANYWHERE, slices
+
+# How o200k_harmony splits a text before it merges bytes (tiktoken_ext/openai_public.py).
+_LETTERS = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
+_LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+_ENDING = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+_PATTERN = "|".join(
+    [
+        rf"{_LETTERS}*{_LOWER}+{_ENDING}",
+        rf"{_LETTERS}+{_LOWER}*{_ENDING}",
+        r"\p{N}{1,3}",
+        r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+        r"\s*[\r\n]+",
+        r"\s+(?!\S)",
+        r"\s+",
+    ]
+)
+# White space but for line ends, as a set of a regular expression.
+SPACES = r"\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+# tiktoken's regular expressions run out of stack on longer runs that are not followed by a line end. The pattern makes one piece
+# of such a run, but for its last character if something follows, which may belong to that.
+_LONG_SPACE = re.compile(rf"(?<![{SPACES}])[{SPACES}]{{4096,}}+(?![\r\n])")
+_WHOLE = r"(?s).+"
+# Below this no text is worth a bound.
+_SHORT = 4096
+
+
+class HarmonyText:
+    """The tokens of texts. Special tokens in a text are ordinary text."""
+
+    def __init__(self, encoding: HarmonyEncoding) -> None:
+        ranks = _ranks(encoding)
+        self._split = tiktoken.Encoding("harmony", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
+        self._whole = tiktoken.Encoding("harmony-whole", pat_str=_WHOLE, mergeable_ranks=ranks, special_tokens={})
+        self._bound = LowerBound(ranks)
+
+    def encode(self, text: str, budget: Budget | None = None) -> list[int]:
+        """The token ids. Raises TooLong and Stopped by the budget, UnicodeEncodeError for lone surrogates."""
+        if len(text) < _SHORT:
+            return self._counted(True, text, budget)
+        if budget is not None:
+            self._bound.count(text, budget.require)
+        return [token for piece, split in _pieces(text) for token in self._counted(split, piece, budget)]
+
+    def _counted(self, split: bool, piece: str, budget: Budget | None) -> list[int]:
+        piece.encode()  # tiktoken replaces lone surrogates.
+        ids = (self._split if split else self._whole).encode_ordinary(piece)
+        if budget is not None:
+            budget.spend(len(ids))
+        return ids
+
+
+def _pieces(text: str) -> Iterator[tuple[str, bool]]:
+    """The text in pieces, and whether the pattern is to split them further."""
+    at = 0
+    for run in _LONG_SPACE.finditer(text):
+        end = run.end() - (run.end() < len(text))
+        yield from ((piece, True) for piece in slices(text[at : run.start()], CUT_ANYWHERE))
+        yield text[run.start() : end], False
+        at = end
+    yield from ((piece, True) for piece in slices(text[at:], CUT_ANYWHERE))
+
+
+@cache
+def harmony_text(encoding: HarmonyEncoding) -> HarmonyText:
+    """The texts of an encoding, made once: it takes a third of a second."""
+    return HarmonyText(encoding)
+
+
+def _ranks(encoding: HarmonyEncoding) -> dict[bytes, int]:
+    """The ordinary tokens by their bytes. Their ids are their ranks; those of special tokens come after them."""
+    ranks = dict[bytes, int]()
+    while not encoding.is_special_token(len(ranks)):
+        ranks[bytes(encoding._inner.decode_bytes([len(ranks)]))] = len(ranks)
+    return ranks

@@ -1,0 +1,108 @@
+"""How a tokenizer prepares a text before it merges bytes: whether all bytes stay, and where the text may be cut."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from responses_app.dialects.text.slices import CUT
+
+_TAIL = r"|\s*[\r\n]+|\s+(?!\S)|\s+"
+_PUNCTUATION = r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
+_ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_WORD = r"[^\r\n\p{L}\p{N}]?"
+_UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+# Patterns of which slices.py says that a cut changes nothing.
+KNOWN_PATTERNS = frozenset(
+    {
+        # GPT-2
+        r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+        # Llama 3 and cl100k; Qwen 2 and 3
+        rf"{_ENDINGS}|{_WORD}\p{{L}}+|\p{{N}}{{1,3}}{_PUNCTUATION}{_TAIL}",
+        rf"{_ENDINGS}|{_WORD}\p{{L}}+|\p{{N}}{_PUNCTUATION}{_TAIL}",
+        # o200k
+        rf"{_WORD}{_UPPER}*{_LOWER}+{_ENDINGS}?|{_WORD}{_UPPER}+{_LOWER}*{_ENDINGS}?"
+        rf"|\p{{N}}{{1,3}}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*{_TAIL}",
+        # demo-chat
+        r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+| (?=\S)|\s+",
+    }
+)
+
+
+def composes(tokenizer: Tokenizer) -> bool:
+    """Whether it normalizes a text to NFC."""
+    return _types(_parts(tokenizer.normalizer, "normalizers")) == ["NFC"]
+
+
+def keeps_all_bytes(tokenizer: Tokenizer) -> bool:
+    """Whether each byte of a text (after NFC, where it `composes`) is part of exactly one token. Of a tokenizer of bytes."""
+    splits = _parts(tokenizer.pre_tokenizer, "pretokenizers")
+    return (
+        _is_plain_bpe(tokenizer)
+        and _types(_parts(tokenizer.normalizer, "normalizers")) in ([], ["NFC"])
+        and all(one["type"] in ("Split", "ByteLevel", "Digits") and one.get("behavior") != "Removed" for one in splits)
+        and not any(one.get("add_prefix_space") for one in splits)
+        and not any(one.lstrip or one.rstrip for one in tokenizer.get_added_tokens_decoder().values())
+    )
+
+
+def safe_cut(tokenizer: Tokenizer) -> re.Pattern[str] | None:
+    """Where a text may be cut so that the tokens stay the same (slices.py); None where that is not known."""
+    splits = _parts(tokenizer.pre_tokenizer, "pretokenizers")
+    added = tokenizer.get_added_tokens_decoder().values()
+    if (
+        _is_plain_bpe(tokenizer)
+        and _types(_parts(tokenizer.normalizer, "normalizers")) in ([], ["NFC"])
+        and _is_known(splits)
+        and not any(one.lstrip or one.rstrip or one.single_word or CUT.search(one.content) for one in added)
+    ):
+        return CUT
+    return None
+
+
+def _is_plain_bpe(tokenizer: Tokenizer) -> bool:
+    model = tokenizer.model
+    return (
+        type(model).__name__ == "BPE"
+        and model.dropout is None
+        and not model.continuing_subword_prefix
+        and not model.end_of_word_suffix
+        and tokenizer.truncation is None
+        and tokenizer.padding is None
+    )
+
+
+def _is_known(splits: Sequence[dict[str, Any]]) -> bool:
+    """Whether the last step makes characters of bytes, and at most one known pattern splits before that."""
+    if not splits or splits[-1]["type"] != "ByteLevel" or splits[-1].get("add_prefix_space"):
+        return False
+    if len(splits) == 1:
+        # By itself it splits as GPT-2 does.
+        return bool(splits[0].get("use_regex", True))
+    first = splits[0]
+    return (
+        len(splits) == 2
+        and first["type"] == "Split"
+        and first["behavior"] == "Isolated"
+        and not first["invert"]
+        and first["pattern"].get("Regex") in KNOWN_PATTERNS
+    )
+
+
+def _parts(step: Any, name: str) -> list[dict[str, Any]]:
+    """The steps of a normalizer or a pre-tokenizer; one of an unknown kind if they cannot be read."""
+    if step is None:
+        return []
+    try:
+        state: dict[str, Any] = json.loads(step.__getstate__())
+    except Exception:  # One that is written in Python has no state.
+        return [{"type": "unknown"}]
+    return list(state[name]) if state.get("type") == "Sequence" else [state]
+
+
+def _types(parts: Sequence[dict[str, Any]]) -> list[str]:
+    return [str(one["type"]) for one in parts]

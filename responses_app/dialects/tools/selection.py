@@ -1,0 +1,77 @@
+"""Which tools a turn offers to the model, which of them it may call, and which of them it must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from responses_app.dialects.base import Turn, UnsupportedInput
+
+Tool: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolset:
+    """`offered` go into the prompt; `callable` are the names that may be called, None for any; `forced` must be called."""
+
+    offered: Sequence[Tool]
+    callable: frozenset[str] | None
+    forced: Sequence[Tool]
+
+    def allows(self, name: str) -> bool:
+        """Whether a call of `name` is a call; else it is only text.
+
+        A name that no tool has is still a call as long as the choice is free: the client sees what its model did.
+        """
+        return self.callable is None or name in self.callable
+
+
+def toolset(turn: Turn) -> Toolset:
+    """The tools of a turn under its `tool_choice` (§3.10). Raises BadTurn for kinds of tools and choices that no dialect speaks."""
+    tools = [_function(tool, index) for index, tool in enumerate(turn.tools)]
+    choice = turn.tool_choice
+    if isinstance(choice, str):
+        return _by_mode(choice, tools)
+    if choice.get("type") == "allowed_tools":
+        return _by_mode(str(choice.get("mode", "auto")), _allowed(choice, tools), only=True)
+    if choice.get("type") == "function":
+        return Toolset(tools, frozenset([str(choice.get("name"))]), [_find(tools, choice.get("name"))])
+    raise UnsupportedInput(
+        f"Tool choice {choice.get('type')!r} is not supported with this model.", "tool_choice", "invalid_value"
+    )
+
+
+def _by_mode(mode: str, tools: Sequence[Tool], *, only: bool = False) -> Toolset:
+    names = frozenset(str(tool["name"]) for tool in tools)
+    if mode == "none":
+        return Toolset((), frozenset(), ())
+    if mode == "auto":
+        return Toolset(tools, names if only else None, ())
+    if mode != "required":
+        raise UnsupportedInput(f"Invalid value: {mode!r}.", "tool_choice", "invalid_value")
+    if not tools:
+        raise UnsupportedInput(
+            "Tool choice 'required' must be specified with 'tools' parameter.", "tool_choice", "invalid_value"
+        )
+    return Toolset(tools, names, tools)
+
+
+def _function(tool: Tool, index: int) -> Tool:
+    if tool.get("type") == "function":
+        return tool
+    raise UnsupportedInput(
+        f"Tools of type {tool.get('type')!r} are not supported with this model.", f"tools[{index}].type", "invalid_value"
+    )
+
+
+def _allowed(choice: Tool, tools: Sequence[Tool]) -> list[Tool]:
+    names = {str(_find(tools, entry.get("name"))["name"]) for entry in choice.get("tools") or ()}
+    return [tool for tool in tools if tool["name"] in names]
+
+
+def _find(tools: Sequence[Tool], name: object) -> Tool:
+    found = next((tool for tool in tools if tool["name"] == name), None)
+    if found is None:
+        raise UnsupportedInput(f"Tool choice {name!r} not found in 'tools' parameter.", "tool_choice", "invalid_value")
+    return found

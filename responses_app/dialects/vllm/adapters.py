@@ -1,0 +1,162 @@
+"""vLLM's own parsers, fed with one token at a time, for the models whose format our scanner does not read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from responses_app.dialects.base import UnsupportedInput
+from responses_app.dialects.chat.prompt import function
+from responses_app.dialects.constraints.structural_tag import Format
+from responses_app.dialects.tools.selection import Tool
+
+Delta = Any
+"""A DeltaMessage of vLLM: `reasoning`, `content` and `tool_calls`, each of them or none."""
+ITEM_END: Final = None
+
+
+class VllmToolParser(Protocol):
+    """Text and tokens of one generation to deltas; ITEM_END where an item is known to be complete."""
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """How many tokens were reasoning so far."""
+        ...
+
+    def feed(self, text: str, token: int) -> Iterator[Delta]:
+        """Deltas that this token completes; `text` are the characters that it completes."""
+        ...
+
+    def finish(self) -> Iterator[Delta]:
+        """Deltas that were held back."""
+        ...
+
+
+class EngineParser:
+    """One of the declarative parsers: its semantic events are told one by one, so that their order is kept."""
+
+    def __init__(self, engine: Any, prompt: Sequence[int]) -> None:
+        from vllm.parser.engine.parser_engine_config import ParserState
+
+        closed = engine.is_reasoning_end(list(prompt))
+        engine.initialize_streaming(initial_state=ParserState.CONTENT if closed else None)
+        engine.adjust_initial_state_from_prompt(prompt)
+        self._engine = engine
+
+    @property
+    def reasoning_tokens(self) -> int:
+        return int(self._engine.count_reasoning_tokens(()))
+
+    def feed(self, text: str, token: int) -> Iterator[Delta]:
+        for event in self._engine._feed(text, [token]):
+            yield from self._tell(event, finished=False)
+
+    def finish(self) -> Iterator[Delta]:
+        for event in self._engine._engine.finish():
+            yield from self._tell(event, finished=True)
+
+    def _tell(self, event: Any, *, finished: bool) -> Iterator[Delta]:
+        delta = self._engine._strip_trailing_reasoning(self._engine._events_to_delta([event], finished=finished))
+        if delta is not None:
+            yield delta
+        if event.type.name in ("REASONING_END", "TOOL_CALL_END"):
+            yield ITEM_END
+
+
+class LegacyParser:
+    """A pair of older parsers. They must know which token is the last, so they hear each when the next one is there."""
+
+    def __init__(self, parser: Any, request: Any, prompt: Sequence[int]) -> None:
+        self._parser = parser
+        self._request = request
+        self._prompt = list(prompt)
+        self._tokens: list[int] = []
+        self._waiting: tuple[str, list[int]] | None = None
+
+    @property
+    def reasoning_tokens(self) -> int:
+        return int(self._parser.count_reasoning_tokens(self._tokens))
+
+    def feed(self, text: str, token: int) -> Iterator[Delta]:
+        waiting, self._waiting = self._waiting, (text, [token])
+        self._tokens.append(token)
+        if waiting is not None:
+            yield from self._parse(*waiting, finished=False)
+
+    def finish(self) -> Iterator[Delta]:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None:
+            yield from self._parse(*waiting, finished=True)
+
+    def _parse(self, text: str, tokens: list[int], *, finished: bool) -> Iterator[Delta]:
+        delta = self._parser.parse_delta(text, tokens, self._request, self._prompt, finished=finished)
+        if delta is not None:
+            yield delta
+
+
+class ParserRegistry:
+    """The parsers of a model, by the names that vLLM gives them. Raises ValueError if it has none of such a name."""
+
+    def __init__(self, tokenizer: Any, reasoning_parser: str | None, tool_parser: str | None) -> None:
+        from vllm.parser.parser_manager import ParserManager
+
+        try:
+            self._pair = ParserManager.get_parser(
+                tool_parser_name=tool_parser,
+                reasoning_parser_name=reasoning_parser,
+                enable_auto_tools=True,
+                tokenizer=tokenizer,
+            )
+        except TypeError as error:
+            raise ValueError(str(error)) from error
+        self._tokenizer = tokenizer
+        self._engine = self._common_engine()
+
+    def parser(self, tools: Sequence[Tool], prompt: Sequence[int], *, thinking: bool) -> VllmToolParser:
+        """A fresh parser for one generation."""
+        params = _tools(tools)
+        kwargs = {"chat_template_kwargs": {"enable_thinking": thinking, "thinking": thinking}}
+        if self._engine is not None:
+            return EngineParser(self._engine(self._tokenizer, params, **kwargs), prompt)
+        return LegacyParser(self._pair(self._tokenizer, params, **kwargs), _request(params), prompt)
+
+    @property
+    def marks(self) -> tuple[str, str] | None:
+        """What begins and ends the reasoning, None if the parsers do not say."""
+        parser = self._pair(self._tokenizer).reasoning_parser
+        start = getattr(parser, "reasoning_start_str", None)
+        end = getattr(parser, "reasoning_end_str", None)
+        return (str(start), str(end)) if start and end else None
+
+    def calls(self, tools: Sequence[Tool], *, only_one: bool) -> Format:
+        """The format of at least one call, as the model writes it. Raises BadTurn if vLLM has no grammar for it (F6)."""
+        from vllm.tool_parsers.structural_tag_registry import get_model_structural_tag, limit_to_single_tool_call
+
+        model = getattr(self._pair.tool_parser_cls, "structural_tag_model", None)
+        try:
+            tag = model and get_model_structural_tag(model, _tools(tools), "required", reasoning=False)
+        except ValueError:
+            tag = None
+        if not tag:
+            raise UnsupportedInput("A tool call cannot be required of this model.", "tool_choice", "unsupported_value")
+        return dict((limit_to_single_tool_call(tag) if only_one else tag).model_dump(mode="json")["format"])
+
+    def _common_engine(self) -> Callable[..., Any] | None:
+        """The declarative engine behind the parsers, if they share one."""
+        classes = [each for each in (self._pair.reasoning_parser_cls, self._pair.tool_parser_cls) if each is not None]
+        engines = {getattr(each, "_parser_engine_cls", None) for each in classes}
+        return engines.pop() if len(engines) == 1 else None
+
+
+def _tools(tools: Sequence[Tool]) -> list[Any]:
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionToolsParam
+
+    return [ChatCompletionToolsParam.model_validate(function(tool)) for tool in tools]
+
+
+def _request(tools: Sequence[Any]) -> Any:
+    """What the older parsers want to know: which tools there are. The choice is free, so that they read the model's own form."""
+    from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
+
+    more: Mapping[str, Any] = {"tools": list(tools), "tool_choice": "auto"} if tools else {}
+    return ChatCompletionRequest(messages=[{"role": "user", "content": ""}], **more)

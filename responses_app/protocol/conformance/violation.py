@@ -1,0 +1,30 @@
+"""What the judge says: one broken rule at one event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+Findings: TypeAlias = Iterator[tuple[str, str]]
+"""(rule, message) pairs, as the rules find them; the judge adds where."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """A broken rule of §2.4: its id, the event's sequence_number if it has one, what is wrong, and the event (None at the end)."""
+
+    rule: str
+    number: int | None
+    message: str
+    event: Any
+
+    def __str__(self) -> str:
+        kind = self.event.get("type") if isinstance(self.event, dict) else None
+        where = "at the end" if self.event is None else f"#{'?' if self.number is None else self.number} {kind or 'unreadable'}"
+        return f"{self.rule}  {where}  {self.message}"
+
+
+def integer(value: object) -> int | None:
+    """The value if it is an integer of at least 0 and not a bool, else None."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,0 +1,61 @@
+"""How a model is asked for a summary of what was said, and how its answer is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from responses_app.dialects.base import OutputParser
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Compaction, Delta, TextDelta
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.prepare.encrypted_content import seal_summary
+
+ASKED = (
+    "Summarize our conversation so far, for yourself: you will be given your summary in place of what you have said and of what your "
+    "tools have returned. Keep every fact, name, number, decision and open task. Answer with the summary alone."
+)
+QUESTION = {
+    "type": "message",
+    "id": "msg_summary",
+    "role": "user",
+    "status": "completed",
+    "content": [{"type": "input_text", "text": ASKED}],
+}
+# In tokens; a summary has no use if it is as long as what it stands for.
+LONGEST = 4096
+
+
+def summary_request(order: CreateRequest) -> CreateRequest:
+    """The order as it is when a summary is its answer."""
+    plain = {"type": "text"}
+    return replace(order, tools=(), tool_choice="auto", format=plain, max_output_tokens=LONGEST, logprobs=None, stop=())
+
+
+def summary_text(pieces: Iterable[Delta]) -> str:
+    """The summary in what was heard."""
+    return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)).strip()
+
+
+class CompactionParser:
+    """Hears what another listener hears, and says one compaction of it at the end, or nothing if it was no summary."""
+
+    def __init__(self, inner: OutputParser, project: str) -> None:
+        self._inner, self._project = inner, project
+        self._heard: list[Delta] = []
+
+    @property
+    def reasoning_tokens(self) -> int:
+        return self._inner.reasoning_tokens
+
+    @property
+    def done(self) -> bool:
+        return self._inner.done
+
+    def feed(self, chunk: Chunk) -> list[Delta]:
+        self._heard += self._inner.feed(chunk)
+        return []
+
+    def finish(self) -> list[Delta]:
+        summary = summary_text([*self._heard, *self._inner.finish()])
+        return [Compaction(seal_summary(self._project, summary))] if summary else []

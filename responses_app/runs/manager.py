@@ -1,0 +1,339 @@
+"""The hub owns every run of this process, the engines that serve them, and what keeps them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from functools import partial
+from typing import Any
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from responses_app.dialects.text.token_cache import TokenCache
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.errors import InvalidRequest, ServiceUnavailable
+from responses_app.models import Response
+from responses_app.runs.admission import Admission, Kind, Place
+from responses_app.runs.compact.compaction import compact
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.execute.factory import create_run
+from responses_app.runs.execute.run import Run
+from responses_app.runs.maintenance import upkeep
+from responses_app.runs.models import ServedModel, check_default, parse_aliases, parse_models, resolve_alias, start_all
+from responses_app.runs.prepare.planner import PreparedRequest, plan
+from responses_app.runs.recover.lease_keeper import LeaseKeeper
+from responses_app.runs.recover.log_follower import LogFollower
+from responses_app.runs.recover.takeover import take_over
+from responses_app.store.cluster import leases
+from responses_app.store.content.history import ConversationContext
+from responses_app.store.log.records import EventFrame
+from responses_app.store.log.writer import LogWriter
+
+logger = logging.getLogger("responses.hub")
+
+STOP_LIMIT = 5.0
+# How long it may take until a response has ended that another process runs, or that nobody runs since its process has died.
+END_LIMIT = 15.0
+LAST = 2**31 - 1
+LONGEST_NAME = 200
+
+
+class RunManager:
+    """One per process and event loop. `start` before use; `drain`, then `close`, at the end."""
+
+    def __init__(self, served: Mapping[str, ServedModel], aliases: Mapping[str, str] | None = None) -> None:
+        self.served, self.aliases = served, aliases or {}
+        self.runs: dict[str, Run] = {}
+        self.admission = Admission()
+        # Accepting nothing new; and, a little later, ending, so that who is cut off now has not left by itself.
+        self.draining = self.leaving = False
+        # For those who wait for that.
+        self.stopping = asyncio.Event()
+        self._recorder: LogWriter | None = None
+        self._watch: LeaseKeeper | None = None
+        self._tail: LogFollower | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._upkeep: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+
+    async def start(self) -> None:
+        """Open all dialects, start all engines side by side, and what keeps the log. A second call does nothing.
+
+        Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
+        """
+        async with self._starting:
+            if self._recorder is not None:
+                return
+            await start_all(self.served)
+            self._recorder = LogWriter()
+            self._watch = LeaseKeeper(
+                self.served, self.runs.values, self._free_slots, lambda: not self.draining, self._take_over
+            )
+            self._tail = LogFollower(self._watch.wake, self._cancelled)
+            # An empty context, as for a run.
+            self._upkeep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
+
+    def model(self, name: str) -> ServedModel:
+        """The served model that answers to that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
+        served = resolve_alias(name, self.served, self.aliases)
+        if served is None:
+            told = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+            raise InvalidRequest(f"The requested model '{told}' does not exist.", param="model", code="model_not_found")
+        return served
+
+    async def worker(self) -> UUID:
+        """Who this process is among the others. Raises Unavailable."""
+        await self._ensure_started()
+        assert self._watch is not None  # noqa: S101 - started
+        return self._watch.worker
+
+    async def start_run(self, order: CreateRequest) -> Run:
+        """Check what needs the model and the history, let the run go, and wait until its first events are kept.
+
+        Raises ApiError, and then nothing was kept. One of the background that there is no room for is kept, and `parked`.
+        """
+        return (await self.start_prepared(order))[0]
+
+    async def start_prepared(
+        self, order: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
+    ) -> tuple[Run, PreparedRequest]:
+        """As `begin`, with the plan. `before` is what the order continues and `memo` its prompt, if they are known."""
+        await self._ensure_started()
+        served = self.model(order.model)
+        place = await self._admit_background(order)
+        try:
+            run, planned = await self._prepare(order, served, before, memo, place)
+        except BaseException:
+            place.hand_over()
+            raise
+        self._spawn(run, place)
+        await run.wait_created()
+        if run.queued:
+            self._notify_work()
+        return run, planned
+
+    async def _prepare(
+        self,
+        order: CreateRequest,
+        served: ServedModel,
+        before: ConversationContext | None,
+        memo: TokenCache | None,
+        place: Place,
+    ) -> tuple[Run, PreparedRequest]:
+        """Plan the order and make its run, which has not begun."""
+        planned = await plan(order, served, before, memo=memo)
+        assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
+        parked = place.kind is Kind.QUEUED
+        run = create_run(order, served, planned, self._recorder, None if parked else self._watch.worker)
+        if not parked and not await served.engine.is_healthy():
+            raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
+        return run, planned
+
+    async def count(self, order: CreateRequest) -> int:
+        """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
+        await self._ensure_started()
+        served = self.model(order.model)
+        self._check_capacity()
+        with self.admission.admitted(order.project):
+            request = (await plan(order, served, measure=True)).request
+        return request.length or len(request.prompt)
+
+    async def compact(self, order: CreateRequest) -> dict[str, Any]:
+        """The `response.compaction` object. Raises ApiError; nothing is kept."""
+        await self._ensure_started()
+        self._check_capacity()
+        with self.admission.admitted(order.project):
+            return await compact(order, self.model(order.model))
+
+    async def subscribe(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
+        """Frames of a response up to its terminal one, whoever runs it and however often that changes; None after some silence."""
+        pause = settings.RESPONSES_HEARTBEAT
+        run = self.runs.get(uid)
+        if run is not None:
+            async with aclosing(self.stream(run, after)) as frames:
+                async for frame in frames:
+                    yield frame
+        elif pk is not None:
+            await self._ensure_started()
+            assert self._tail is not None  # noqa: S101 - started
+            async with aclosing(self._tail.follow(pk, after, pause)) as frames:
+                async for frame in frames:
+                    yield frame
+
+    def stream(self, run: Run, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
+        """Frames of a run of this process, and then, if it moves, of whoever goes on with it."""
+        return run.listen(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run))
+
+    async def _follow_log(self, run: Run, after: int) -> AsyncGenerator[EventFrame | None, None]:
+        # While the process ends there is no time to wait for another one: the listener comes back by itself.
+        if run.pk is not None and not self.leaving and self._tail is not None:
+            async with aclosing(self._tail.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as frames:
+                async for frame in frames:
+                    yield frame
+
+    def client_disconnected(self, run: Run) -> None:
+        """The client has gone, or has everything. Without the setting a run stops with its client (decision F4).
+
+        A client that is cut off because this process ends has not left (F1).
+        """
+        if self.leaving and run.stored:
+            return
+        if not run.ended and not (run.stored and settings.RESPONSES_FINISH_ON_DISCONNECT):
+            run.cancel()
+
+    async def cancel(self, row: Response) -> None:
+        """Have a response end now, whichever process runs it; nothing happens if it has ended. Raises Unavailable after END_LIMIT."""
+        run = self.runs.get(row.uid)
+        if run is not None:
+            run.cancel()
+            await run.wait_terminal()
+            if not run.handed_over:
+                return
+        if not await sync_to_async(leases.cancel)(row.pk):
+            return
+        await self._ensure_started()
+        assert self._tail is not None  # noqa: S101 - started
+        self._tail.notify_cancel(row.pk)
+        self._notify_work()
+        try:
+            async with asyncio.timeout(END_LIMIT), aclosing(self._tail.follow(row.pk, LAST)) as frames:
+                async for _ in frames:
+                    pass
+        except TimeoutError:
+            raise ServiceUnavailable("The process that runs this response does not answer. Try again in a moment.") from None
+
+    def stop_draining(self) -> None:
+        """There is no time to drain: whoever is cut off from now on has not left by itself."""
+        self.draining = self.leaving = True
+
+    async def drain(self, seconds: float) -> None:
+        """Accept nothing new, give what runs up to `seconds` to end, and hand over the rest."""
+        self.draining = True
+        self.stopping.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=seconds)
+        await self._hand_over()
+
+    async def close(self) -> None:
+        """Hand over what still runs, write what is queued, stop the engines."""
+        await self._hand_over()
+        if self._upkeep is not None:
+            self._upkeep.cancel()
+            await asyncio.wait({self._upkeep}, timeout=STOP_LIMIT)
+        if self._tail is not None:
+            await self._tail.close()
+        for served in self.served.values():
+            await served.engine.close()
+
+    async def _hand_over(self) -> None:
+        """Others go on with what is kept; what is not ends. Nothing is given back before all of it is written."""
+        self.draining = self.leaving = True
+        if self._watch is not None:
+            await self._watch.stop()
+        for run in list(self.runs.values()):
+            if run.stored:
+                run.hand_over()
+            else:
+                run.stop()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
+        if self._recorder is not None:
+            await self._recorder.close()
+        if self._watch is not None and self._tail is not None:
+            await self._watch.release_leases()
+            self._tail.notify_work()
+
+    async def _ensure_started(self) -> None:
+        """All has started, or does now. Raises Unavailable."""
+        try:
+            await self.start()
+        except EngineUnavailable as error:
+            logger.error("no start: %s", error)
+            raise ServiceUnavailable("The engine of this server did not start. Try again in a moment.") from error
+
+    def _check_capacity(self) -> None:
+        if self.draining:
+            raise ServiceUnavailable("The server is stopping. Try again in a moment.")
+
+    async def _admit_background(self, order: CreateRequest) -> Place:
+        """Take a place for the order. Raises Busy, Unavailable. A long queue in the background keeps nobody from being answered."""
+        self._check_capacity()
+        if not order.background:
+            return self.admission.admit(order.project)
+        assert self._watch is not None  # noqa: S101 - started
+        return await self.admission.admit_background(queue=self._watch.backlog)
+
+    def _free_slots(self) -> int:
+        """How many more of the background may begin here."""
+        return 0 if self.draining else self.admission.background_room
+
+    async def _take_over(self, pk: int) -> None:
+        """Go on with a response that this process holds the lease of."""
+        assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
+        run = await take_over(pk, self._watch.worker, self.served, self._recorder)
+        if run is not None and not self.leaving:
+            self._spawn(run, self.admission.take(Kind.BACKGROUND if run.background else Kind.FOREGROUND))
+
+    def _spawn(self, run: Run, place: Place) -> None:
+        # An empty context: the run must not inherit the database thread of the request that started it.
+        task = asyncio.get_running_loop().create_task(_drive(run, place), name=run.uid, context=contextvars.Context())
+        run.own(task)
+        if self._tail is not None:
+            run.shown = partial(self._tail.notify_events, run)
+        self.runs[run.uid] = run
+        self._tasks.add(task)
+        task.add_done_callback(lambda _: self._on_run_finished(run, task, place))
+
+    def _on_run_finished(self, run: Run, task: asyncio.Task[None], place: Place) -> None:
+        if self.runs.get(run.uid) is run:
+            del self.runs[run.uid]
+        self._tasks.discard(task)
+        # A task that was cancelled before its first step has not come to its own release.
+        place.hand_over()
+        run.detach()
+        if run.background and self._watch is not None:
+            self._watch.wake()
+
+    def _cancelled(self, pk: int) -> None:
+        for run in self.runs.values():
+            if run.pk == pk:
+                run.cancel()
+
+    def _notify_work(self) -> None:
+        """Something waits to be claimed: here at once, elsewhere as soon as the signal is there."""
+        if self._watch is not None and self._tail is not None:
+            self._watch.wake()
+            self._tail.notify_work()
+
+
+async def _drive(run: Run, place: Place) -> None:
+    """Run to the end and release the place in the same step: a listener that has heard the end can begin another."""
+    try:
+        await run.run()
+    finally:
+        place.hand_over()
+
+
+_current: RunManager | None = None
+
+
+def current() -> RunManager:
+    """The hub of this process, made from the settings at first use. Its engines start with `start`, or with the first request."""
+    global _current
+    if _current is None:
+        served = parse_models(settings.RESPONSES_MODELS)
+        others = parse_aliases(settings.RESPONSES_ALIASES, served)
+        check_default(settings.RESPONSES_DEFAULT_MODEL, served, others)
+        _current = RunManager(served, others)
+    return _current
+
+
+def set_current(hub: RunManager | None) -> None:
+    """Put another hub in its place."""
+    global _current
+    _current = hub

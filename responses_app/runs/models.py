@@ -1,0 +1,162 @@
+"""The models that are served: a name, the engine behind it, and the dialect that it speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from responses_app.dialects.base import Dialect
+from responses_app.dialects.registry import open_dialect
+from responses_app.engine_interface import Engine, EngineUnavailable
+from responses_app.engines.registry import open_engine
+
+logger = logging.getLogger("responses.hub")
+
+STOP_LIMIT = 5.0
+# Keys of an engine URL that are about the dialect; the engine sees the others.
+DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser"})
+
+
+@dataclass(frozen=True, slots=True)
+class SamplingDefaults:
+    """What a model's own generation_config.json recommends, used where a request says nothing."""
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+
+
+@dataclass(slots=True)
+class ServedModel:
+    """One served model. `engine` is running and `dialect` is open once the hub has started."""
+
+    name: str
+    engine: Engine
+    source: str
+    parsers: Mapping[str, str]
+    defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
+    created: int = field(default_factory=lambda: int(time.time()))
+    dialect: Dialect | None = None
+
+    @property
+    def sees(self) -> bool:
+        """Whether the model takes images: its files say so, its template writes them, its engine takes them."""
+        return self.dialect is not None and self.dialect.sees and self.engine.sees
+
+    async def open(self) -> None:
+        """Load the tokenizer. Not beside anything else: transformers cannot be imported by two threads. Raises ValueError, OSError."""
+        self.dialect = await asyncio.to_thread(self._open)
+
+    def _open(self) -> Dialect:
+        parsers = self.parsers
+        return self.dialect or open_dialect(
+            self.source, reasoning_parser=parsers.get("reasoning_parser"), tool_parser=parsers.get("tool_parser")
+        )
+
+
+def parse_models(models: str) -> dict[str, ServedModel]:
+    """The models of a RESPONSES_MODELS setting: `name=engine-url`, separated by white space. Raises ImproperlyConfigured."""
+    served = {}
+    for entry in models.split():
+        name, sep, url = entry.partition("=")
+        if not sep or not name or "://" not in url:
+            raise ImproperlyConfigured(f"RESPONSES_MODELS: {entry!r} must be name=engine-url, as in demo=vllm:///models/demo")
+        served[name] = _served(name, url)
+    return served
+
+
+def parse_aliases(text: str, served: Mapping[str, ServedModel]) -> dict[str, str]:
+    """Other names of models, from a RESPONSES_ALIASES setting: `name=model`; `*` stands for anything. Raises ImproperlyConfigured."""
+    found = {}
+    for entry in text.split():
+        name, sep, model = entry.rpartition("=")
+        if not sep or not name or model not in served:
+            known = ", ".join(served) or "none"
+            raise ImproperlyConfigured(
+                f"RESPONSES_ALIASES: {entry!r} must be name=model, with a model that is served ({known})"
+            )
+        found[name] = model
+    return found
+
+
+def check_default(name: str, served: Mapping[str, ServedModel], aliases: Mapping[str, str]) -> None:
+    """Check that the RESPONSES_DEFAULT_MODEL setting is empty, a served model or an alias. Raises ImproperlyConfigured."""
+    if name and resolve_alias(name, served, aliases) is None:
+        known = ", ".join([*served, *aliases]) or "none"
+        raise ImproperlyConfigured(f"RESPONSES_DEFAULT_MODEL: {name!r} must be a served model or an alias of one ({known})")
+
+
+def resolve_alias(name: str, served: Mapping[str, ServedModel], aliases: Mapping[str, str]) -> ServedModel | None:
+    """The model that answers to `name`: its own name, then an alias, then the first pattern that matches."""
+    known = served.get(name) or served.get(aliases.get(name, ""))
+    patterns = (model for alias, model in aliases.items() if "*" in alias and fnmatchcase(name, alias))
+    return known or served.get(next(patterns, ""))
+
+
+def _served(name: str, url: str) -> ServedModel:
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    parsers = {key: query.pop(key) for key in list(query) if key in DIALECT_KEYS}
+    source = parsers.pop("tokenizer", None) or _source(name, parts)
+    try:
+        engine = open_engine(urlunsplit(parts._replace(query=urlencode(query))))
+    except ValueError as error:
+        raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: {error}") from error
+    return ServedModel(name, engine, source, parsers, _defaults(source))
+
+
+def _source(name: str, parts: SplitResult) -> str:
+    """Where the tokenizer is: `vllm:///models/x` names a folder, `vllm:///org/name` and `vllm://org/name` a model of a hub."""
+    if parts.scheme != "vllm":
+        raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: a {parts.scheme}:// engine needs &tokenizer=folder-or-hub-name")
+    path = unquote(parts.netloc + parts.path)
+    return path if Path(path).exists() else path.lstrip("/")
+
+
+def _defaults(source: str) -> SamplingDefaults:
+    file = Path(source) / "generation_config.json"
+    if not file.is_file():
+        return SamplingDefaults()
+    config = json.loads(file.read_text())
+    if config.get("do_sample") is False:
+        return SamplingDefaults(temperature=0.0)
+    return SamplingDefaults(config.get("temperature") or 1.0, config.get("top_p") or 1.0)
+
+
+async def start_all(served: Mapping[str, ServedModel]) -> None:
+    """Open all dialects, then start all engines side by side.
+
+    Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
+    """
+    starts: list[asyncio.Task[None]] = []
+    try:
+        for one in served.values():
+            logger.info("starting %s", one.name)
+            await _named(one, one.open())
+        starts += [asyncio.create_task(_named(one, one.engine.start())) for one in served.values()]
+        await asyncio.gather(*starts)
+    except BaseException:
+        for start in starts:
+            start.cancel()
+        if starts:
+            await asyncio.wait(starts, timeout=STOP_LIMIT)
+        for one in served.values():
+            await one.engine.close()
+        raise
+
+
+async def _named(served: ServedModel, step: Coroutine[Any, Any, None]) -> None:
+    """A step of the start of one model, whose failure says of which."""
+    try:
+        await step
+    except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
+        raise EngineUnavailable(f"{served.name}: {error}") from error

@@ -1,0 +1,222 @@
+"""What the model is told: the chain before, the references resolved, the pairing of calls and outputs checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from responses_app.errors import InvalidRequest, NotFound
+from responses_app.protocol.ids import PREFIXES
+from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.ids import is_id, new_id
+from responses_app.runs.prepare import long_work
+from responses_app.store.content import history
+from responses_app.store.content.history import ConversationContext
+
+OUTPUTS = {
+    "function_call_output": "function_call",
+    "custom_tool_call_output": "custom_tool_call",
+    "shell_call_output": "shell_call",
+    "local_shell_call_output": "local_shell_call",
+    "apply_patch_call_output": "apply_patch_call",
+    "tool_search_output": "tool_search_call",
+    "computer_call_output": "computer_call",
+    "program_output": "program",
+}
+ITEM_PREFIXES = {
+    **PREFIXES,
+    "function_call_output": "fco_",
+    "custom_tool_call_output": "ctco_",
+    "shell_call_output": "sho_",
+    "local_shell_call_output": "lsho_",
+    "apply_patch_call_output": "apco_",
+    "tool_search_output": "tso_",
+    "computer_call_output": "cuo_",
+    "additional_tools": "at_",
+    "configuration_update": "cfg_",
+    "image_generation_call": "ig_",
+    "mcp_approval_response": "mcpr_",
+    "program": "prog_",
+    "program_output": "po_",
+}
+CALLS = frozenset(OUTPUTS.values())
+EMPTY = ConversationContext((), (), "", "completed")
+
+
+async def previous_context(order: CreateRequest) -> ConversationContext:
+    """The context that the request continues from. Raises Invalid `previous_response_not_found` (checklist 112, case H6)."""
+    uid = order.previous_response_id
+    if uid is None:
+        return EMPTY
+    context = await history.context(order.project, uid) if is_id(uid) else None
+    if context is None:
+        raise InvalidRequest(
+            f"Previous response with id '{uid}' not found.",
+            param="previous_response_id",
+            code="previous_response_not_found",
+        )
+    if not context.ready:
+        raise InvalidRequest(
+            f"Previous response with id '{uid}' is still in progress.",
+            param="previous_response_id",
+            code="previous_response_not_ready",
+        )
+    return context
+
+
+async def resolve_items(order: CreateRequest) -> list[dict[str, Any]]:
+    """The request's own input with every item given an id, and replaced where the store has an item of its id. Raises NotFound.
+
+    What is stored counts, as at OpenAI (responses-api.md §1.2), so that reasoning of which a client kept the id alone is not lost. A
+    token that is sealed speaks for itself.
+    """
+    named = [item for item in order.input if "id" in item and "encrypted_content" not in item]
+    wanted = [item["id"] for item in named if is_id(item["id"])]
+    found = await history.find(order.project, wanted) if wanted else {}
+    return await long_work.apart(order.project, len(order.input) > long_work.LONG_ITEMS, partial(with_ids, order.input, found))
+
+
+def with_ids(
+    given: Sequence[dict[str, Any]], found: Mapping[str, dict[str, Any]], param: str = "input"
+) -> list[dict[str, Any]]:
+    """Items that all have an id; a reference is replaced by the item that was found. Raises NotFound."""
+    items = []
+    for item in given:
+        stored = found.get(item.get("id", ""))
+        if stored is not None and item["type"] in (stored["type"], "item_reference"):
+            items.append(stored)
+        elif item["type"] != "item_reference":
+            items.append(item if "id" in item else {"id": new_id(ITEM_PREFIXES[item["type"]]), **item})
+        else:
+            raise NotFound(
+                f"Item with id '{item['id']}' not found. Items are not persisted when `store` is set to false. "
+                "Try again with `store` set to true, or remove this item from your input.",
+                param=param,
+            )
+    return items
+
+
+def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> None:
+    """An id names one item of a context: pages of items go on behind an id, and would go in circles. Raises Invalid."""
+    seen = {item["id"] for item in before}
+    for item in own:
+        if item["id"] in seen:
+            message = f"Duplicate item found with id {item['id']}. Remove duplicate items from your input and try again."
+            raise InvalidRequest(message, param="input")
+        seen.add(item["id"])
+
+
+def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items that can be told to a model. Raises Invalid for an output without its call, and for a call without its output.
+
+    An approval asks a server to make a call, which this one cannot do; one that was denied or made elsewhere asks for nothing.
+
+    A call that was cut off (`incomplete`) can never be answered: it is left out, and so needs no output.
+    """
+    told = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
+    _check_approvals(told)
+    calls = {item["call_id"]: item for item in told if item["type"] in CALLS}
+    answered = set()
+    last = {item["call_id"]: place for place, item in enumerate(told) if item["type"] in OUTPUTS}
+    for item in told:
+        if item["type"] not in OUTPUTS:
+            continue
+        if item["call_id"] not in calls:
+            raise InvalidRequest(f"No tool call found for function call output with call_id {item['call_id']}.", param="input")
+        answered.add(item["call_id"])
+    _all_answered(calls.values(), answered)
+    # Of several outputs of one call the latest counts (responses-api.md §1.2).
+    return [item for place, item in enumerate(told) if item["type"] not in OUTPUTS or last[item["call_id"]] == place]
+
+
+def _check_approvals(items: Sequence[Mapping[str, Any]]) -> None:
+    asked = {item["id"] for item in items if item["type"] == "mcp_approval_request"}
+    made = {item.get("approval_request_id") for item in items if item["type"] == "mcp_call"}
+    for item in items:
+        if item["type"] != "mcp_approval_response" or item["approval_request_id"] in made:
+            continue
+        uid = item["approval_request_id"]
+        if uid not in asked:
+            raise InvalidRequest(f"No approval request found with id {uid}.", param="input")
+        if item["approve"]:
+            raise InvalidRequest(
+                f"The call of approval request {uid} cannot be made: this server calls no MCP servers.", param="input"
+            )
+
+
+def assign_call_ids(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items, all calls and outputs by a `call_id`.
+
+    An output of a local shell may name the item of its call; a search that a server made, and what it found, name nothing.
+    """
+    calls = {item["id"]: item["call_id"] for item in items if item["type"] == "local_shell_call"}
+    made, search = list[Mapping[str, Any]](), None
+    for item in items:
+        if item["type"] == "tool_search_call" and "call_id" not in item:
+            search = item["id"]
+        unnamed = item["type"] in ("tool_search_call", "tool_search_output") and "call_id" not in item
+        call_id = search if unnamed else calls.get(item.get("call_id", ""))
+        made.append({**item, "call_id": call_id} if unnamed or call_id else item)
+    return made
+
+
+def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> None:
+    for call in calls:
+        if call["call_id"] not in answered and not call.get("async"):
+            raise InvalidRequest(f"No tool output found for function call {call['call_id']}.", param="input")
+
+
+def apply_compaction(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items as a model is told them: behind the newest compaction whole, before it what others than the model said (§3.6).
+
+    A call that is answered behind the compaction stays. A compaction that cannot be read says nothing.
+    """
+    last = max((place for place, item in enumerate(items) if item.get("summary") and item["type"] == "compaction"), default=-1)
+    answered = {item["call_id"] for item in items[last + 1 :] if item["type"] in OUTPUTS}
+    told = [item for item in items[: max(last, 0)] if _survives_compaction(item, answered)]
+    told += [_summary(items[last])] if last >= 0 else []
+    return [*told, *(item for item in items[last + 1 :] if item["type"] != "compaction")]
+
+
+def _survives_compaction(item: Mapping[str, Any], answered: set[str]) -> bool:
+    if item["type"] in CALLS:
+        return item["call_id"] in answered
+    return item["type"] == "additional_tools" or bool(item["type"] == "message" and item["role"] != "assistant")
+
+
+def _summary(item: Mapping[str, Any]) -> dict[str, Any]:
+    text = f"Summary of what was said and done so far:\n{item['summary']}"
+    return {"type": "message", "id": item["id"], "role": "developer", "content": [{"type": "input_text", "text": text}]}
+
+
+def apply_configuration(
+    order: CreateRequest, items: Sequence[Mapping[str, Any]]
+) -> tuple[CreateRequest, list[Mapping[str, Any]]]:
+    """The order as the items of its context have changed it, the last one winning, and the items without these."""
+    effort, form = None, None
+    for item in items:
+        if item["type"] == "configuration_update":
+            effort = item.get("reasoning", {}).get("effort") or effort
+            form = item.get("text", {}).get("format") or form
+    reasoning = {**(order.reasoning or {}), "effort": effort} if effort else order.reasoning
+    told = [item for item in items if item["type"] != "configuration_update"]
+    return replace(order, reasoning=reasoning, format=form or order.format), told
+
+
+def drop_earlier_reasoning(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The items without the reasoning of earlier turns: `reasoning.context: current_turn` (§3.11)."""
+    asked = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=0)
+    return [item for place, item in enumerate(items) if place > asked or item["type"] != "reasoning"]
+
+
+def require_json_word(order: CreateRequest, items: Sequence[Mapping[str, Any]]) -> None:
+    """`json_object` needs the word JSON in the context, or a model may write white space for ever (§3.14). Raises Invalid."""
+    if order.format["type"] != "json_object" or "json" in (order.instructions or "").lower():
+        return
+    texts = (part.get("text", "") for item in items if item["type"] == "message" for part in item["content"])
+    if not any("json" in text.lower() for text in texts):
+        raise InvalidRequest(
+            "The input must contain the word 'json' in some form to use 'text.format' of type 'json_object'.", param="input"
+        )

@@ -1,0 +1,64 @@
+"""Grammars of custom tools: converted to EBNF in the compiler pool, and the one that cannot be is named by its path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from responses_app.compiler import compiler
+from responses_app.compiler.jobs import Job
+from responses_app.errors import InvalidRequest, RateLimited
+
+Json: TypeAlias = Mapping[str, Any]
+_HAVE_TOOLS = ("additional_tools", "tool_search_output")
+
+
+class Definitions:
+    """The EBNF of the formats that were converted."""
+
+    def __init__(self, known: Mapping[tuple[str, str], str]) -> None:
+        self._known = known
+
+    def ebnf(self, form: Json) -> str | None:
+        """As `grammars.ebnf`, without converting."""
+        return self._known[form["syntax"], form["definition"]] if form.get("type") == "grammar" else None
+
+
+async def check(project: str, tools: Sequence[Json], items: Sequence[Json], name: str = "input") -> None:
+    """Convert all grammars of the tools and of tools in the items, which are the parameter `name`. Raises Invalid, Busy."""
+    found = [*_formats("tools", tools)]
+    for index, item in enumerate(items):
+        if item.get("type") in _HAVE_TOOLS:
+            found += _formats(f"{name}[{index}].tools", item["tools"])
+    for where, form in found:
+        await _converted(project, form, f"{where}.definition")
+
+
+async def convert(project: str, forms: Iterable[Json]) -> Definitions:
+    """Convert these formats, which were checked when they came in. Raises Invalid, Busy."""
+    grammars = [form for form in forms if form.get("type") == "grammar"]
+    return Definitions({(form["syntax"], form["definition"]): await _converted(project, form, "tools") for form in grammars})
+
+
+async def compiled(project: str, job: Job) -> str:
+    """The result of a job. Raises Refused, Busy."""
+    try:
+        return await compiler.shared.run(project, job)
+    except compiler.Overloaded as error:
+        raise RateLimited(str(error)) from error
+
+
+async def _converted(project: str, form: Json, where: str) -> str:
+    job = Job("lark_to_ebnf" if form["syntax"] == "lark" else "regex_to_ebnf", form["definition"])
+    try:
+        return await compiled(project, job)
+    except compiler.Refused as error:
+        raise InvalidRequest(f"Invalid '{where}': {error}.", param=where, code="invalid_grammar") from error
+
+
+def _formats(where: str, tools: Sequence[Json]) -> Iterator[tuple[str, Json]]:
+    for index, tool in enumerate(tools):
+        if tool.get("type") == "namespace":
+            yield from _formats(f"{where}[{index}].tools", tool["tools"])
+        elif tool.get("type") == "custom" and (tool.get("format") or {}).get("type") == "grammar":
+            yield f"{where}[{index}].format", tool["format"]

@@ -1,0 +1,113 @@
+"""The images of a context as bytes: those of the request decoded or fetched, those of its history as they were kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+from django.conf import settings
+
+from responses_app.dialects.content import ImageReference, images
+from responses_app.errors import InvalidRequest, RateLimited
+from responses_app.images import decode, decode_pool
+from responses_app.images.decode import InvalidImage
+from responses_app.images.decode_pool import DecoderBusy
+from responses_app.images.fetch import ImageFetcher
+from responses_app.runs.prepare import long_work
+from responses_app.store.content import images as store
+from responses_app.store.log.records import ImageBytes
+
+Items: TypeAlias = Sequence[Mapping[str, Any]]
+
+SCHEMES: Mapping[str, Sequence[str]] = {"https": ("https",), "http": ("https", "http"), "none": ()}
+# Of one request, in bytes, as a body may have.
+MOST_FETCHED = 64 * 1024 * 1024
+AT_ONCE = 8
+# As many as OpenAI takes.
+MOST_IMAGES = 500
+
+
+def web() -> ImageFetcher:
+    """What may be fetched, by the settings."""
+    return ImageFetcher(SCHEMES[settings.RESPONSES_IMAGE_URLS], settings.RESPONSES_IMAGE_HOSTS)
+
+
+def fetched(found: ImageBytes) -> ImageBytes:
+    """Those that have to be kept beside their items, which only name their addresses."""
+    return {key: data for key, data in found.items() if not decode.is_data(key[1])}
+
+
+async def new_images(project: str, given: Items, items: Items, param: str = "input") -> ImageBytes:
+    """The images of items that a client gives, each seen to be one. Those of an item of the store, named by its id, are as they were kept.
+
+    `items` are those that were `given`, with references resolved. Raises Invalid with the path of the URL.
+    """
+    shown = await long_work.apart(project, len(items) > long_work.LONG_ITEMS, partial(_listed, items))
+    if not shown:
+        return {}
+    stored = [raw["id"] for raw in given if "id" in raw]
+    kept = await store.by_ids(project, stored) if stored else {}
+    wanted = {image.url: image for image in reversed(shown) if (image.item, image.url) not in kept}
+    if len(wanted) > MOST_IMAGES:
+        message = f"Invalid '{param}': too many images. Expected at most {MOST_IMAGES} images, but got {len(wanted)}."
+        raise InvalidRequest(message, param=param, code="array_above_max_length")
+    found = await _all(project, wanted, param)
+    return {(image.item, image.url): kept.get((image.item, image.url)) or found[image.url] for image in shown}
+
+
+async def previous_images(keys: Sequence[int], items: Items) -> ImageBytes:
+    """The images of the history. One that is there no more is not among them."""
+    shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
+    kept = await store.by_keys(keys) if any(not decode.is_data(image.url) for image in shown) else {}
+    clear = [image for image in shown if decode.is_data(image.url)]
+    return {**kept, **await asyncio.to_thread(_decoded, clear)}
+
+
+def _listed(items: Items) -> list[ImageReference]:
+    return list(images(items))
+
+
+def _decoded(shown: Sequence[ImageReference]) -> ImageBytes:
+    return {(image.item, image.url): decode.data(image.url) for image in shown}
+
+
+async def _all(project: str, wanted: Mapping[str, ImageReference], param: str) -> Mapping[str, bytes]:
+    """The bytes of every URL. The first failure ends the others. Raises Invalid, Busy."""
+    room, tasks = _FetchBudget(), dict[str, asyncio.Task[bytes]]()
+    try:
+        async with asyncio.TaskGroup() as group:
+            for url, image in wanted.items():
+                tasks[url] = group.create_task(_one(project, image, param, room))
+    except* (InvalidRequest, RateLimited) as errors:
+        raise errors.exceptions[0] from None
+    return {url: task.result() for url, task in tasks.items()}
+
+
+async def _one(project: str, image: ImageReference, param: str, room: _FetchBudget) -> bytes:
+    where = f"{param}{image.path.removeprefix('input')}.image_url"
+    try:
+        data = await (asyncio.to_thread(decode.data, image.url) if decode.is_data(image.url) else room.fetch(image.url))
+        await decode_pool.check(project, data)
+    except InvalidImage as error:
+        raise InvalidRequest(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
+    except DecoderBusy as error:
+        raise RateLimited(str(error)) from error
+    return data
+
+
+class _FetchBudget:
+    """What one request may fetch: so many at once, so many bytes in all."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Semaphore(AT_ONCE)
+        self._left = MOST_FETCHED
+
+    async def fetch(self, url: str) -> bytes:
+        async with self._turn:
+            if self._left <= 0:
+                raise InvalidImage(f"The images of one request have more than {MOST_FETCHED} bytes.", "image_file_too_large")
+            data = await web().fetch(url)
+            self._left -= len(data)
+            return data

@@ -1,0 +1,124 @@
+"""Long computations of one request in threads of their own, one of a project at a time.
+
+The default threads are for work of some milliseconds that every request needs. Projects take turns here, so that many long requests of one
+of them delay the long requests of another by one computation at most, and short requests not at all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from responses_app.errors import RateLimited
+
+T = TypeVar("T")
+
+THREADS = 2
+WAIT_LIMIT_S = 60.0
+# What is less takes some milliseconds: bytes of JSON or characters of text, items of a context, tools.
+LONG_TEXT = 1 << 16
+LONG_ITEMS = 250
+LONG_TOOLS = 64
+# So long after the first of some computations their memory is given back to the system.
+TRIM_DELAY_S = 2.0
+
+_threads = ThreadPoolExecutor(THREADS, "long")
+_locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, asyncio.Lock]] = WeakKeyDictionary()
+
+
+async def run(project: str, is_long: bool, function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
+    """The result of a function that is called in a thread; `stop` is called if nobody waits for it any more. Raises Busy.
+
+    A long one waits until no other of the project runs.
+    """
+    if not is_long:
+        return await asyncio.to_thread(function)
+    lock = _lock(project)
+    try:
+        async with asyncio.timeout(WAIT_LIMIT_S):
+            await lock.acquire()
+    except TimeoutError:
+        raise RateLimited("Other long requests of this project are being read. Try again in a moment.") from None
+    future = _threads.submit(function)
+    # A thread that runs cannot be cancelled: its project waits until it has ended, whoever has left.
+    future.add_done_callback(_releasing(lock))
+    with _trim.around():
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if stop is not None:
+                stop()
+            raise
+
+
+async def apart(project: str, is_long: bool, function: Callable[[], T]) -> T:
+    """As `run`, but what is not long is called at once. Raises Busy."""
+    return await run(project, True, function) if is_long else function()
+
+
+class _Trim:
+    """Gives freed memory back to the system, which the C library keeps otherwise.
+
+    It does so every TRIM_DELAY_S while there is long work. Behind the last of it, when few objects are left to look at, it also
+    collects garbage: an exception and its frames keep the text of a request until then.
+    """
+
+    def __init__(self) -> None:
+        # None where the C library has no such function.
+        self._function: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        self._running = 0
+        self._is_due = False
+
+    @contextmanager
+    def around(self) -> Iterator[None]:
+        """Mark some long work, on the loop."""
+        self._running += 1
+        self._schedule()
+        try:
+            yield
+        finally:
+            self._running -= 1
+
+    def _schedule(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            asyncio.get_running_loop().call_later(TRIM_DELAY_S, self._submit)
+
+    def _submit(self) -> None:
+        self._is_due = False
+        _threads.submit(self._now, is_over=not self._running)
+        if self._running:
+            self._schedule()
+
+    def _now(self, is_over: bool) -> None:
+        if is_over:
+            gc.collect()
+        if self._function is not None:
+            self._function(0)
+
+
+_trim = _Trim()
+
+
+def _lock(project: str) -> asyncio.Lock:
+    locks = _locks.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+    lock = locks.get(project)
+    if lock is None:
+        lock = locks[project] = asyncio.Lock()
+    return lock
+
+
+def _releasing(lock: asyncio.Lock) -> Callable[[Future[T]], None]:
+    loop = asyncio.get_running_loop()
+
+    def release(_: Future[T]) -> None:
+        with suppress(RuntimeError):  # The loop may be closed by now.
+            loop.call_soon_threadsafe(lock.release)
+
+    return release

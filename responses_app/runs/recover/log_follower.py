@@ -1,0 +1,116 @@
+"""Following the log of a response that another process runs: told by signals when there is more, and looking by itself if not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import suppress
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+
+from responses_app.models import Response
+from responses_app.runs.execute.publisher import DurablePublisher
+from responses_app.store.cluster.notify import Signals
+from responses_app.store.db import check_connection
+from responses_app.store.log import reader
+from responses_app.store.log.records import EventFrame
+
+# How often a follower looks when signals come, and when they do not.
+SELDOM, OFTEN = 1.0, 0.2
+# A follower says again after RENEW seconds that it follows; it is forgotten after FORGET.
+RENEW, FORGET = 4.0, 12.0
+# How long a follower waits for a database that is away; runs wait as long (store.recorder).
+LOST_LIMIT = 60.0
+
+
+class LogFollower:
+    """One per hub. `work` is called when there may be something to claim, `cancel` with the key of a response that is to end."""
+
+    def __init__(self, notify_work: Callable[[], None], notify_cancel: Callable[[int], None]) -> None:
+        self._work, self._cancel = notify_work, notify_cancel
+        self._followers: dict[int, set[asyncio.Event]] = {}
+        self._followed: dict[int, float] = {}
+        self._signals = Signals(self._heard)
+
+    def notify_events(self, run: DurablePublisher) -> None:
+        """There is more in a log that this process writes. Those who follow it elsewhere are told; usually there is nobody."""
+        pk = run.pk if self._followed else None
+        if pk is None or pk not in self._followed:
+            return
+        if self._followed[pk] < time.monotonic():
+            del self._followed[pk]
+        else:
+            self._signals.tell("log", pk)
+
+    def notify_work(self) -> None:
+        """There is something to claim, for whoever has room."""
+        self._signals.tell("work")
+
+    def notify_cancel(self, pk: int) -> None:
+        """Whoever runs that response is to end it."""
+        self._signals.tell("cancel", pk)
+
+    async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[EventFrame | None, None]:
+        """Frames with numbers above `after` until the terminal one; None after `pause` seconds of silence. A log that is gone has ended.
+
+        Raises DatabaseError when the database has been away for LOST_LIMIT seconds.
+        """
+        news = asyncio.Event()
+        self._followers.setdefault(pk, set()).add(news)
+        said, renewed = time.monotonic(), 0.0
+        read, ended = time.monotonic(), False
+        try:
+            while True:
+                news.clear()
+                try:
+                    # Asked before the log is read: a response that has ended by then has its terminal event in the log.
+                    ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
+                    async for frame in reader.stored(pk, after):
+                        after, said = frame.number, time.monotonic()
+                        yield frame
+                    read = time.monotonic()
+                except DatabaseError:
+                    ended = False
+                    if time.monotonic() - read > LOST_LIMIT:
+                        raise
+                    await sync_to_async(check_connection)()
+                if ended:
+                    return
+                if time.monotonic() - renewed > RENEW:
+                    renewed = time.monotonic()
+                    self._signals.tell("watch", pk)
+                await self._news(news, pause)
+                if time.monotonic() - said >= pause:
+                    said = time.monotonic()
+                    yield None
+        finally:
+            self._forget(pk, news)
+
+    async def close(self) -> None:
+        """Hear and tell nothing any more."""
+        await self._signals.close()
+
+    async def _news(self, news: asyncio.Event, pause: float) -> None:
+        limit = SELDOM if self._signals.connected else OFTEN
+        with suppress(TimeoutError):
+            await asyncio.wait_for(news.wait(), min(limit, pause))
+
+    def _heard(self, word: str, numbers: list[int]) -> None:
+        if word == "work":
+            self._work()
+        for pk in numbers:
+            if word == "log":
+                for news in self._followers.get(pk, ()):
+                    news.set()
+            elif word == "watch":
+                self._followed[pk] = time.monotonic() + FORGET
+            elif word == "cancel":
+                self._cancel(pk)
+
+    def _forget(self, pk: int, news: asyncio.Event) -> None:
+        followers = self._followers.get(pk, set())
+        followers.discard(news)
+        if not followers:
+            self._followers.pop(pk, None)

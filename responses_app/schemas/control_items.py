@@ -1,0 +1,51 @@
+"""Items that say how to go on, not what was said: other settings from here on, or a compaction of all before (§1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from responses_app.errors import InvalidRequest
+from responses_app.schemas import text_format
+from responses_app.schemas.base import Effort, StrictModel
+from responses_app.schemas.errors import Loc, json_path
+
+TRIGGER = "compaction_trigger"
+
+
+class EffortUpdate(StrictModel):
+    """`reasoning` of a configuration update."""
+
+    effort: Effort | None = None
+
+
+class FormatUpdate(StrictModel):
+    """`text` of a configuration update."""
+
+    format: text_format.OutputFormat
+
+
+class ConfigurationUpdate(StrictModel):
+    """What holds from here on in place of what the requests say."""
+
+    type: Literal["configuration_update"]
+    id: str | None = None
+    reasoning: EffortUpdate | None = None
+    text: FormatUpdate | None = None
+
+
+class CompactionTrigger(StrictModel):
+    """Behind everything else: asks for a compaction of it."""
+
+    type: Literal["compaction_trigger"]
+    id: str | None = None
+
+
+def check_trigger_last(items: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+    """A trigger stands behind the whole input of a request, and is not kept. Raises Invalid."""
+    for index, item in enumerate(items):
+        if item["type"] == TRIGGER and (loc != ("input",) or index + 1 < len(items)):
+            where = json_path((*loc, index))
+            raise InvalidRequest(
+                f"Invalid '{where}': '{TRIGGER}' must be the final input item.", param=where, code="invalid_value"
+            )

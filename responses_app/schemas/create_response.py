@@ -1,0 +1,322 @@
+"""The body of a create request, field by field: honoured, echoed, or refused with the reason; docs/api.md is its table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import orjson
+from django.conf import settings
+from pydantic import Field, ValidationError
+
+from responses_app.errors import InvalidRequest
+from responses_app.models import ApiKey
+from responses_app.runs.create_request import OWN_THRESHOLD, CreateRequest
+from responses_app.schemas import control_items, text_format
+from responses_app.schemas import tool_choice as schemas_tool_choice
+from responses_app.schemas.base import Array, StrictModel
+from responses_app.schemas.errors import invalid_value, json_path, translate, wrong_type
+from responses_app.schemas.options import (
+    AccessPrograms,
+    BackgroundOptions,
+    CacheOptions,
+    ContextManagement,
+    ImageOptions,
+    ReasoningOptions,
+    StreamOptions,
+    TextOptions,
+)
+from responses_app.schemas.parsing import items, tools
+
+INCLUDE = (
+    "code_interpreter_call.outputs",
+    "computer_call_output.output.image_url",
+    "file_search_call.results",
+    "message.input_image.image_url",
+    "message.output_text.logprobs",
+    "reasoning.encrypted_content",
+    "web_search_call.action.sources",
+    "web_search_call.results",
+)
+LAST = 1
+PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
+LOGPROBS = "message.output_text.logprobs"
+MOST_METADATA = 16
+MOST_STOPS = 16
+LONGEST_STOP = 1024
+ShortText = Annotated[str, Field(max_length=64)]
+
+
+class CreateResponse(StrictModel):
+    """Every field that has a meaning here. Items, tools and the tool choice are read by rooms of their own."""
+
+    model: str
+    input: Any = None
+    instructions: str | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    store: bool | None = None
+    background: bool | None = None
+    background_options: BackgroundOptions | None = None
+    previous_response_id: str | None = None
+    conversation: Any = None
+    include: Array[str] | None = None
+    max_output_tokens: Annotated[int, Field(ge=16)] | None = None
+    max_tool_calls: Annotated[int, Field(ge=1)] | None = None
+    parallel_tool_calls: bool | None = None
+    tools: Any = None
+    tool_choice: Any = None
+    text: TextOptions | None = None
+    reasoning: ReasoningOptions | None = None
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    presence_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
+    frequency_penalty: Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    context_management: Annotated[list[ContextManagement], Field(min_length=1, max_length=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
+    prompt_cache_key: ShortText | None = None
+    prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
+    prompt_cache_options: CacheOptions | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
+    service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
+    user: str | None = None
+    access_programs: AccessPrograms | None = None
+    image: ImageOptions | None = None
+    # Sent by clients of other ecosystems (clients.md §3.5).
+    client_metadata: Any = None
+    ignore_eos: bool | None = None
+    stop: Any = None
+
+
+# Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
+REFUSED: Mapping[str, str] = {
+    "prompt": "prompt templates are not supported by this server",
+    "moderation": "moderation is not supported by this server",
+    "multi_agent": "multi-agent responses are not supported by this server",
+}
+EMPTY: tuple[object, ...] = (None, False, 0, [], {})
+# No request of sense comes near; what is written again (an event around a tool's schema) must stay below orjson's limit of 254.
+MAX_DEPTH = 100
+
+
+def parse(body: bytes | str) -> dict[str, Any]:
+    """The JSON object in `body`. Raises Invalid without a `param` (checklist 4, 5)."""
+    try:
+        raw = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InvalidRequest(f"We could not parse the JSON body of your request: {error}.") from error
+    if not isinstance(raw, dict):
+        raise InvalidRequest("The body of your request must be a JSON object.")
+    if _too_deep(raw, MAX_DEPTH):
+        raise InvalidRequest(f"The body of your request has more than {MAX_DEPTH} levels of nesting.")
+    return raw
+
+
+def _too_deep(raw: dict[str, Any], levels: int) -> bool:
+    """Whether there are containers below so many levels."""
+    level: list[Any] = [raw]
+    for _ in range(levels):
+        children = (child for node in level for child in (node.values() if isinstance(node, dict) else node))
+        level = [child for child in children if isinstance(child, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True) -> CreateRequest:
+    """A validated order. Null stands for absent in every optional field (checklist 10). Raises Invalid.
+
+    With `has_default`, RESPONSES_DEFAULT_MODEL is asked where no model is named.
+    """
+    _refuse(raw)
+    given = {name: given for name, given in raw.items() if given is not None and name not in REFUSED}
+    if has_default and settings.RESPONSES_DEFAULT_MODEL:
+        given.setdefault("model", settings.RESPONSES_DEFAULT_MODEL)
+    try:
+        body = CreateResponse.model_validate(given)
+    except ValidationError as error:
+        raise translate(error, (), CreateResponse.model_fields) from error
+    _include(body.include or [])
+    metadata(body.metadata)
+    _prewarm(body.prompt_cache_options)
+    return _order(body, key)
+
+
+def _order(body: CreateResponse, key: ApiKey) -> CreateRequest:
+    offered = tools.read(body.tools)
+    conversation = _conversation(body.conversation)
+    if conversation and body.previous_response_id:
+        message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them."
+        raise InvalidRequest(message, code="mutually_exclusive_parameters")
+    if body.input is None and not (body.previous_response_id or conversation):
+        raise InvalidRequest("Missing required parameter: 'input'.", param="input", code="missing_required_parameter")
+    told = items.parse_items(body.input) if body.input is not None else []
+    compacts = bool(told) and told[-1]["type"] == control_items.TRIGGER
+    return CreateRequest(
+        project=key.project,
+        key=key.pk,
+        model=body.model,
+        input=told[:-1] if compacts else told,
+        compacts=compacts,
+        instructions=body.instructions,
+        tools=offered,
+        tool_choice=schemas_tool_choice.parse_tool_choice(body.tool_choice, offered),
+        parallel_tool_calls=body.parallel_tool_calls is not False,
+        reasoning=_reasoning(body.reasoning),
+        format=text_format.parse_text_format(body.text.format if body.text else None),
+        temperature=body.temperature,
+        top_p=body.top_p,
+        presence_penalty=body.presence_penalty or 0.0,
+        frequency_penalty=body.frequency_penalty or 0.0,
+        ignore_eos=bool(body.ignore_eos),
+        stop=_stops(body.stop),
+        max_output_tokens=body.max_output_tokens,
+        store=settings.RESPONSES_STORE_DEFAULT if body.store is None else body.store,
+        stream=bool(body.stream),
+        background=bool(body.background),
+        obfuscate=body.stream_options is None or body.stream_options.include_obfuscation is not False,
+        priority=LAST if _can_wait(body) else PRIORITIES.get(body.service_tier or "auto", 0),
+        truncation=body.truncation or "disabled",
+        logprobs=_logprobs(body),
+        compact_threshold=(body.context_management[0].compact_threshold or OWN_THRESHOLD) if body.context_management else None,
+        previous_response_id=body.previous_response_id or None,
+        conversation=conversation,
+        include=frozenset(body.include or ()),
+        metadata=body.metadata or {},
+        cache_key=body.prompt_cache_key,
+        echo={
+            "max_tool_calls": body.max_tool_calls,
+            "prompt_cache_key": body.prompt_cache_key,
+            "prompt_cache_retention": body.prompt_cache_retention,
+            "safety_identifier": body.safety_identifier,
+            "user": body.user,
+            "verbosity": body.text.verbosity if body.text else None,
+            "access_programs": _access_programs(body.access_programs),
+            "image": _image(body.image),
+        },
+    )
+
+
+def _logprobs(body: CreateResponse) -> int | None:
+    """Asking for alternatives is asking for log-probabilities, with and without the `include` of §3.13."""
+    wanted = LOGPROBS in (body.include or ()) or body.top_logprobs
+    return (body.top_logprobs or 0) if wanted else None
+
+
+def _stops(raw: object) -> list[str]:
+    """Stop sequences, one or several, as other APIs have them. Raises Invalid."""
+    if raw is None or raw == "":
+        return []
+    stops: list[Any] = raw if isinstance(raw, list) else [raw]
+    if len(stops) > MOST_STOPS:
+        message = f"Invalid 'stop': array too long. Expected an array with maximum length {MOST_STOPS}, but got {len(stops)}."
+        raise InvalidRequest(message, param="stop", code="array_above_max_length")
+    for index, one in enumerate(stops):
+        where = json_path(("stop", index)) if isinstance(raw, list) else "stop"
+        if not isinstance(one, str):
+            raise wrong_type(where, "a string" if isinstance(raw, list) else "a string or an array", one)
+        if not 0 < len(one) <= LONGEST_STOP:
+            message = f"Invalid '{where}': a stop sequence has 1 to {LONGEST_STOP} characters."
+            raise InvalidRequest(message, param=where, code="invalid_value")
+    return stops
+
+
+def _conversation(raw: object) -> str | None:
+    """The id in `conversation`, given as it is or in an object. Raises Invalid."""
+    where = "conversation"
+    if isinstance(raw, dict):
+        for name, said in raw.items():
+            if name != "id" and said is not None:
+                raise InvalidRequest(f"Unknown parameter: '{where}.{name}'.", param=f"{where}.{name}", code="unknown_parameter")
+        where = "conversation.id"
+        raw = raw.get("id")
+        if raw is None:
+            raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    if raw is None:
+        return None
+    if not isinstance(raw, str):
+        raise wrong_type(where, "a string" if where != "conversation" else "a string or an object", raw)
+    if not raw.startswith("conv"):
+        raise InvalidRequest(
+            f"Invalid '{where}': '{raw[:64]}'. Expected an ID that begins with 'conv'.", param=where, code="invalid_value"
+        )
+    return raw
+
+
+def _refuse(raw: Mapping[str, Any]) -> None:
+    for name, reason in REFUSED.items():
+        if raw.get(name) not in EMPTY:
+            raise InvalidRequest(f"Unsupported parameter: '{name}': {reason}.", param=name, code="unsupported_parameter")
+
+
+def _include(values: list[str]) -> None:
+    for index, one in enumerate(values):
+        where = json_path(("include", index))
+        if one not in INCLUDE:
+            raise invalid_value(where, one, ", ".join(f"'{name}'" for name in INCLUDE))
+
+
+def _can_wait(body: CreateResponse) -> bool:
+    """Whether the answer has hours, as only one that nobody waits for can have. Raises Invalid."""
+    if body.background_options is None or not body.background_options.patient:
+        return False
+    if body.background and not body.stream:
+        return True
+    where = "background_options.completion_window"
+    message = f"Invalid '{where}': '2h' and '8h' need 'background' to be true and 'stream' to be false."
+    raise InvalidRequest(message, param=where, code="invalid_value")
+
+
+def _prewarm(options: CacheOptions | None) -> None:
+    """A response without an answer would be a surprise to any client but the one that asked for it. Raises Invalid."""
+    if options is not None and options.prewarm:
+        where = "prompt_cache_options.prewarm"
+        message = f"Unsupported parameter: '{where}': every prompt is cached by being used, none beforehand."
+        raise InvalidRequest(message, param=where, code="unsupported_parameter")
+
+
+def metadata(raw: object) -> Mapping[str, str]:
+    """Up to 16 pairs of short texts; null is none. Raises Invalid."""
+    if raw is not None and not isinstance(raw, dict):
+        raise wrong_type("metadata", "an object", raw)
+    pairs: dict[str, Any] = raw or {}
+    if len(pairs) > MOST_METADATA:
+        message = f"Invalid 'metadata': object has too many properties. Expected maximum length {MOST_METADATA}, but got {len(pairs)}."
+        raise InvalidRequest(message, param="metadata", code="object_above_max_properties")
+    for name, given in pairs.items():
+        where = f"metadata.{name}"
+        if not isinstance(given, str):
+            raise wrong_type(where, "a string", given)
+        if len(name) > 64:
+            message = f"Invalid 'metadata': key too long. Expected maximum length 64, but got {len(name)}."
+            raise InvalidRequest(message, param="metadata", code="string_above_max_length")
+        if len(given) > 512:
+            message = f"Invalid '{where}': string too long. Expected maximum length 512, but got {len(given)}."
+            raise InvalidRequest(message, param=where, code="string_above_max_length")
+    return pairs
+
+
+def _access_programs(options: AccessPrograms | None) -> dict[str, str] | None:
+    """Return the program that the response is made under, where one was asked for: all models are open to the standard one."""
+    return {"cyber": "standard"} if options is not None and options.cyber is not None else None
+
+
+def _image(options: ImageOptions | None) -> dict[str, str] | None:
+    """Return how images are compressed, where that was asked for. Raises Invalid where compression is required."""
+    if options is None:
+        return None
+    if options.context_compression == "enabled":
+        where = "image.context_compression"
+        message = f"Unsupported value: '{where}' does not support 'enabled' with this server. Supported values are: 'auto', 'disabled'."
+        raise InvalidRequest(message, param=where, code="unsupported_value")
+    return {"context_compression": "disabled"}
+
+
+def _reasoning(options: ReasoningOptions | None) -> dict[str, Any] | None:
+    if options is None:
+        return None
+    given = options.model_dump(exclude_none=True)
+    old = given.pop("generate_summary", None)
+    return given if old is None else {"summary": old, **given}

@@ -1,0 +1,140 @@
+"""From pydantic's findings to the API's error: one table of codes, and the JSON path of the first field to blame."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pydantic import ValidationError
+
+from responses_app.errors import InvalidRequest
+
+Loc = Sequence[int | str]
+
+# pydantic's word for a JSON type that was expected.
+EXPECTED = {
+    "string_type": "a string",
+    "int_type": "an integer",
+    "int_from_float": "an integer",
+    "float_type": "a number",
+    "bool_type": "a boolean",
+    "list_type": "an array",
+    "tuple_type": "an array",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "finite_number": "a finite number",
+}
+# JSON has one word for several Python types.
+JSON_TYPES: Sequence[tuple[type, str]] = (
+    (bool, "a boolean"),
+    (int, "an integer"),
+    (float, "a decimal"),
+    (str, "a string"),
+    (list, "an array"),
+    (dict, "an object"),
+    (type(None), "null"),
+)
+BOUNDS = {
+    "greater_than_equal": ("below_min_value", "below minimum value", ">=", "ge"),
+    "less_than_equal": ("above_max_value", "above maximum value", "<=", "le"),
+}
+LENGTHS = {
+    "string_too_long": ("string_above_max_length", "string too long", "maximum length", "max_length"),
+    "string_too_short": ("string_below_min_length", "string too short", "minimum length", "min_length"),
+    "too_long": ("array_above_max_length", "array too long", "maximum length", "max_length"),
+    "too_short": ("array_below_min_length", "array too short", "minimum length", "min_length"),
+}
+
+SHOWN = 200
+MAX_INTEGER = 2.0**63
+
+
+def json_path(loc: Loc) -> str:
+    """`("input", 0, "id")` as `input[0].id`."""
+    text = ""
+    for step in loc:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
+    return text
+
+
+def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ()) -> InvalidRequest:
+    """The API's error for the first finding, unknown fields last, since another finding explains more."""
+    findings = sorted(error.errors(include_url=False), key=lambda one: one["type"] == "extra_forbidden")
+    found: Mapping[str, Any] = findings[0]
+    loc = (*base, *found["loc"])
+    where, kind, context = json_path(loc), found["type"], found.get("ctx", {})
+    if kind == "missing":
+        return InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    if kind == "extra_forbidden":
+        return _unknown(where, str(loc[-1]), known)
+    if kind in BOUNDS:
+        return _bound(where, kind, found["input"], context)
+    if kind in LENGTHS:
+        return _length(where, kind, found["input"], context)
+    if kind == "literal_error" and not isinstance(found["input"], str):
+        return wrong_type(where, f"one of {context['expected']}", found["input"])
+    if kind == "literal_error":
+        return invalid_value(where, found["input"], context["expected"])
+    if kind == "value_error":
+        return InvalidRequest(f"Invalid '{where}': {context['error']}", param=where, code="invalid_value")
+    if kind == "string_pattern_mismatch":
+        message = f"Invalid '{where}': string does not match pattern. Expected a string that matches the pattern '{context['pattern']}'."
+        return InvalidRequest(message, param=where, code="invalid_value")
+    return wrong_type(where, EXPECTED.get(kind, "another type"), found["input"])
+
+
+def wrong_type(where: str, expected: str, given: object) -> InvalidRequest:
+    """`invalid_type`, saying what was expected and what came."""
+    came = next((word for type_, word in JSON_TYPES if isinstance(given, type_)), "another type")
+    if isinstance(given, float) and abs(given) >= MAX_INTEGER:
+        # The parser makes a float of an integer that has more than 64 bits.
+        came = "a number of more than 64 bits"
+    message = f"Invalid type for '{where}': expected {expected}, but got {came} instead."
+    return InvalidRequest(message, param=where, code="invalid_type")
+
+
+def missing_type(where: str, given: object) -> InvalidRequest:
+    """For a `type` that is no string, or not there."""
+    if given is not None:
+        return wrong_type(where, "a string", given)
+    return InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+
+
+def shorten(given: object) -> str:
+    """What was given, as far as an error has to repeat it."""
+    text = str(given)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def invalid_value(where: str, given: object, allowed: str) -> InvalidRequest:
+    """`invalid_value`, naming what is allowed."""
+    return InvalidRequest(
+        f"Invalid value: '{shorten(given)}'. Supported values are: {allowed}.", param=where, code="invalid_value"
+    )
+
+
+def _unknown(where: str, name: str, known: Iterable[str]) -> InvalidRequest:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return InvalidRequest(f"Unknown parameter: '{where}'.{hint}", param=where, code="unknown_parameter")
+
+
+def _bound(where: str, kind: str, given: object, context: Mapping[str, Any]) -> InvalidRequest:
+    suffix, words, sign, key = BOUNDS[kind]
+    limit = context[key]
+    noun = "integer" if isinstance(limit, int) else "decimal"
+    shown = int(limit) if float(limit).is_integer() else limit
+    message = f"Invalid '{where}': {noun} {words}. Expected a value {sign} {shown}, but got {given} instead."
+    return InvalidRequest(message, param=where, code=f"{noun}_{suffix}")
+
+
+def _length(where: str, kind: str, given: object, context: Mapping[str, Any]) -> InvalidRequest:
+    code, words, noun, key = LENGTHS[kind]
+    if isinstance(given, dict):
+        code, words = "object_above_max_properties", "object has too many properties"
+    size = len(given) if isinstance(given, str | list | dict) else 0
+    return InvalidRequest(
+        f"Invalid '{where}': {words}. Expected {noun} {context[key]}, but got {size}.", param=where, code=code
+    )

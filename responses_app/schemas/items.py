@@ -1,0 +1,159 @@
+"""The shapes of input items, type by type (§1.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from responses_app.schemas.base import NAME, Array, Caller, CallId, LongText, Status, StrictModel
+from responses_app.schemas.client_items import CLIENT_ITEMS
+from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate
+from responses_app.schemas.errors import Loc, translate
+from responses_app.schemas.hosted_items import HOSTED_ITEMS
+
+# What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
+COPIES = frozenset({"parsed", "parsed_arguments"})
+
+
+class ReasoningTextPart(StrictModel):
+    """A part of a reasoning item's `content`."""
+
+    type: Literal["reasoning_text"]
+    text: LongText
+
+
+class SummaryTextPart(StrictModel):
+    """A part of a reasoning item's `summary`."""
+
+    type: Literal["summary_text"]
+    text: LongText
+
+
+class MessageInput(StrictModel):
+    """A message; its content is checked part by part."""
+
+    type: Literal["message"] = "message"
+    id: str | None = None
+    role: Literal["user", "assistant", "system", "developer"]
+    content: Any
+    status: Status | None = None
+    phase: Literal["commentary", "final_answer"] | None = None
+
+
+class FunctionCallInput(StrictModel):
+    """A call that the model made."""
+
+    type: Literal["function_call"]
+    id: str | None = None
+    call_id: CallId
+    name: Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
+    arguments: LongText
+    status: Status | None = None
+    async_: bool | None = Field(default=None, alias="async")
+    caller: Caller | None = None
+    namespace: Annotated[str, Field(max_length=128)] | None = None
+
+
+class FunctionCallOutputInput(StrictModel):
+    """What the client's tool returned."""
+
+    type: Literal["function_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: Any
+    status: Status | None = None
+    name: Annotated[str, Field(max_length=128)] | None = None
+    caller: Caller | None = None
+    namespace: Annotated[str, Field(max_length=128)] | None = None
+    created_by: str | None = None
+
+
+class CustomToolCallInput(StrictModel):
+    """A call of a custom tool."""
+
+    type: Literal["custom_tool_call"]
+    id: str | None = None
+    call_id: CallId
+    name: Annotated[str, Field(min_length=1, max_length=128, pattern=NAME)]
+    input: LongText
+    status: Status | None = None
+    async_: bool | None = Field(default=None, alias="async")
+    caller: Caller | None = None
+    namespace: Annotated[str, Field(max_length=128)] | None = None
+    created_by: str | None = None
+
+
+class CustomToolCallOutputInput(StrictModel):
+    """What a custom tool gave back."""
+
+    type: Literal["custom_tool_call_output"]
+    id: str | None = None
+    call_id: CallId
+    output: Any = None
+    status: Status | None = None
+    caller: Caller | None = None
+    created_by: str | None = None
+
+
+class ReasoningInput(StrictModel):
+    """Reasoning of an earlier turn, raw or summarised."""
+
+    type: Literal["reasoning"]
+    id: str | None = None
+    summary: Array[SummaryTextPart] = Field(default_factory=list)
+    content: Array[ReasoningTextPart] | None = None
+    encrypted_content: str | None = None
+    status: Status | None = None
+
+
+class CompactionInput(StrictModel):
+    """What was said before, as a token of this server."""
+
+    type: Literal["compaction"]
+    id: str | None = None
+    encrypted_content: LongText
+    created_by: str | None = None
+
+
+class AdditionalTools(StrictModel):
+    """Tools that are offered from here on."""
+
+    type: Literal["additional_tools"]
+    id: str | None = None
+    role: Literal["developer"]
+    tools: Annotated[list[Any], Field(min_length=1)]
+
+
+class ItemReferenceInput(StrictModel):
+    """An item of the store, by id."""
+
+    type: Literal["item_reference"] | None = None
+    id: str
+
+
+MODELS: Mapping[str, type[StrictModel]] = {
+    "message": MessageInput,
+    "function_call": FunctionCallInput,
+    "function_call_output": FunctionCallOutputInput,
+    "custom_tool_call": CustomToolCallInput,
+    "custom_tool_call_output": CustomToolCallOutputInput,
+    "reasoning": ReasoningInput,
+    "compaction": CompactionInput,
+    "additional_tools": AdditionalTools,
+    "configuration_update": ConfigurationUpdate,
+    "compaction_trigger": CompactionTrigger,
+    "item_reference": ItemReferenceInput,
+    **CLIENT_ITEMS,
+    **HOSTED_ITEMS,
+}
+
+
+def valid(model: type[StrictModel], raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    """`raw` validated; keys that are absent are left out."""
+    try:
+        valid = model.model_validate({key: said for key, said in raw.items() if key not in COPIES})
+        return valid.model_dump(exclude_none=True, by_alias=True)
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error

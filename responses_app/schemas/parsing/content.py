@@ -1,0 +1,154 @@
+"""The content of messages and of outputs, part by part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from responses_app.errors import InvalidRequest
+from responses_app.images.decode import InvalidImage, is_data, media_type
+from responses_app.runs.prepare import images
+from responses_app.schemas.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
+from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
+from responses_app.schemas.items import valid
+
+
+class ContentPart(StrictModel):
+    """A part of text, whichever way it goes; annotations and logprobs come back from clients that replay our output."""
+
+    type: str
+    text: LongText
+    annotations: Array[dict[str, Any]] | None = None
+    logprobs: Array[dict[str, Any]] | None = None
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class ImagePart(StrictModel):
+    """A picture, by a data URL or an address."""
+
+    type: Literal["input_image"]
+    image_url: Annotated[str, Field(max_length=IMAGE_URL_LIMIT)] | None = None
+    file_id: str | None = None
+    detail: Literal["low", "high", "auto", "original"] = "auto"
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class FilePart(StrictModel):
+    """A file, which this server does not take."""
+
+    type: Literal["input_file"]
+    file_data: str | None = None
+    file_id: str | None = None
+    file_url: str | None = None
+    filename: str | None = None
+    detail: Literal["auto", "low", "high"] | None = None
+    prompt_cache_breakpoint: dict[str, Any] | None = None
+
+
+class RefusalPart(StrictModel):
+    """A refusal that the model gave earlier."""
+
+    type: str
+    refusal: LongText
+
+
+INPUT_PARTS = ("input_text", "input_image")
+RULE_PARTS = ("input_text",)
+OUTPUT_PARTS = ("output_text", "refusal")
+# Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
+UNSUPPORTED_PARTS = frozenset({"input_file", "input_audio"})
+DATA_URL = re.compile(r"data:(?P<type>[^;,]{1,256})(?:;[^;,]{0,256}){0,8};base64,", re.IGNORECASE)
+# Top-level media types of what is no document.
+NOT_DOCUMENTS = ("audio/", "video/", "image/", "font/")
+PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
+    "user": INPUT_PARTS,
+    "assistant": OUTPUT_PARTS,
+    "system": RULE_PARTS,
+    "developer": RULE_PARTS,
+}
+
+
+def content(raw: object, loc: Loc, allowed: tuple[str, ...]) -> list[dict[str, Any]]:
+    if raw is ...:
+        raise InvalidRequest(
+            f"Missing required parameter: '{json_path(loc)}'.", param=json_path(loc), code="missing_required_parameter"
+        )
+    if isinstance(raw, str):
+        return [_part({"type": allowed[0], "text": raw}, loc, allowed)]
+    if not isinstance(raw, list):
+        raise wrong_type(json_path(loc), "a string or an array", raw)
+    return [_part(one, (*loc, index), allowed) for index, one in enumerate(check_length(raw, loc))]
+
+
+def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
+    raw = drop_nulls(raw, loc)
+    kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise missing_type(f"{json_path(loc)}.type", kind)
+    if kind == "input_file":
+        _check_file(valid(FilePart, raw, loc), loc)
+    if kind in UNSUPPORTED_PARTS:
+        message = f"Unsupported content part '{kind}' at '{json_path(loc)}': this server takes texts and images."
+        raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
+    if kind == "input_image" and allowed is RULE_PARTS:
+        message = f"Unsupported content part '{kind}' at '{json_path(loc)}': images are taken in messages of the user and in outputs of tools."
+        raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
+    if kind not in allowed:
+        raise invalid_value(f"{json_path(loc)}.type", kind, ", ".join(f"'{name}'" for name in allowed))
+    if kind == "refusal":
+        return valid(RefusalPart, raw, loc)
+    if kind == "input_image":
+        return _image(raw, loc)
+    part = valid(ContentPart, raw, loc)
+    if kind == "output_text":
+        return {
+            "type": kind,
+            "text": part["text"],
+            "annotations": part.get("annotations", []),
+            "logprobs": part.get("logprobs", []),
+        }
+    return {"type": kind, "text": part["text"]}
+
+
+def _check_file(part: Mapping[str, Any], loc: Loc) -> None:
+    """Check that the data of a file is a data URL of a document. Raises Invalid."""
+    data = part.get("file_data")
+    if data is None:
+        return
+    where = json_path((*loc, "file_data"))
+    head = DATA_URL.match(data)
+    if head is not None and not head["type"].lower().startswith(NOT_DOCUMENTS):
+        return
+    came = "something else" if head is None else f"unsupported MIME type '{shorten(head['type'])}'"
+    message = (
+        f"Invalid '{where}'. Expected a base64-encoded data URL of a document (e.g. 'data:application/pdf;base64,aGVsbG8='), "
+        f"but got {came}. This server takes texts and images."
+    )
+    raise InvalidRequest(message, param=where, code="invalid_value")
+
+
+def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    """What can be told of a picture without decoding or fetching it; the rest is seen by `runs.prepare.images`."""
+    part = valid(ImagePart, raw, loc)
+    return {"type": "input_image", "detail": part["detail"], "image_url": image_url(part, loc)}
+
+
+def image_url(part: Mapping[str, Any], loc: Loc) -> str:
+    """The URL of an image, in a message or of a screen. Raises Invalid."""
+    if "file_id" in part:
+        where = json_path((*loc, "file_id"))
+        message = f"Unsupported parameter: '{where}': this server has no files; give the image in 'image_url'."
+        raise InvalidRequest(message, param=where, code="unsupported_parameter")
+    where = json_path((*loc, "image_url"))
+    url = part.get("image_url")
+    if not url:
+        raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    check = media_type if is_data(url) else images.web().check
+    try:
+        check(url)
+    except InvalidImage as error:
+        raise InvalidRequest(f"Invalid '{where}'. {error}", param=where, code=error.code) from error
+    return str(url)

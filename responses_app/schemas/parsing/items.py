@@ -1,0 +1,203 @@
+"""Input items: what may be told to the model, normalised to the form in which it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from responses_app.dialects.tools.computer import is_action
+from responses_app.errors import InvalidRequest
+from responses_app.protocol.ids import PREFIXES
+from responses_app.runs.ids import is_id
+from responses_app.schemas import text_format
+from responses_app.schemas.base import TEXT_LIMIT, check_length, check_tools, count_tools, drop_nulls
+from responses_app.schemas.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
+from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate, check_trigger_last
+from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
+from responses_app.schemas.hosted_items import HOSTED_ITEMS, WITHOUT_STATUS
+from responses_app.schemas.items import (
+    MODELS,
+    AdditionalTools,
+    CompactionInput,
+    ItemReferenceInput,
+    MessageInput,
+    ReasoningInput,
+    valid,
+)
+from responses_app.schemas.parsing import content as parsing_content
+from responses_app.schemas.parsing import tools
+
+# The prefix is validated (responses-api.md §1.0); clients make ids of their own, such as `fco_…`, so an output shares its call's.
+ID_PREFIXES = {
+    kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")
+} | {
+    "function_call_output": "fc",
+    "custom_tool_call_output": "ctc",
+    # No prefix is known: clients make these ids themselves.
+    "additional_tools": "",
+    "configuration_update": "",
+    **CLIENT_PREFIXES,
+    # Made by other servers, each by its own rule.
+    **dict.fromkeys(HOSTED_ITEMS, ""),
+}
+
+
+def parse_items(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
+    """A request's `input`, a string or an array, as normalised items. Raises Invalid with the JSON path."""
+    if isinstance(raw, str):
+        if len(raw) > TEXT_LIMIT:
+            raise InvalidRequest(
+                f"Invalid '{json_path(loc)}': string too long. Expected maximum length {TEXT_LIMIT}, but got {len(raw)}.",
+                param=json_path(loc),
+                code="string_above_max_length",
+            )
+        return [_message({"role": "user", "content": raw}, loc)]
+    if not isinstance(raw, list):
+        raise wrong_type(json_path(loc), "a string or an array", raw)
+    check_tools(sum(count_tools(one.get("tools")) for one in raw if isinstance(one, dict)), loc)
+    items = [_item(one, (*loc, index)) for index, one in enumerate(check_length(raw, loc))]
+    check_trigger_last(items, loc)
+    return items
+
+
+def _item(raw: object, loc: Loc) -> dict[str, Any]:
+    raw = drop_nulls(raw, loc)
+    kind = raw.get("type") or ("message" if "role" in raw else "item_reference" if set(raw) - {"type"} == {"id"} else None)
+    if not isinstance(kind, str):
+        raise missing_type(f"{json_path(loc)}.type", kind)
+    if kind not in MODELS:
+        raise invalid_value(f"{json_path(loc)}.type", kind, _list(MODELS))
+    return READERS[kind](raw, loc)
+
+
+def _id(item: dict[str, Any], loc: Loc) -> dict[str, Any]:
+    prefix = ID_PREFIXES[item["type"]]
+    uid = item.get("id")
+    if uid and not uid.startswith(prefix):
+        where = json_path((*loc, "id"))
+        message = f"Invalid '{where}': '{shorten(uid)}'. Expected an ID that begins with '{prefix}'."
+        raise InvalidRequest(message, param=where, code="invalid_value")
+    if uid and not is_id(uid):
+        where = json_path((*loc, "id"))
+        raise InvalidRequest(
+            f"Invalid '{where}': an ID has up to 128 letters, digits and '_-.:'.", param=where, code="invalid_value"
+        )
+    return item if uid else {key: value for key, value in item.items() if key != "id"}
+
+
+def _message(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(valid(MessageInput, {"type": "message", **raw, "content": raw.get("content", ...)}, loc), loc)
+    content = parsing_content.content(item["content"], (*loc, "content"), parsing_content.PARTS_OF_ROLES[item["role"]])
+    return {"status": "completed", **item, "content": content}
+
+
+def _call(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return {"status": "completed", **_id(valid(MODELS[raw["type"]], raw, loc), loc)}
+
+
+def _output(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(valid(MODELS[raw["type"]], {"output": None, **raw}, loc), loc)
+    output = raw.get("output", ...)
+    if not isinstance(output, str):
+        output = parsing_content.content(output, (*loc, "output"), parsing_content.INPUT_PARTS)
+    return {"status": "completed", **item, "output": output}
+
+
+def _reasoning(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return _id(valid(ReasoningInput, raw, loc), loc)
+
+
+def _compaction(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return _id(valid(CompactionInput, raw, loc), loc)
+
+
+def _added_tools(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(valid(AdditionalTools, raw, loc), loc)
+    return {**item, "tools": tools.read(raw["tools"], (*loc, "tools"))}
+
+
+def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    kind = raw["type"]
+    if kind == "local_shell_call_output" and "call_id" not in raw and "id" in raw:
+        raw = {**{key: said for key, said in raw.items() if key != "id"}, "call_id": raw["id"]}
+    item = {"status": "completed", **_id(valid(CLIENT_ITEMS[kind], raw, loc), loc)}
+    if "call_id" not in item and item["execution"] == "client":
+        where = json_path((*loc, "call_id"))
+        raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    if kind == "tool_search_output":
+        item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True)
+    if kind == "shell_call_output":
+        _check_exit_codes(item["output"], (*loc, "output"))
+    if kind == "computer_call":
+        _check_actions(item, loc)
+    if kind == "computer_call_output":
+        item["output"] = {
+            "type": "computer_screenshot",
+            "image_url": parsing_content.image_url(item["output"], (*loc, "output")),
+        }
+    return item
+
+
+def _hosted(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    kind = raw["type"]
+    item = _id(valid(HOSTED_ITEMS[kind], raw, loc), loc)
+    return item if kind in WITHOUT_STATUS else {"status": "completed", **item}
+
+
+def _check_actions(item: Mapping[str, Any], loc: Loc) -> None:
+    """A computer was asked for an action, or for several. Raises Invalid."""
+    if ("action" in item) == ("actions" in item):
+        where = json_path((*loc, "actions"))
+        message = f"Missing required parameter: '{where}', or 'action' in its place."
+        raise InvalidRequest(message, param=where, code="missing_required_parameter")
+    each = {("action",): item["action"]} if "action" in item else {("actions", n): one for n, one in enumerate(item["actions"])}
+    for place, one in each.items():
+        if not is_action(one):
+            where = json_path((*loc, *place))
+            raise InvalidRequest(f"Invalid '{where}': this is no action of a computer.", param=where, code="invalid_value")
+
+
+def _check_exit_codes(results: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+    """A command that came to its end has an exit code. Raises Invalid."""
+    for index, result in enumerate(results):
+        if result["outcome"]["type"] == "exit" and "exit_code" not in result["outcome"]:
+            where = json_path((*loc, index, "outcome", "exit_code"))
+            raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+
+
+def _configuration(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    item = _id(valid(ConfigurationUpdate, raw, loc), loc)
+    if "text" in item:
+        # Of what was sent: a null within a schema means something.
+        wanted = text_format.OutputFormat.model_validate(raw["text"]["format"])
+        item["text"] = {"format": text_format.parse_text_format(wanted, (*loc, "text", "format"))}
+    return item
+
+
+def _trigger(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return {"type": valid(CompactionTrigger, raw, loc)["type"]}
+
+
+def _reference(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    return {"type": "item_reference", "id": valid(ItemReferenceInput, raw, loc)["id"]}
+
+
+READERS: Mapping[str, Callable[[Mapping[str, Any], Loc], dict[str, Any]]] = {
+    "message": _message,
+    "function_call": _call,
+    "function_call_output": _output,
+    "custom_tool_call": _call,
+    "custom_tool_call_output": _output,
+    "reasoning": _reasoning,
+    "compaction": _compaction,
+    "additional_tools": _added_tools,
+    "configuration_update": _configuration,
+    "compaction_trigger": _trigger,
+    "item_reference": _reference,
+    **dict.fromkeys(CLIENT_ITEMS, _client_item),
+    **dict.fromkeys(HOSTED_ITEMS, _hosted),
+}
+
+
+def _list(names: object) -> str:
+    return ", ".join(f"'{name}'" for name in names)  # type: ignore[attr-defined]

@@ -1,0 +1,164 @@
+"""Tools: validated and normalised to the form in which the response echoes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.conf import settings
+from pydantic import ValidationError
+
+from responses_app.dialects.tools.as_functions import named
+from responses_app.errors import InvalidRequest
+from responses_app.schemas.base import check_tools, count_tools, drop_nulls
+from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, translate, wrong_type
+from responses_app.schemas.json_schema_limits import complexity_problem
+from responses_app.schemas.json_schema_strict import shape_problem, strict_problem
+from responses_app.schemas.tools import CLIENT, HOSTED, CustomTextFormat, CustomTool, FunctionTool, GrammarFormat, NamespaceTool
+
+ACTIVE = ("function", "custom", "namespace", *CLIENT)
+# What authenticates the client elsewhere is never repeated (checklist 60).
+SECRET = frozenset({"authorization", "headers"})
+
+
+def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
+    """The `tools` of a request, in their echoed form. Raises Invalid, also for a type that is not served: never silence (F9).
+
+    A tool that is deferred needs a search to find it, unless it is one that was `found`.
+    """
+    if raw is None:
+        return []
+    if not isinstance(raw, list):
+        raise wrong_type(json_path(loc), "an array", raw)
+    check_tools(count_tools(raw), loc)
+    tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
+    if not found and not any(tool["type"] == "tool_search" for tool in tools):
+        _none_deferred(tools, loc)
+    seen: set[str] = set()
+    for index, tool in enumerate(tools):
+        inside = [named(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
+        name_of = tool.get("name") or (tool["type"] if tool["type"] in CLIENT else None)
+        for name in [name_of, *inside] if name_of else []:
+            if name in seen:
+                where = json_path((*loc, index, "name"))
+                raise InvalidRequest(f"Invalid '{where}': the name '{name}' is used twice.", param=where, code="invalid_value")
+            seen.add(name)
+    return tools
+
+
+def _none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+    each = [((*loc, n), tool) for n, tool in enumerate(tools)]
+    each += [
+        ((*at, "tools", n), one) for at, tool in each if tool["type"] == "namespace" for n, one in enumerate(tool["tools"])
+    ]
+    for at, tool in each:
+        if tool.get("defer_loading") and tool["type"] in ACTIVE:
+            where = json_path((*at, "defer_loading"))
+            message = f"Invalid '{where}': a tool with 'defer_loading' needs a tool of type 'tool_search' to be found."
+            raise InvalidRequest(message, param=where, code="invalid_value")
+
+
+def inactive_types(tools: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The types of those that are repeated in the response, and that no model is told (D19)."""
+    return sorted({str(tool["type"]) for tool in tools if tool["type"] not in ACTIVE})
+
+
+def _tool(raw: object, loc: Loc) -> dict[str, Any]:
+    raw = drop_nulls(raw, loc)
+    kind = raw.get("type")
+    where = json_path((*loc, "type"))
+    if not isinstance(kind, str):
+        raise missing_type(where, kind)
+    if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _is_codex_search(raw):
+        return {key: said for key, said in raw.items() if key not in SECRET}
+    if kind in HOSTED:
+        raise InvalidRequest(
+            f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(ACTIVE)}.",
+            param=where,
+            code="invalid_value",
+        )
+    if kind not in ACTIVE:
+        raise invalid_value(where, kind, ", ".join(f"'{one}'" for one in ACTIVE))
+    if kind in CLIENT:
+        return _client(raw, loc)
+    if kind != "function":
+        return (_custom if kind == "custom" else _namespace)(raw, loc)
+    try:
+        tool = FunctionTool.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, FunctionTool.model_fields) from error
+    return _normal(tool, loc)
+
+
+def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    model = CLIENT[raw["type"]]
+    try:
+        tool = model.model_validate(raw).model_dump(exclude_none=True, exclude_defaults=True)
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
+    wrong = shape_problem(tool.get("parameters") or {}) or complexity_problem(tool.get("parameters") or {})
+    if wrong is not None:
+        where = json_path((*loc, "parameters"))
+        raise InvalidRequest(f"Invalid schema for 'tool_search': {wrong}", param=where, code="invalid_function_parameters")
+    return tool
+
+
+def _flags(tool: FunctionTool | CustomTool) -> dict[str, bool]:
+    """What a tool says of itself beyond its kind, where it does."""
+    return {name: True for name, said in (("async", tool.async_), ("defer_loading", tool.defer_loading)) if said}
+
+
+def _is_codex_search(raw: Mapping[str, Any]) -> bool:
+    """What Codex puts beside its own tools in every request, true where its sandbox is off; a 400 would be all it hears (F9)."""
+    return raw["type"] == "web_search" and isinstance(raw.get("external_web_access"), bool)
+
+
+def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    try:
+        tool = CustomTool.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, CustomTool.model_fields) from error
+    form = _format(tool.format or {"type": "text"}, (*loc, "format"))
+    return {"type": "custom", "name": tool.name, "description": tool.description, "format": form, **_flags(tool)}
+
+
+def _format(raw: object, loc: Loc) -> dict[str, Any]:
+    """What the text of a custom tool is. Raises Invalid. Grammars are compiled elsewhere (`runs.prepare.definitions`)."""
+    raw = drop_nulls(raw, loc)
+    model = GrammarFormat if raw.get("type") == "grammar" else CustomTextFormat
+    try:
+        return model.model_validate(raw).model_dump()
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
+
+
+def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    try:
+        space = NamespaceTool.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, NamespaceTool.model_fields) from error
+    inside = read(space.tools, (*loc, "tools"), found=True)
+    for index, tool in enumerate(inside):
+        if tool["type"] not in ("function", "custom"):
+            raise invalid_value(json_path((*loc, "tools", index, "type")), tool["type"], "'function', 'custom'")
+    return {"type": "namespace", "name": space.name, "description": space.description, "tools": inside}
+
+
+def _normal(tool: FunctionTool, loc: Loc) -> dict[str, Any]:
+    """All keys present; `strict` omitted becomes true where the schema meets the strict rules (responses-api.md §1.5)."""
+    parameters = tool.parameters or {}
+    problem = strict_problem(parameters) if tool.parameters is not None else None
+    wrong = shape_problem(parameters) or (problem if tool.strict else None) or complexity_problem(parameters)
+    if wrong is not None:
+        where = json_path((*loc, "parameters"))
+        message = f"Invalid schema for function '{tool.name}': {wrong}"
+        raise InvalidRequest(message, param=where, code="invalid_function_parameters")
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.parameters,
+        "strict": tool.strict if tool.strict is not None else tool.parameters is not None and problem is None,
+        "output_schema": tool.output_schema,
+        **_flags(tool),
+    }

@@ -1,0 +1,119 @@
+"""The choice among tools: a mode, one of them, or some of them (§3.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+
+from responses_app.errors import InvalidRequest
+from responses_app.schemas.base import StrictModel, drop_nulls
+from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, translate, wrong_type
+from responses_app.schemas.tools import CLIENT, HOSTED
+
+MODES = ("none", "auto", "required")
+# Those that may be named by their type alone.
+CHOSEN = ("shell", "apply_patch", "computer", "computer_use_preview")
+# Another name of either of these.
+COMPUTER = "computer_use"
+
+
+class NamedTool(StrictModel):
+    """`tool_choice` that forces one tool, and an entry of the allowed ones."""
+
+    type: Literal["function", "custom"]
+    name: str
+
+
+class AllowedTools(StrictModel):
+    """`tool_choice` that leaves some of the tools. Open Responses may leave out the mode, and knows one more."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required", "none"] = "auto"
+    tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
+
+
+def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
+    """The `tool_choice` of a request, checked against its tools. Raises Invalid."""
+    if raw is None:
+        return "auto"
+    if isinstance(raw, str):
+        if raw not in MODES:
+            raise invalid_value("tool_choice", raw, ", ".join(f"'{mode}'" for mode in MODES))
+        if raw == "required" and not tools:
+            raise InvalidRequest(
+                "Tool choice 'required' must be specified with 'tools' parameter.", param="tool_choice", code="invalid_value"
+            )
+        return raw
+    if not isinstance(raw, dict):
+        raise wrong_type("tool_choice", "a string or an object", raw)
+    raw = drop_nulls(raw, ("tool_choice",))
+    kind = _kind(raw, ("tool_choice",))
+    if kind == COMPUTER:
+        kind = next((str(tool["type"]) for tool in tools if tool["type"] in CHOSEN[2:]), "computer")
+        raw = {**raw, "type": kind}
+    if kind == "allowed_tools":
+        return _allowed(raw, tools)
+    if kind in HOSTED:
+        _present(kind, tools)
+        message = f"Tool choice '{kind}': this server runs no tools of that type, so the model cannot be made to call one."
+        raise InvalidRequest(message, param="tool_choice", code="invalid_value")
+    if kind not in ("function", "custom", *CHOSEN):
+        raise invalid_value(
+            "tool_choice.type", kind, ", ".join(f"'{one}'" for one in ("function", "custom", *CHOSEN, "allowed_tools"))
+        )
+    return _named(raw, tools, ("tool_choice",))
+
+
+def _kind(raw: Mapping[str, Any], loc: Loc) -> str:
+    kind = raw.get("type")
+    if not isinstance(kind, str):
+        raise missing_type(json_path((*loc, "type")), kind)
+    return kind
+
+
+def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Some of the tools, of which the model may or must call. Raises Invalid."""
+    try:
+        allowed = AllowedTools.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, ("tool_choice",), AllowedTools.model_fields) from error
+    named = [_entry(one, tools, ("tool_choice", "tools", index)) for index, one in enumerate(allowed.tools)]
+    return {"type": "allowed_tools", "mode": allowed.mode, "tools": named}
+
+
+def _entry(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    """One of the allowed tools. One that is repeated but not offered may be allowed: it is not called all the same (D19)."""
+    raw = drop_nulls(raw, loc)
+    kind = _kind(raw, loc)
+    if kind not in HOSTED:
+        return _named(raw, tools, loc)
+    _present(kind, tools)
+    return raw
+
+
+def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    kind = _kind(raw, loc)
+    if kind in CLIENT and set(raw) == {"type"}:
+        _present(kind, tools)
+        return {"type": kind}
+    try:
+        named = NamedTool.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, NamedTool.model_fields) from error
+    if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
+        raise _absent(named.name)
+    return {"type": named.type, "name": named.name}
+
+
+def _present(kind: str, tools: Sequence[Mapping[str, Any]]) -> None:
+    """There must be a tool of this type. Raises Invalid."""
+    if not any(tool["type"] == kind for tool in tools):
+        raise _absent(kind)
+
+
+def _absent(name: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"Tool choice '{shorten(name)}' not found in 'tools' parameter.", param="tool_choice", code="invalid_value"
+    )

@@ -1,0 +1,94 @@
+"""The database of a start: Django, its tables, and a key to begin with."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from responses_app.server.bootstrap.startup import CannotStart
+from responses_app.server.cli.progress import Progress
+
+CONNECT_LIMIT = 5
+# Several servers may start at once on one database: one of them makes the tables, and the others wait this long for it.
+TURN_LIMIT = 120
+TURN = 0x56657262  # The number of the lock, which means nothing to anybody else.
+
+
+def check_settings() -> None:
+    """Read the settings before anything is started. Raises CannotStart with the one that is wrong."""
+    from django.core.exceptions import ImproperlyConfigured
+
+    try:
+        importlib.import_module("project.settings")
+    except (ImproperlyConfigured, OSError) as error:
+        raise CannotStart(str(error)) from error
+
+
+def prepare(folder: Path, progress: Progress) -> str:
+    """Django, its tables and a key, which is returned. Raises CannotStart."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
+    with progress.step("Preparing the database"):
+        import django
+        from django.core.management import call_command
+        from django.db import OperationalError
+
+        django.setup(set_prefix=False)
+        from responses_app.server.bootstrap.first_api_key import first_key
+
+        try:
+            _reach()
+            with _start_lock():
+                call_command("migrate", verbosity=0, interactive=False)
+                return first_key(folder)
+        except OperationalError as error:
+            raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
+
+
+def sign_in_link() -> str:
+    """The path that signs the operator in, once; Django is set up. Raises CannotStart."""
+    from django.db import OperationalError
+
+    from responses_app.web.accounts import sign_in
+
+    try:
+        return sign_in.link(sign_in.operator())
+    except OperationalError as error:
+        raise CannotStart(f"the database does not answer: {error}".rstrip()) from error
+
+
+def close_connections() -> None:
+    """Close the connections of this thread, and the pool."""
+    from django.db import connections
+
+    for connection in connections.all(initialized_only=True):
+        connection.close()
+        # Its threads would try to reach a Postgres that is gone. Only the wrapper for Postgres has it.
+        connection.close_pool()  # type: ignore[attr-defined]
+
+
+def _reach() -> None:
+    """Connect once outside the pool, which would go on trying for its own time and then not say why."""
+    from django.db import connection
+
+    parameters = {**connection.get_connection_params(), "connect_timeout": CONNECT_LIMIT}
+    parameters.pop("pool", None)
+    with connection.wrap_database_errors:
+        connection.Database.connect(**parameters).close()  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _start_lock() -> Iterator[None]:
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute(f"SET lock_timeout = '{TURN_LIMIT}s'")
+        cursor.execute("SELECT pg_advisory_lock(%s)", [TURN])
+        cursor.execute("RESET lock_timeout")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [TURN])

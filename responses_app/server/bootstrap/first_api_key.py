@@ -1,0 +1,24 @@
+"""The first API key: given, kept from the last time, or made."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from responses_app.local.data_dir import load_or_create
+from responses_app.models import ApiKey
+
+NAME = "first"
+PROJECT = "default"
+
+
+def first_key(data_dir: Path) -> str:
+    """RESPONSES_API_KEY, or the key in `data_dir/api_key`, made at the first call; the database knows it afterwards.
+
+    A key that was revoked stays so: it is returned, and refused.
+    """
+    secret = os.environ.get("RESPONSES_API_KEY") or load_or_create(data_dir / "api_key", f"sk-{secrets.token_urlsafe(32)}")
+    if not ApiKey.known(secret):
+        ApiKey.make(NAME, project=PROJECT, secret=secret)
+    return secret

@@ -1,0 +1,111 @@
+"""The command line of `serve`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from responses_app.server.bootstrap.ports import address
+
+EPILOG = """
+A SOURCE is a folder with a checkpoint, a name on the model hub, an engine URL, or one of the demo models
+demo-chat, demo-harmony and demo-vision. The demo models are tiny, come with the code and run on any CPU.
+
+signals (with --worker or --web):
+  USR1                restart the web processes one after another; engines stay as they are
+
+environment:
+  DATABASE_URL        a Postgres of your own; without it an embedded one is started
+  RESPONSES_API_KEY   the key to serve with; without it one is made and kept
+  RESPONSES_DATA_DIR  where everything is kept (default: .data beside the code)
+  RESPONSES_MODELS    what to serve if neither --model nor --engine is given: name=engine-url ...
+"""
+
+# Web processes. Each has its own connections to Postgres, which have a price there.
+MOST = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for. `models` as typed; `drain` in seconds; `web` processes."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    models: tuple[str, ...] = ()
+    engine: str | None = None
+    drain: float = 10.0
+    web: int = 1
+    worker: bool = False
+
+    @property
+    def apart(self) -> bool:
+        """Whether this is more than one process that serves."""
+        return self.worker or self.web > 1
+
+    @property
+    def address(self) -> str:
+        """http://host:port as a client on this machine would type it."""
+        return f"http://{address(self.host, self.port)}"
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add our options to any parser, Django's included."""
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8000, help="port to listen on (default: %(default)s)")
+    parser.add_argument(
+        "--model", action="append", default=[], dest="models", metavar="[NAME=]SOURCE", help="model to serve; may be repeated"
+    )
+    parser.add_argument(
+        "--engine", type=_url, metavar="URL", help="engine to use: http://host:port, script:///tape, vllm:///path"
+    )
+    parser.add_argument(
+        "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
+    )
+    parser.add_argument(
+        "--worker",
+        action="store_true",
+        help="run each model in a worker process of its own (manage.py engine), which stays when web processes are restarted",
+    )
+    parser.add_argument(
+        "--web",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="web processes on the same port and database (default: %(default)s); more than one means --worker as well",
+    )
+
+
+def parse(argv: Sequence[str]) -> Options:
+    """Options from the command line. Prints help or a usage error, and then raises SystemExit, as argparse does."""
+    parser = argparse.ArgumentParser(
+        prog=os.environ.get("RESPONSES_PROG", "serve"),
+        description="Serve the Responses API.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    declare(parser)
+    given = parser.parse_args(argv)
+    return Options(given.host, given.port, tuple(given.models), given.engine, max(given.drain, 0.0), given.web, given.worker)
+
+
+def _port(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a port")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) <= MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {MOST}")
+    return int(text)
+
+
+def _url(text: str) -> str:
+    scheme, separator, _ = text.partition("://")
+    if not separator or scheme not in ("http", "https", "script", "vllm"):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not an engine URL: it begins with http://, https://, script:// or vllm://"
+        )
+    return text

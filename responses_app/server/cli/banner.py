@@ -1,0 +1,64 @@
+"""What `bin/serve` says when it is ready: secrets on a terminal only, as anything else may be a file that others read."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from responses_app.local.data_dir import ROOT, data_dir
+from responses_app.server.cli.args import Options
+
+# As in web.sign_in, which cannot be imported before Django is set up.
+VALID_SECONDS = 15 * 60
+KEY_VARIABLE = "RESPONSES_API_KEY"
+
+
+def served() -> list[str]:
+    """The names of the models of the RESPONSES_MODELS setting."""
+    return [entry.partition("=")[0] for entry in os.environ["RESPONSES_MODELS"].split()]
+
+
+def banner(options: Options, names: Sequence[str], key: str = "", link: str = "") -> str:
+    """What to do now, to be copied. Without `key` and `link`, the path that signs the operator in, it says where to get them."""
+    body = f'{{"model": "{names[0]}", "input": "Hello!"}}'
+    return f"""
+Ready.
+
+  base URL  {options.address}/v1
+  API key   {key or _key_place()}
+  models    {", ".join(names)}
+  sign in   {_sign_in(options, link)}
+
+  curl {options.address}/v1/responses -H "Authorization: Bearer {_key_in_shell()}" \\
+    -H "Content-Type: application/json" -d '{body}'
+
+Ctrl-C stops it.
+"""
+
+
+def sign_in_command(options: Options) -> str:
+    """The command that prints a link, for a shell in any folder and with an empty environment."""
+    command = shlex.join([sys.executable, str(ROOT / "manage.py"), "signin", "--url", options.address])
+    return command if data_dir() == ROOT / ".data" else f"RESPONSES_DATA_DIR={shlex.quote(str(data_dir()))} {command}"
+
+
+def _sign_in(options: Options, link: str) -> str:
+    if not link:
+        return f"{sign_in_command(options)}\n            prints a link that works once, within {VALID_SECONDS // 60} minutes"
+    later = f"(once, within {VALID_SECONDS // 60} minutes; this prints another: {sign_in_command(options)})"
+    return f"{options.address}{link}\n            {later}"
+
+
+def _key_file() -> Path:
+    return data_dir() / "api_key"
+
+
+def _key_place() -> str:
+    return f"as given in {KEY_VARIABLE}" if os.environ.get(KEY_VARIABLE) else f"in {_key_file()}"
+
+
+def _key_in_shell() -> str:
+    return f"${KEY_VARIABLE}" if os.environ.get(KEY_VARIABLE) else f"$(cat {shlex.quote(str(_key_file()))})"

@@ -1,0 +1,160 @@
+"""What is served: turns `--model` and `--engine` into the RESPONSES_MODELS setting."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+import httpx2
+
+from responses_app.engines.registry import start_wait
+
+DEMOS = ("demo-chat", "demo-harmony", "demo-vision")
+DEFAULT = "demo-chat"
+LIST_LIMIT = 10.0
+RETRY = 0.25
+# A tape without a model beside it is taken to speak harmony, whose vocabulary the harmony library carries.
+HARMONY = Path(__file__).parent / "gpt_oss"
+_NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
+
+
+class InvalidModelSpec(Exception):
+    """A --model or --engine that names nothing we could serve."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """One `--model`: the name to list it under, and what was given as its source."""
+
+    name: str
+    source: str
+
+
+def lineup(models: tuple[str, ...], engine: str | None, build: Callable[[str], Path]) -> str:
+    """`name=engine-url` for each served model, separated by blanks. `build` makes a demo model and returns its folder.
+
+    Raises BadModel. Without an engine each source is loaded by vLLM in this server. With an engine, the source says where
+    the tokenizer is, and the engine where the tokens come from; an `http://` engine is asked for its models if none is named.
+    """
+    entries = [f"{name}={url}" for name, url in _pairs([parse_spec(text) for text in models], engine, build)]
+    names = [entry.partition("=")[0] for entry in entries]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InvalidModelSpec(
+            f"two models are called {sorted(twice)[0]}: give one of them another name, as in --model NAME=SOURCE"
+        )
+    return " ".join(entries)
+
+
+def on_disk(models: str) -> bool:
+    """Whether all models and tokenizers of a RESPONSES_MODELS setting lie on this machine, so that no hub need be asked."""
+    return all(Path(_source(entry.partition("=")[2])).exists() for entry in models.split())
+
+
+def _source(url: str) -> str:
+    parts = urlsplit(url)
+    return dict(parse_qsl(parts.query)).get("tokenizer") or unquote(parts.netloc + parts.path)
+
+
+def parse_spec(text: str) -> ModelSpec:
+    """`NAME=SOURCE`, or a source that is its own name: a hub name, the last part of a path, the model of an engine URL."""
+    if named := _NAMED.fullmatch(text):
+        return ModelSpec(named["name"], named["source"])
+    if "://" in text:
+        parts = urlsplit(text)
+        return ModelSpec(dict(parse_qsl(parts.query)).get("model") or _stem(parts.path or parts.netloc), text)
+    return ModelSpec(_stem(text) if _is_path(text) else text, text)
+
+
+def _pairs(models: list[ModelSpec], engine: str | None, build: Callable[[str], Path]) -> Iterator[tuple[str, str]]:
+    if engine and engine.startswith("vllm:") and len(models) > 1:
+        raise InvalidModelSpec("--engine vllm:// holds one model: give each its own, as in --model NAME=vllm:///path")
+    if not models and engine:
+        models = list(_offered(engine))
+    for model in models or [ModelSpec(DEFAULT, DEFAULT)]:
+        if "://" in model.source:
+            yield model.name, model.source
+        else:
+            yield model.name, _engine_url(model, engine, build)
+
+
+def _engine_url(model: ModelSpec, engine: str | None, build: Callable[[str], Path]) -> str:
+    if engine and engine.startswith("vllm:"):
+        return engine
+    place = _place(model.source, build)
+    if engine is None:
+        return f"vllm:///{quote(place.lstrip('/'))}"
+    more = {"tokenizer": place}
+    return _with(engine, {**more, "model": model.name} if engine.startswith("http") else more)
+
+
+def _offered(engine: str) -> Iterator[ModelSpec]:
+    """The models that an engine has by itself."""
+    parts = urlsplit(engine)
+    query = dict(parse_qsl(parts.query))
+    if parts.scheme in ("vllm", "script"):
+        url = engine if parts.scheme == "vllm" or "tokenizer" in query else _with(engine, {"tokenizer": str(HARMONY)})
+        yield ModelSpec(_stem(parts.path or parts.netloc), url)
+        return
+    for model in _listed(engine):
+        if query.get("model") in (None, model["id"]):
+            tokenizer = query.get("tokenizer") or model.get("root") or model["id"]
+            yield ModelSpec(model["id"], _with(engine, {"model": model["id"], "tokenizer": tokenizer}))
+
+
+def _listed(engine: str) -> list[dict[str, str]]:
+    parts = urlsplit(engine)
+    host = parts.netloc.rpartition("@")[2]
+    headers = {"Authorization": f"Bearer {parts.password}"} if parts.password else {}
+    try:
+        answer = _get_with_retry(f"{parts.scheme}://{host}{parts.path.rstrip('/')}/v1/models", headers, engine)
+        listed: list[dict[str, str]] = answer.raise_for_status().json()["data"]
+    except (httpx2.HTTPError, ValueError, KeyError) as error:
+        raise InvalidModelSpec(f"the engine at {host} does not list its models ({error}); name them with --model") from None
+    return listed
+
+
+def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
+    """The answer of an engine that may still be loading: as long as the engine itself would be waited for."""
+    told = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
+    deadline = time.monotonic() + (float(told) if told else start_wait())
+    while True:
+        try:
+            return httpx2.get(url, headers=headers, timeout=LIST_LIMIT)
+        except httpx2.TransportError:
+            if time.monotonic() >= deadline:
+                raise
+        time.sleep(RETRY)
+
+
+def _place(source: str, build: Callable[[str], Path]) -> str:
+    if source in DEMOS:
+        return str(build(source))
+    folder = Path(source).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise InvalidModelSpec(f"{source} holds no config.json: --model takes a folder with a checkpoint")
+        return str(folder.resolve())
+    if _is_path(source):
+        raise InvalidModelSpec(f"there is no folder {source}")
+    return source
+
+
+def _is_path(source: str) -> bool:
+    """Names on the hub are `name` or `owner/name`; anything else can only have been meant as a path."""
+    return source.startswith((".", "/", "~")) or source.count("/") > 1 or Path(source).is_dir()
+
+
+def _stem(path: str) -> str:
+    name = unquote(Path(path.rstrip("/")).name).removesuffix(".jsonl")
+    return "-".join(name.split()) or "model"  # A blank would end the entry.
+
+
+def _with(url: str, more: dict[str, str]) -> str:
+    parts = urlsplit(url)
+    query = urlencode({**dict(parse_qsl(parts.query)), **more})
+    # By hand: urlunsplit drops the two slashes before an empty host where it does not know the scheme.
+    return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"

@@ -1,0 +1,173 @@
+"""The engine worker, the program behind `manage.py engine`: keeps a vLLM server alive, and leaves nothing of it behind."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from responses_app.engines import orphan_guard
+from responses_app.local.data_dir import InUse, data_dir, lock, make_folder
+from responses_app.log_format import log_to_stderr
+from responses_app.server.bootstrap import ports
+from responses_app.server.cli import model_specs
+from responses_app.server.cli.progress import Progress
+from responses_app.server.engine_worker.spec import WorkerSpec, plan
+from responses_app.server.engine_worker.vllm_process import VllmFailed, VllmProcess
+from responses_app.server.processes import process_tree
+from responses_app.server.processes.child import PARENT, say_ready
+from responses_app.server.processes.log_redirect import tail
+
+logger = logging.getLogger("responses.engine")
+
+# Between a failure and the next start; the last one repeats. Who has run for STEADY seconds begins at the first again.
+PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
+STEADY = 10.0
+# One that was never ready is tried this often: its model may be one that vLLM cannot serve.
+FIRST_TRIES = 3
+KEY = "RESPONSES_ENGINE_KEY"
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """Add our options to any parser, Django's included."""
+    parser.add_argument(
+        "--model",
+        default=model_specs.DEFAULT,
+        metavar="SOURCE",
+        help="folder, hub name, demo model, or vllm:///folder?option=value",
+    )
+    parser.add_argument("--name", help="name to serve it under (default: as bin/serve names it)")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one, which is printed)")
+    parser.add_argument("--key", help=f"key that requests must bear; better given as {KEY}, where nobody sees it")
+    parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)  # A descriptor to say it on, for who has started us.
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run to the end; the exit code."""
+    parser = argparse.ArgumentParser(prog=os.environ.get("RESPONSES_PROG", "engine"), description="Run one engine.")
+    declare(parser)
+    given = parser.parse_args(argv)
+    log_to_stderr()
+    signal.signal(signal.SIGTERM, _leave)
+    if given.ready is not None:
+        os.set_inheritable(given.ready, False)
+    if parent := os.environ.pop(PARENT, ""):
+        process_tree.die_with_parent(int(parent))
+    try:
+        return _begin(given)
+    except (ports.CannotListen, model_specs.InvalidModelSpec, InUse) as error:
+        logger.error("%s", error)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+def _begin(given: argparse.Namespace) -> int:
+    model = f"{given.name}={given.model}" if given.name else given.model
+    entry = model_specs.lineup((model,), None, _demo)
+    os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(entry) else "0")
+    folder = plan(entry, given.host, given.port).folder(data_dir())
+    make_folder(data_dir())
+    held = lock(folder)
+    try:
+        # Before the port is asked for, which an earlier worker's server may still have.
+        orphan_guard.kill_orphans(folder)
+        with ports.reserve(given.host, given.port) as place:
+            made = plan(entry, given.host, place.getsockname()[1], given.key or os.environ.pop(KEY, None))
+            return _run(made, folder, given.ready)
+    finally:
+        os.close(held)
+
+
+def _demo(name: str) -> Path:
+    from responses_app.demo.build import build
+
+    with Progress().step(f"Preparing {name}"):
+        return build(name, data_dir() / "models")
+
+
+def _run(made: WorkerSpec, folder: Path, ready: int | None) -> int:
+    orphan_guard.guard_children(folder)
+    process_tree.adopt_orphans()
+    guards = frozenset(process_tree.descendants(os.getpid()))
+    worker = WorkerProgram(made, folder, guards, ready)
+    try:
+        return asyncio.run(worker.run())
+    finally:
+        worker.clear()
+
+
+class WorkerProgram:
+    """`run` until a signal. What the engine leaves when it fails is ended before the next one starts."""
+
+    def __init__(self, plan: WorkerSpec, folder: Path, guards: frozenset[int] = frozenset(), ready: int | None = None) -> None:
+        self.plan = plan
+        self.engine = VllmProcess(plan, folder)
+        self._guards, self._ready = guards, ready
+        self._since: float | None = None  # When this engine was ready.
+        self._served = False
+
+    async def run(self) -> int:
+        """The exit code: 0 after a signal, 1 if the engine never came up."""
+        loop, work = asyncio.get_running_loop(), asyncio.ensure_future(self._keep())
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, work.cancel)
+        with suppress(asyncio.CancelledError):
+            return await work
+        logger.info("%s: stopping", self.plan.name)
+        return 0
+
+    def clear(self) -> None:
+        """End all processes of the engine, in bounded time."""
+        process_tree.end_descendants(os.getpid(), spare=self._guards)
+        self.engine.clean_up()
+
+    async def _keep(self) -> int:
+        failures = 0
+        while True:
+            logger.info("%s: starting vLLM; it writes to %s", self.plan.name, self.engine.log)
+            self._since, began = None, time.monotonic()
+            try:
+                await self.engine.run(lambda began=began: self._is_ready(began))  # type: ignore[misc]
+            except VllmFailed as failed:
+                steady = self._since is not None and time.monotonic() - self._since > STEADY
+                failures = 1 if steady else failures + 1
+                if not self._again(failed, failures):
+                    return 1
+            self.clear()
+            await asyncio.sleep(PAUSES[min(failures, len(PAUSES)) - 1])
+
+    def _is_ready(self, began: float) -> None:
+        self._since = time.monotonic()
+        logger.info("%s: ready after %.1f s", self.plan.name, self._since - began)
+        if not self._served:
+            self._served = True
+            sys.stdout.write(f"{self.plan.url}\n")
+            sys.stdout.flush()
+            say_ready(self._ready)
+
+    def _again(self, failed: VllmFailed, failures: int) -> bool:
+        """Whether to start it once more, and say why."""
+        again = self._served or not (failed.hopeless or failures >= FIRST_TRIES)
+        if again:
+            logger.error("%s: %s; it is started again", self.plan.name, failed)
+        else:
+            end = {"detail": tail(self.engine.log)}
+            logger.error("%s: %s. The end of %s:", self.plan.name, failed, self.engine.log, extra=end)
+        return again
+
+
+def _leave(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,49 @@
+"""Which engine a worker runs, and the URL by which web processes reach it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from responses_app.runs.models import DIALECT_KEYS
+from responses_app.server.bootstrap.ports import address
+from responses_app.server.cli.model_specs import InvalidModelSpec
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpec:
+    """One worker. `model` is a folder or a name on the hub, `options` are for vLLM, `dialect` is for whoever writes its prompts."""
+
+    name: str
+    model: str
+    options: Mapping[str, str]
+    dialect: Mapping[str, str]
+    host: str
+    port: int
+    key: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The engine URL, as `--engine` and RESPONSES_MODELS take it."""
+        query = {"model": self.name, "priority": "1", "tokenizer": self.model, **self.dialect}
+        key = f":{quote(self.key, safe='')}@" if self.key else ""
+        return f"http://{key}{address(self.host, self.port)}?{urlencode(query)}"
+
+    def folder(self, data_dir: Path) -> Path:
+        """Where this worker keeps its lock, its log and its sockets."""
+        return data_dir / "engines" / re.sub(r"[^\w.-]", "-", self.name)
+
+
+def plan(entry: str, host: str, port: int, key: str | None = None) -> WorkerSpec:
+    """The worker for one `name=vllm:///...` of a RESPONSES_MODELS setting. Raises BadModel for any other engine."""
+    name, _, url = entry.partition("=")
+    parts = urlsplit(url)
+    if parts.scheme != "vllm":
+        raise InvalidModelSpec(f"{name}: a worker runs vLLM itself, and {parts.scheme}:// is an engine elsewhere")
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    dialect = {key: query.pop(key) for key in list(query) if key in DIALECT_KEYS}
+    path = unquote(parts.netloc + parts.path)
+    return WorkerSpec(name, path if Path(path).exists() else path.strip("/"), query, dialect, host, port, key)

@@ -1,0 +1,209 @@
+"""Reads requests from a connection, asks who sends one before its body is read, and refuses in the API's words."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import unquote
+
+import orjson
+from twisted.web.http import HTTPChannel
+
+from responses_app.errors import ApiError, InternalError, PayloadTooLarge, RateLimited, TooSlow
+from responses_app.runs.ids import new_id
+from responses_app.server.http.unfinished import Charge
+
+logger = logging.getLogger("responses.door")
+
+Header = tuple[bytes, bytes]
+
+# A body to the API, and one to any other address.
+BODY_LIMIT: Final = 64 * 1024 * 1024
+PAGE_BODY_LIMIT: Final = 1024 * 1024
+# A client that is refused may still be sending. So many bytes are dropped, and no longer than it is silent for so many seconds:
+# closed at once, it would see a reset in place of the answer (RFC 9112 §9.6).
+LINGER_BYTES: Final = 4 * BODY_LIMIT
+LINGER_IDLE_S: Final = 5.0
+
+
+def error(status: int, message: str) -> tuple[list[Header], bytes]:
+    """The headers and the body of an error (responses-api.md §1.10)."""
+    kind = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
+    body = orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": None}})
+    return _headers(body, new_id("req_")), body
+
+
+def _headers(body: bytes, request_id: str) -> list[Header]:
+    headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    return [*headers, (b"x-request-id", request_id.encode())]
+
+
+def too_large(limit: int) -> PayloadTooLarge:
+    """The refusal of a body over the limit."""
+    return PayloadTooLarge(f"The body of your request is larger than {limit // 1024 // 1024} MiB.")
+
+
+class HttpChannel(HTTPChannel):  # type: ignore[misc]
+    """One connection. `factory.server` is the Door, which knows the gate and the budget."""
+
+    _refused = _expects_continue = False
+    _dropped = 0
+    # What has come of a body while its key is looked up; None at any other time.
+    _early: list[bytes] | None = None
+    _asking: asyncio.Task[None] | None = None
+
+    # The head has come
+
+    def allHeadersReceived(self) -> None:
+        """Twisted's, which would go on to read any body."""
+        super().allHeadersReceived()
+        if self.length != 0:
+            self._admit()
+
+    def _send100Continue(self) -> None:
+        """Called by Twisted for `Expect: 100-continue`, before the request is admitted."""
+        self._expects_continue = True
+
+    def _admit(self) -> None:
+        request, door = self.requests[-1], self.factory.server
+        path = unquote(self._path.partition(b"?")[0].decode("latin1"))
+        if _is_websocket(request) or not door.gate.is_api(path):
+            self._let_in(door.budget.of_address(str(getattr(request.client, "host", ""))), PAGE_BODY_LIMIT)
+            return
+        lines = request.requestHeaders.getRawHeaders(b"authorization") or []
+        authorization = b",".join(lines).decode("latin1")
+        account = door.gate.remembered(authorization)
+        if account is not None:
+            self._let_in(door.budget.of_key(account), BODY_LIMIT)
+            return
+        self._early = []
+        self._networkProducer.pauseProducing()
+        self._asking = asyncio.get_running_loop().create_task(self._ask(authorization), name="key of a request")
+
+    async def _ask(self, authorization: str) -> None:
+        door = self.factory.server
+        try:
+            account = await door.gate.look_up(authorization)
+        except ApiError as refusal:
+            self.refuse(refusal)
+        except Exception:
+            logger.exception("a key could not be looked up")
+            self.refuse(InternalError("The server had an error while processing your request."))
+        else:
+            self._let_in(door.budget.of_key(account), BODY_LIMIT)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Read what has come meanwhile, and go on reading."""
+        early, self._early, self._asking = self._early or [], None, None
+        self._networkProducer.resumeProducing()
+        for data in early:
+            self.rawDataReceived(data)
+
+    def _let_in(self, charge: Charge, limit: int) -> None:
+        """Read the body, if its length is not over the limit."""
+        request = self.requests[-1]
+        request.charge, request.limit = charge, limit
+        expects, self._expects_continue = self._expects_continue, False
+        if self.length is not None and self.length > limit:
+            self.refuse(too_large(limit))
+        elif expects:
+            super()._send100Continue()
+
+    # The body comes
+
+    def rawDataReceived(self, data: bytes) -> None:
+        """Twisted's; a body that is refused is dropped, and one whose key is looked up waits."""
+        if self._refused:
+            self._drop(len(data))
+        elif self._early is not None:
+            self._early.append(data)
+            self._networkProducer.pauseProducing()
+        else:
+            super().rawDataReceived(data)
+
+    def allContentReceived(self) -> None:
+        """Twisted's, unless the request was answered already."""
+        if not self._refused:
+            super().allContentReceived()
+
+    def connectionLost(self, reason: Any) -> None:
+        """Twisted's, and nobody waits for the key any more."""
+        if self._asking is not None:
+            self._asking.cancel()
+        super().connectionLost(reason)
+
+    def _drop(self, size: int) -> None:
+        self._dropped += size
+        if self._dropped > LINGER_BYTES:
+            self.forceAbortClient()
+
+    # Refusals
+
+    def refuse(self, refusal: ApiError) -> None:
+        """Answer before the body has come to its end, and close the connection once the client has stopped sending."""
+        if self._refused:
+            return
+        self._refused = True
+        for request in self.requests:
+            request.discard()
+        self._answer(refusal)
+        self._networkProducer.unregisterProducer()
+        self.transport.loseWriteConnection()
+        self.setTimeout(LINGER_IDLE_S)
+
+    def refuse_slow(self) -> None:
+        """Answer a client whose body has not come in time."""
+        self.refuse(TooSlow("The body of your request has not come in time. Send it again over a faster connection."))
+
+    def lineLengthExceeded(self, line: bytes) -> Any:
+        del line
+        self._too_large()
+
+    def _respondToBadRequestAndDisconnect(self) -> None:
+        if self._receivedHeaderSize > self.totalHeadersSize:
+            self._too_large()
+        else:
+            self._hang_up(HTTPStatus.BAD_REQUEST, "This is not a valid HTTP request.")
+
+    def _too_large(self) -> None:
+        most = self.totalHeadersSize // 1024
+        message = f"The address and the headers of your request are larger than {most} KiB."
+        self._hang_up(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, message)
+
+    def _hang_up(self, status: HTTPStatus, message: str) -> None:
+        headers, body = error(status, message)
+        self.transport.write(_response(status, headers, body))
+        self.loseConnection()
+
+    def _answer(self, refusal: ApiError) -> None:
+        request_id = new_id("req_")
+        self.transport.write(response_of(refusal, request_id))
+        logger.info("%s %d %s param=%s code=%s", request_id, refusal.status, refusal.message[:200], refusal.param, refusal.code)
+
+
+def _is_websocket(request: Any) -> bool:
+    """Whether Daphne takes it for a handshake, which has no body to speak of. Clients of HTTP/2 send `Upgrade: h2c` with any."""
+    upgrade = request.requestHeaders.getRawHeaders(b"upgrade") or [b""]
+    return bool(upgrade[0].lower() == b"websocket")
+
+
+def response_of(refusal: ApiError, request_id: str) -> bytes:
+    """The whole HTTP response for an error, with the headers that the API has in all of its own."""
+    body = orjson.dumps(refusal.body())
+    more = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
+    standing = [(b"openai-version", b"2020-10-01"), (b"openai-processing-ms", b"0")]
+    return _response(refusal.status, [*_headers(body, request_id), *standing, *more], body)
+
+
+def overloaded(limit: int) -> bytes:
+    """The response to a connection over the limit."""
+    refusal = RateLimited(f"{limit} connections are open, which is the limit. Try again in a moment.", retry_after=1)
+    return response_of(refusal, new_id("req_"))
+
+
+def _response(status: int, headers: list[Header], body: bytes) -> bytes:
+    lines = [b"HTTP/1.1 %d %b" % (status, HTTPStatus(status).phrase.encode()), *(b"%b: %b" % header for header in headers)]
+    return b"\r\n".join([*lines, b"connection: close", b"", body])

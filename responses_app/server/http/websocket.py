@@ -1,0 +1,217 @@
+"""Daphne's WebSocket with what it lacks: answers in place of an upgrade, headers, every close code, and limits for who floods."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from http import HTTPStatus
+from typing import Any, Final
+
+from daphne.ws_protocol import WebSocketProtocol
+from twisted.internet import reactor
+
+from responses_app.server.http.errors import BODY_LIMIT, LINGER_BYTES
+from responses_app.server.http.tcp_limits import LINGER_LONGEST
+from responses_app.server.http.unfinished import Charge, Full
+
+# Messages, and their bytes, that may wait for the application. Beyond that nothing more is read from this client.
+MOST_WAITING: Final = 64
+MOST_BYTES: Final = 8 * 1024 * 1024
+LOOK: Final = 0.02
+FIN, TEXT, BINARY = 0x80, 0x1, 0x2
+# Close codes: a message over the limit, and a client that is to try again later (RFC 6455 §7.4.1 and its registry).
+TOO_BIG, TRY_AGAIN = 1009, 1013
+MESSAGE_TOO_BIG: Final = f"A message may have up to {BODY_LIMIT // 1024 // 1024} MiB."
+# What a client may send before its handshake is answered, for which it has to wait.
+MOST_EARLY: Final = 64 * 1024
+# An application may answer with HTTP in place of accepting (the extension `websocket.http.response` of ASGI).
+EXTENSIONS: Final[dict[str, Any]] = {"websocket.http.response": {}}
+
+
+class WebSocket(WebSocketProtocol):  # type: ignore[misc]
+    """One WebSocket. `since` says when the message began that is still coming in, `received` how much of it has come."""
+
+    since: float | None = None
+    received = 0
+    _denial: dict[str, Any] | None = None
+    _charge: Charge | None = None
+    # What came before the handshake was answered; None before the head of the handshake and behind the answer.
+    _early: bytes | None = None
+    _dropped = 0
+
+    def onConnect(self, request: Any) -> Any:
+        self._sizes: deque[int] = deque()
+        self._held = False
+        self._early = b""
+        return super().onConnect(request)
+
+    # From the client
+
+    def dataReceived(self, data: bytes) -> None:
+        """autobahn's, which would keep all that comes before the handshake is answered."""
+        if self._early is not None:
+            if len(self._early) + len(data) <= MOST_EARLY:
+                self._early += data
+            else:
+                self.dropConnection(abort=True)
+            return
+        if self.failedByMe:
+            self._dropped += len(data)
+            if self._dropped > LINGER_BYTES:
+                self.dropConnection(abort=True)
+        super().dataReceived(data)
+
+    def onMessageBegin(self, isBinary: bool) -> None:
+        self.since, self.received = time.monotonic(), 0
+        super().onMessageBegin(isBinary)
+
+    def onMessageFrameData(self, payload: bytes) -> None:
+        """autobahn's, which keeps the parts of a message until it is whole: here they are counted."""
+        if self.failedByMe:
+            return
+        self.received += len(payload)
+        try:
+            if self._charge is not None:
+                self._charge.add(len(payload))
+        except Full as full:
+            self._give_up(TRY_AGAIN, str(full))
+            return
+        super().onMessageFrameData(payload)
+
+    def onMessageEnd(self) -> None:
+        self._end_message()
+        super().onMessageEnd()
+
+    def connectionLost(self, reason: Any) -> None:
+        """autobahn's, and nothing is counted any more."""
+        self._end_message()
+        super().connectionLost(reason)
+
+    def _open_charge(self) -> Charge:
+        """Count for the key that opened this connection: the application has just looked it up."""
+        budget, account = self.server.budget, self.server.gate.remembered(self.request.headers.get("authorization", ""))
+        if account is None:
+            return budget.of_address(str(getattr(self.transport.getPeer(), "host", "")))  # type: ignore[no-any-return]
+        return budget.of_key(account)  # type: ignore[no-any-return]
+
+    def _end_message(self) -> None:
+        self.since = None
+        if self._charge is not None:
+            self._charge.release()
+
+    def _max_message_size_exceeded(self, msg_size: int, max_msg_size: int, reason: str) -> None:
+        """autobahn's, which drops the connection, so that the client sees code 1006 and no reason."""
+        del msg_size, max_msg_size, reason
+        self._give_up(TOO_BIG, MESSAGE_TOO_BIG)
+
+    def _give_up(self, code: int, reason: str) -> None:
+        """Close with a code, keep nothing of the message, and drop what still comes until the client has answered the close."""
+        self.failedByMe = True
+        self._end_message()
+        self.frame_data: list[bytes] = []
+        self.message_data: list[bytes] = []
+        self.utf8validateIncomingCurrentMessage = False
+        self.closeHandshakeTimeout = LINGER_LONGEST
+        self.sendCloseFrame(code=code, reasonUtf8=reason.encode()[:120])
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:
+        """Daphne's, which queues whatever comes: here a client that sends faster than it is served has to wait."""
+        super().onMessage(payload, isBinary)
+        self._sizes.append(len(payload))
+        if not self._held and self._full:
+            self._held = True
+            self.transport.pauseProducing()
+            self._soon()
+
+    @property
+    def _full(self) -> bool:
+        waiting = self.application_queue.qsize()
+        while len(self._sizes) > waiting:
+            self._sizes.popleft()
+        return waiting > MOST_WAITING or (waiting > 0 and sum(self._sizes) > MOST_BYTES)
+
+    def _look(self) -> None:
+        if self.state != self.STATE_OPEN:
+            return
+        if self._full:
+            self._soon()
+        else:
+            self._held = False
+            self.transport.resumeProducing()
+
+    def _soon(self) -> None:
+        reactor.callLater(LOOK, self._look)
+
+    # From the application
+
+    def handle_reply(self, message: dict[str, Any]) -> None:
+        """What Daphne's does not know, and the rest by Daphne's."""
+        known = _REPLIES.get(message["type"])
+        if known is None:
+            super().handle_reply(message)
+        else:
+            known(self, message)
+
+    def accept(self, message: dict[str, Any]) -> None:
+        """With the headers that the application wants in the answer."""
+        headers: dict[str, list[str]] = {}
+        for name, value in message.get("headers") or ():
+            headers.setdefault(name.decode("latin1"), []).append(value.decode("latin1"))
+        if self.state == self.STATE_CONNECTING:
+            self._charge = self._open_charge()
+            self.handshake_deferred.callback((message.get("subprotocol"), headers))
+            del self.handshake_deferred
+            early, self._early = self._early, None
+            if early:
+                self.dataReceived(early)
+
+    def deny(self, message: dict[str, Any]) -> None:
+        """The head of an answer in place of the upgrade."""
+        self._denial = message
+
+    def denied(self, message: dict[str, Any]) -> None:
+        """Its body, which is all of it."""
+        if self._denial is None or self.state != self.STATE_CONNECTING:
+            return
+        status, body = self._denial["status"], message.get("body", b"")
+        headers = [*self._denial.get("headers", ()), (b"content-length", b"%d" % len(body)), (b"connection", b"close")]
+        head = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())
+        self.sendData(head + b"".join(b"%b: %b\r\n" % pair for pair in headers) + b"\r\n" + body)
+        self.wasClean = True
+        self.dropConnection(abort=False)
+        self.server.protocol_disconnected(self)
+
+    def send(self, message: dict[str, Any]) -> None:
+        """A text or bytes, as one frame. One that comes too late, behind a close, is dropped.
+
+        autobahn would do the same, and colour words for its log at every frame: a third of what sending one takes.
+        """
+        if self.state == self.STATE_OPEN:
+            text = message.get("text")
+            self.transport.put(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
+
+    def close_with_code(self, message: dict[str, Any]) -> None:
+        """Close with any code; autobahn lets an application use few of those that the protocol has."""
+        if self.state == self.STATE_CONNECTING:
+            self.serverReject()
+        else:
+            self.sendCloseFrame(code=message.get("code", 1000), reasonUtf8=message.get("reason", "").encode()[:120])
+
+
+def _frame(opcode: int, payload: bytes) -> bytes:
+    """A whole message in a frame without a mask, as a server sends it (RFC 6455 §5.2)."""
+    size = len(payload)
+    if size < 126:
+        return bytes((FIN | opcode, size)) + payload
+    if size < 2**16:
+        return bytes((FIN | opcode, 126)) + size.to_bytes(2, "big") + payload
+    return bytes((FIN | opcode, 127)) + size.to_bytes(8, "big") + payload
+
+
+_REPLIES: Final = {
+    "websocket.accept": WebSocket.accept,
+    "websocket.http.response.start": WebSocket.deny,
+    "websocket.http.response.body": WebSocket.denied,
+    "websocket.send": WebSocket.send,
+    "websocket.close": WebSocket.close_with_code,
+}

@@ -1,0 +1,111 @@
+"""The cluster of the embedded Postgres: its folder, made by initdb, and the rules of who may connect (pg_hba.conf)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from responses_app.engines import orphan_guard
+from responses_app.server.postgres.account import Account, named_account, run_as
+
+INIT_LIMIT_S = 300.0
+# The built-in provider needs no locale of the machine. Trust, because the socket's folder decides who may connect.
+INIT = (
+    *("--username=postgres", "--encoding=UTF8", "--auth-local=trust", "--auth-host=reject", "--no-instructions"),
+    *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
+)
+RULES = "pg_hba.conf"
+TRUSTED_HOST = re.compile(r"^(host\w*\s.*\s)trust[ \t]*$", re.MULTILINE)
+# All that Postgres is told of our environment, which holds secrets: its functions can read /proc/self/environ.
+KEPT = ("PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", orphan_guard.MARK)
+
+
+class CannotMake(Exception):
+    """initdb failed; the message ends with what it said."""
+
+
+def environment() -> dict[str, str]:
+    """The environment of Postgres."""
+    return {name: os.environ[name] for name in KEPT if name in os.environ}
+
+
+def open_folder(folder: Path) -> int:
+    """Open a folder to be handed to Postgres. Raises OSError if it is a symbolic link."""
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def handed(folder: int) -> str:
+    """The path by which a process reaches a folder that it was handed, even if the folders above are closed to it.
+
+    `/proc/self/fd` leads to the folder itself, so the kernel does not ask for the right to pass those above (proc(5)).
+    """
+    return f"/proc/self/fd/{folder}"
+
+
+def make_cluster(cluster: Path, programs: Path, account: Account | None, *, is_durable: bool = True) -> None:
+    """Make the cluster, unless it is there. Raises CannotMake, OSError."""
+    if (cluster / "PG_VERSION").exists():
+        return
+    # Made beside and moved: a start that was interrupted leaves no half cluster behind.
+    fresh = cluster.with_name("postgres.new")
+    if fresh.exists():
+        shutil.rmtree(fresh)
+    fresh.mkdir(mode=0o700)
+    maker = named_account(account) if account else None
+    if account and not maker:
+        raise CannotMake("initdb needs an account other than root, and this machine has none; make one, or set DATABASE_URL")
+    if maker:
+        maker.chown(fresh)
+    _run_initdb(fresh, programs, maker, [] if is_durable else ["--no-sync"])
+    if account and maker != account:
+        account.give_tree(fresh)
+    fresh.replace(cluster)
+
+
+def reject_hosts(folder: int, account: Account | None) -> None:
+    """Replace trust by reject for connections over TCP, which clusters of older versions have; the folder is open.
+
+    The account owns the folder and may put a symbolic link there, so that root must not follow one.
+    """
+    with open(os.open(RULES, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder), encoding="utf-8") as file:
+        rules = file.read()
+    changed = TRUSTED_HOST.sub(r"\1reject", rules)
+    if changed == rules:
+        return
+    fresh = f"{RULES}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh, dir_fd=folder)
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder), "w", encoding="utf-8") as file:
+        if account:
+            account.chown(file.fileno())
+        file.write(changed)
+    os.replace(fresh, RULES, src_dir_fd=folder, dst_dir_fd=folder)
+
+
+def _run_initdb(fresh: Path, programs: Path, maker: Account | None, options: Sequence[str]) -> None:
+    folder = open_folder(fresh)
+    command = [str(programs / "initdb"), "-D", handed(folder) if maker else str(fresh), *INIT, *options]
+    try:
+        done = subprocess.run(
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd="/",
+            env=environment(),
+            timeout=INIT_LIMIT_S,
+            pass_fds=(folder,),
+            **run_as(maker),
+        )
+    except subprocess.TimeoutExpired:
+        raise CannotMake(f"initdb did not end within {INIT_LIMIT_S:.0f} s") from None
+    finally:
+        os.close(folder)
+    if done.returncode:
+        raise CannotMake(f"initdb failed: {(done.stderr or done.stdout).strip()}")

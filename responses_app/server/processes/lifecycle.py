@@ -1,0 +1,136 @@
+"""The life of a running server: engines up, listening, and an end in bounded time in which responses may finish."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Protocol
+
+from responses_app.server.http.admission import Gate, Limits
+from responses_app.server.http.server import Application, DaphneServer
+from responses_app.server.postgres.cluster import Postgres
+from responses_app.server.postgres.watchdog import watch
+
+logger = logging.getLogger("responses.serve")
+
+CLOSE_LIMIT = 15.0
+# When the last run has ended, its last events are still on their way to the client.
+SETTLE_LIMIT = 2.0
+# How long the clients of WebSockets may take to answer a close when there is no time.
+CLOSING_LIMIT = 0.2
+
+
+class RunManagerLifecycle(Protocol):
+    """What we ask of `runs.manager.Hub`."""
+
+    async def start(self) -> None: ...
+    def stop_draining(self) -> None: ...
+    async def drain(self, seconds: float) -> None: ...
+    async def close(self) -> None: ...
+
+
+class ServerLifecycle:
+    """`start`, then `listen` until a signal has been obeyed. `code` is the exit code."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, hub: RunManagerLifecycle, drain: float, postgres: Postgres | None = None
+    ) -> None:
+        self.loop, self.hub, self.drain, self.postgres = loop, hub, drain, postgres
+        self.code = 0
+        self._door: DaphneServer | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._draining: asyncio.Task[None] | None = None
+        self._reviving: asyncio.Task[None] | None = None
+        self._early = False
+        self._hurry = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stop)
+
+    def start(self) -> bool:
+        """Start the hub's engines; False if a signal came first. Raises what the hub raises."""
+        self._starting = self.loop.create_task(self.hub.start())
+        try:
+            self.loop.run_until_complete(self._starting)
+        except asyncio.CancelledError:
+            return False
+        finally:
+            self._starting = None
+        return True
+
+    def listen(
+        self,
+        application: Application,
+        endpoint: str,
+        ready: Callable[[], None],
+        gate: Gate | None = None,
+        limits: Limits | None = None,
+    ) -> str | None:
+        """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens.
+
+        Without a `gate` no key is asked for before a body is read.
+        """
+        if self._early:
+            return None
+        self._door = DaphneServer(application, endpoint, lambda: self._soon(ready), gate, limits)
+        if self.postgres is not None:
+            self._reviving = self._own(self._keep(self.postgres))
+        self._door.run()
+        return self._door.failure
+
+    def stop(self) -> None:
+        """Begin to end, or, if that has begun, do not wait for responses any longer."""
+        if self._door is None:
+            self._early = True
+            if self._starting is not None:
+                self._starting.cancel()
+        elif self._draining is None:
+            self._draining = self._own(self._wind_down(self._door))
+        else:
+            self._hurry.set()
+
+    def close(self) -> None:
+        """Close the hub, which writes what is queued and stops the engines, and what else is left on the loop."""
+        with suppress(TimeoutError):
+            self.loop.run_until_complete(asyncio.wait_for(self.hub.close(), CLOSE_LIMIT))
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        self.loop.run_until_complete(asyncio.sleep(0))
+
+    async def _wind_down(self, door: DaphneServer) -> None:
+        door.stop_listening()
+        if self._reviving is not None:
+            self._reviving.cancel()
+        began = time.monotonic()
+        logger.info("stopping; responses that run may take %.0f s more (Ctrl-C again to end them now)", self.drain)
+        drain, hurry = self._own(self.hub.drain(self.drain)), self._own(self._hurried())
+        await asyncio.wait({drain, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        if self._hurry.is_set():
+            self.hub.stop_draining()
+        else:
+            await door.wait_for_answers(SETTLE_LIMIT)
+        door.close_websockets()
+        await door.wait_for_answers(CLOSING_LIMIT if self._hurry.is_set() else SETTLE_LIMIT)
+        logger.info("drained in %.1f s", time.monotonic() - began)
+        door.stop()
+
+    def _soon(self, ready: Callable[[], None]) -> None:
+        self.loop.call_soon(ready)
+
+    async def _hurried(self) -> None:
+        await self._hurry.wait()
+
+    async def _keep(self, postgres: Postgres) -> None:
+        await watch(postgres)
+        self.code = 1
+        self.stop()
+
+    def _own(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
+        task = self.loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task

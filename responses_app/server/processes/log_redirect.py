@@ -1,0 +1,45 @@
+"""Puts what libraries print while an engine starts into a file, where it is found when it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from responses_app.invisible import escaped
+from responses_app.local.data_dir import open_log
+
+TAIL = 20
+
+
+def terminal() -> TextIO:
+    """A stream to where stderr goes now, whatever becomes of stderr."""
+    return os.fdopen(os.dup(2), "w", errors="replace")
+
+
+@contextmanager
+def redirect_output(log: Path) -> Iterator[None]:
+    """Meanwhile stdout and stderr go to `log`, those of processes started now for as long as they live."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    saved = [(fd, os.dup(fd)) for fd in (1, 2)]
+    target = open_log(log, os.O_TRUNC | os.O_APPEND)
+    try:
+        for fd, _ in saved:
+            os.dup2(target, fd)
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for fd, copy in saved:
+            os.dup2(copy, fd)
+            os.close(copy)
+        os.close(target)
+
+
+def tail(log: Path) -> str:
+    """The last lines of a log, for an error message."""
+    return "\n".join(map(escaped, log.read_text(errors="replace").splitlines()[-TAIL:]))

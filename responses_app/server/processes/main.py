@@ -1,0 +1,118 @@
+"""The server process: Postgres, tables, a key, engines, and then Daphne, all on one uvloop; or the fleet that does it together."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from responses_app.local import data_dir as local_data_dir
+from responses_app.server.bootstrap import ports, startup
+from responses_app.server.bootstrap.database import check_settings, close_connections, prepare, sign_in_link
+from responses_app.server.bootstrap.startup import CannotStart
+from responses_app.server.cli import model_specs
+from responses_app.server.cli.args import Options, parse
+from responses_app.server.cli.banner import banner, served
+from responses_app.server.cli.progress import Progress
+from responses_app.server.postgres.cluster import Postgres, PostgresError
+from responses_app.server.processes import supervisor
+from responses_app.server.processes.log_redirect import terminal
+from responses_app.server.processes.process_tree import die_with_parent
+
+# What vLLM says at INFO, every ten seconds too, is in our metrics and in our own log.
+QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TOKENIZERS_PARALLELISM": "false"}
+
+
+def main(argv: Sequence[str]) -> int:
+    """Serve to the end; the exit code."""
+    outer = os.environ.pop("RESPONSES_OUTER", "")
+    if outer:
+        die_with_parent(int(outer))
+    # The request to restart web processes, of which there are none unless a fleet is asked for.
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    options, progress, folder = parse(argv), Progress(terminal()), local_data_dir.data_dir()
+    # Browsers send the cookies of one port of a host to the others: each server has names of its own.
+    own = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
+    os.environ.update({**own, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
+    # A secret may be mounted as a file (project/env.py).
+    given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
+    postgres = None if given else Postgres(folder, supervisor.settings_for(options.web))
+    try:
+        _choose(options, folder, progress)
+        check_settings()
+        serve = supervisor.serve if options.apart else _serve
+        code = serve(options, folder, postgres, progress)
+    except (CannotStart, PostgresError, model_specs.InvalidModelSpec, ports.CannotListen) as error:
+        progress.say(f"serve: {error}")
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    finally:
+        if postgres is not None:
+            postgres.stop()
+    progress.say("Stopped.")
+    return code
+
+
+def _choose(options: Options, folder: Path, progress: Progress) -> None:
+    """Set RESPONSES_MODELS, unless its owner has and asks for nothing else, and whether the model hub may be asked."""
+    if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
+        models = model_specs.lineup(options.models, options.engine, lambda name: _demo(name, folder, progress))
+        os.environ["RESPONSES_MODELS"] = models
+    # The hub's library reads this once, and asking a hub that cannot be reached costs minutes.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
+
+
+def _serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:
+    loop = startup.reactor()
+    if postgres is not None:
+        with progress.step("Starting Postgres"):
+            postgres.start()
+    return _work(options, folder, loop, postgres, progress)
+
+
+def _work(
+    options: Options, folder: Path, loop: asyncio.AbstractEventLoop, postgres: Postgres | None, progress: Progress
+) -> int:
+    key = prepare(folder, progress)
+
+    from django.core.exceptions import ImproperlyConfigured
+
+    from responses_app.runs import manager
+    from responses_app.server.processes.lifecycle import ServerLifecycle
+
+    try:
+        life = ServerLifecycle(loop, manager.current(), options.drain, postgres)
+    except (ImproperlyConfigured, OSError) as error:
+        raise CannotStart(str(error)) from error
+    try:
+        with progress.step(f"Starting the engine for {', '.join(served())}"):
+            started = startup.start(life, folder / "logs" / "engine.log")
+        if not started:
+            return 130
+        from project.asgi import application, gate, limits
+        from responses_app.server.http.server import tcp
+
+        # A link is made only for somebody who sees it.
+        ready = banner(options, served(), key, sign_in_link()) if progress.live else banner(options, served())
+        if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.say(ready), gate, limits):
+            raise ports.CannotListen(failure)
+        return life.code
+    finally:
+        progress.say("Stopping ...")
+        life.close()
+        close_connections()
+
+
+def _demo(name: str, folder: Path, progress: Progress) -> Path:
+    from responses_app.demo.build import build
+
+    with progress.step(f"Preparing {name}"):
+        return build(name, folder / "models")
+
+
+if __name__ == "__main__":
+    startup.exit_now(main(sys.argv[1:]))

@@ -1,0 +1,77 @@
+"""A place for one process: whoever dies in it is replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Callable
+
+from responses_app.server.processes.child import ChildProcess
+from responses_app.server.processes.process_tree import describe_exit
+
+logger = logging.getLogger("responses.serve")
+
+# Between a death and the next start; the last one repeats. Who was ready for STEADY seconds begins at the first again.
+PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
+STEADY = 5.0
+RENEW_LIMIT = 120.0
+
+
+class SupervisedProcess:
+    """`spawn` makes a process; `farewell` is how it is told to end, `grace` how long that may take."""
+
+    def __init__(self, title: str, spawn: Callable[[], ChildProcess], farewell: signal.Signals, grace: float) -> None:
+        self.title, self._spawn, self._farewell, self._grace = title, spawn, farewell, grace
+        self._children: set[ChildProcess] = set()
+        self.child = self._new()
+
+    async def wait_ready(self) -> bool:
+        """Whether its first process is ready; False if it ended before."""
+        return await asyncio.shield(self.child.ready)
+
+    async def supervise(self) -> None:
+        """Replace whoever dies, until this is cancelled."""
+        failures = 0
+        while True:
+            child = self.child
+            code = await asyncio.shield(child.ended)
+            if child is not self.child:
+                continue  # It was renewed.
+            failures = 1 if _steady(child) else failures + 1
+            pause = PAUSES[min(failures, len(PAUSES)) - 1]
+            logger.error("%s (process %d) %s; it is started again in %.1f s", self.title, child.pid, describe_exit(code), pause)
+            await asyncio.sleep(pause)
+            if child is self.child:
+                self.child = self._new()
+
+    async def replace(self) -> bool:
+        """Put a fresh process in place, and end the old one when the fresh one is ready; False if it does not become so."""
+        fresh, old = self._new(), self.child
+        await asyncio.wait({fresh.ready}, timeout=RENEW_LIMIT)
+        if not fresh.ready.done() or not fresh.ready.result():
+            await fresh.stop(self._farewell, self._grace)
+            return False
+        self.child = fresh
+        await old.stop(self._farewell, self._grace)
+        return True
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal to all its processes."""
+        for child in self._children:
+            child.send(number)
+
+    async def stop_all(self) -> None:
+        """End all its processes, in bounded time."""
+        await asyncio.gather(*(child.stop(self._farewell, self._grace) for child in list(self._children)))
+
+    def _new(self) -> ChildProcess:
+        child = self._spawn()
+        self._children.add(child)
+        child.ended.add_done_callback(lambda _: self._children.discard(child))
+        return child
+
+
+def _steady(child: ChildProcess) -> bool:
+    return child.ready_at is not None and time.monotonic() - child.ready_at > STEADY

@@ -1,0 +1,229 @@
+"""The supervising process of `bin/serve --worker` and `--web N`: engine workers, web processes, and the Postgres of them all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines.http.client import HttpVllm
+from responses_app.log_format import log_to_stderr
+from responses_app.server.bootstrap import ports
+from responses_app.server.bootstrap.database import close_connections, prepare, sign_in_link
+from responses_app.server.bootstrap.startup import CannotStart
+from responses_app.server.cli.args import Options
+from responses_app.server.cli.banner import banner, served
+from responses_app.server.cli.progress import Progress
+from responses_app.server.engine_worker import program
+from responses_app.server.engine_worker.spec import WorkerSpec, plan
+from responses_app.server.postgres.cluster import SETTINGS, Postgres
+from responses_app.server.postgres.watchdog import watch
+from responses_app.server.processes import web_process
+from responses_app.server.processes.child import ChildProcess
+from responses_app.server.processes.supervised import SupervisedProcess
+
+logger = logging.getLogger("responses.serve")
+
+# What a web process needs beyond --drain to end: its hub writes what is queued and closes.
+WEB_GRACE = 25.0
+WORKER_GRACE = 10.0
+# The longest that a web process waits at its start for an engine, whose weights may have to be downloaded first.
+ENGINE_WAIT = "3600"
+# Of each web process (project/env.py), with some that it opens beside its pool.
+CONNECTIONS = 20
+# superuser_reserved_connections, as Postgres has it by default: the server is no superuser.
+RESERVED = 3
+HOST = "127.0.0.1"
+
+
+def settings_for(webs: int) -> dict[str, str]:
+    """Settings for a Postgres that so many web processes connect to."""
+    return {"max_connections": str(max(int(SETTINGS["max_connections"]), CONNECTIONS * (webs + 1) + RESERVED))}
+
+
+def serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:
+    """Serve to the end; the exit code. Raises CannotStart, PostgresError, CannotListen."""
+    log_to_stderr()
+    with ports.reserve(options.host, options.port) as listening:
+        return asyncio.run(Supervisor(options, folder, postgres, progress, listening).run())
+
+
+class Supervisor:
+    """`run` until a signal. SIGINT and SIGTERM end it, a second one at once; SIGUSR1 restarts the web processes in turn."""
+
+    def __init__(
+        self, options: Options, folder: Path, postgres: Postgres | None, progress: Progress, listening: socket.socket
+    ) -> None:
+        self.options, self.folder, self.progress = options, folder, progress
+        self._postgres, self._listening = postgres, listening
+        self._workers: list[SupervisedProcess] = []
+        self._plans: dict[str, WorkerSpec] = {}
+        self._webs: list[SupervisedProcess] = []
+        self._places: list[socket.socket] = []  # The ports of the workers, which nobody else is to be given.
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._stopping = asyncio.Event()
+        self._renewing = asyncio.Lock()
+        self._code = 0
+
+    async def run(self) -> int:
+        """Start, wait, end; the exit code."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self.stop)
+        loop.add_signal_handler(signal.SIGUSR1, self._renew)
+        start, stopped = self._own(self._start()), self._own(self._stopping.wait())
+        try:
+            await asyncio.wait({start, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if not start.done():
+                return 130
+            start.result()
+            await stopped
+            return self._code
+        finally:
+            self.progress.say("Stopping ...")
+            await self._end()
+
+    def stop(self) -> None:
+        """Begin to end, or, if that has begun, tell the web processes not to wait for responses any longer."""
+        if self._stopping.is_set():
+            for slot in self._webs:
+                slot.send(signal.SIGINT)
+        self._stopping.set()
+
+    async def _start(self) -> None:
+        """Engines load while the database is prepared; web processes wait for them."""
+        os.environ["RESPONSES_MODELS"] = " ".join(map(self._engine, os.environ["RESPONSES_MODELS"].split()))
+        os.environ.setdefault("RESPONSES_ENGINE_START_WAIT", ENGINE_WAIT)
+        key = await asyncio.to_thread(self._database)
+        if self._postgres is not None:
+            self._own(self._keep_postgres(self._postgres))
+        self._webs = [self._web(number) for number in range(1, self.options.web + 1)]
+        with self.progress.step(f"Starting the engine for {', '.join(served())}"):
+            await self._all_up(self._workers)
+        os.environ["RESPONSES_MODELS"] = " ".join([await self._known(one) for one in os.environ["RESPONSES_MODELS"].split()])
+        with self.progress.step(f"Starting {_count(self.options.web)}"):
+            await self._all_up(self._webs)
+        for slot in (*self._workers, *self._webs):
+            self._own(slot.supervise())
+        self.progress.say(await self._ready(key))
+
+    async def _ready(self, key: str) -> str:
+        """The banner. A link is made only for somebody who sees it."""
+        if not self.progress.live:
+            return banner(self.options, served())
+        return banner(self.options, served(), key, await asyncio.to_thread(self._way_in))
+
+    def _engine(self, entry: str) -> str:
+        """What a web process is told of this model: a worker for each that would be loaded in the server."""
+        if not entry.partition("=")[2].startswith("vllm:"):
+            return entry
+        place = ports.reserve(HOST)
+        self._places.append(place)
+        made = plan(entry, HOST, place.getsockname()[1], secrets.token_urlsafe(24))
+        self._plans[made.name] = made
+        self._workers.append(
+            SupervisedProcess(f"the engine worker of {made.name}", lambda: _worker(entry, made), signal.SIGTERM, WORKER_GRACE)
+        )
+        return f"{made.name}={made.url}"
+
+    async def _known(self, entry: str) -> str:
+        """What later web processes are told: all that they need to serve what is kept although the engine is away just then."""
+        made = self._plans.get(entry.partition("=")[0])
+        if made is None:
+            return entry
+        engine = HttpVllm(f"http://{ports.address(made.host, made.port)}", made.name, made.key)
+        try:
+            await engine.start()
+            return f"{entry}&max_model_len={engine.max_model_len}&start_wait=0"
+        except EngineUnavailable:  # It has died again: they will wait, as the first ones do.
+            return entry
+        finally:
+            await engine.close()
+
+    def _database(self) -> str:
+        if self._postgres is not None:
+            with self.progress.step("Starting Postgres"):
+                self._postgres.start()
+        try:
+            return prepare(self.folder, self.progress)
+        finally:
+            close_connections()
+
+    def _way_in(self) -> str:
+        try:
+            return sign_in_link()
+        finally:
+            close_connections()
+
+    def _web(self, number: int) -> SupervisedProcess:
+        descriptor = self._listening.fileno()
+        command = web_process.command(number, descriptor, self.options.drain, self.folder / "logs" / f"web-{number}.log")
+        return SupervisedProcess(
+            f"web process {number}",
+            lambda: ChildProcess(command, None, [descriptor]),
+            signal.SIGINT,
+            self.options.drain + WEB_GRACE,
+        )
+
+    async def _all_up(self, slots: list[SupervisedProcess]) -> None:
+        """Raises CannotStart if one of them is not."""
+        for up in asyncio.as_completed([slot.wait_ready() for slot in slots]):
+            if not await up:
+                raise CannotStart("one of its processes did not start; it has said why")
+
+    def _renew(self) -> None:
+        self._own(self._renew_all())
+
+    async def _renew_all(self) -> None:
+        """One after the other, so that all but one of them serve at any time."""
+        if self._renewing.locked() or self._stopping.is_set():
+            return
+        async with self._renewing:
+            for slot in self._webs:
+                logger.info("restarting %s", slot.title)
+                if not await slot.replace():
+                    logger.error("a new %s did not start; the old one goes on, and so do the others", slot.title)
+                    return
+            logger.info("all web processes are new")
+
+    async def _keep_postgres(self, postgres: Postgres) -> None:
+        await watch(postgres)
+        self._code = 1
+        self.stop()
+
+    async def _end(self) -> None:
+        """Accept nothing more, end the web processes, then the engines that they need to the last."""
+        for task in self._tasks:
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(self._tasks)
+        self._listening.close()
+        for slots in (self._webs, self._workers):
+            await asyncio.gather(*(slot.stop_all() for slot in slots))
+        for place in self._places:
+            place.close()
+
+    def _own(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+
+def _worker(entry: str, made: WorkerSpec) -> ChildProcess:
+    name, _, source = entry.partition("=")
+    command = [sys.executable, "-m", program.__name__, "--model", source, "--name", name, "--port", str(made.port)]
+    # Mute, as its only line on stdout is the URL, with the key.
+    return ChildProcess(command, {program.KEY: made.key or ""}, mute=True)
+
+
+def _count(webs: int) -> str:
+    return "the web process" if webs == 1 else f"{webs} web processes"

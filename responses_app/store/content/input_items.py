@@ -1,0 +1,49 @@
+"""Pages of a response's input: its history and its own input items, by key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from responses_app.models import Direction, Item, Response
+
+
+@dataclass(frozen=True, slots=True)
+class ItemPage:
+    """Items as (primary key, JSON), and whether more follow."""
+
+    rows: Sequence[tuple[int, str]]
+    more: bool
+
+    @property
+    def first(self) -> str | None:
+        """Id of the first item."""
+        return _id(self.rows[0]) if self.rows else None
+
+    @property
+    def last(self) -> str | None:
+        """Id of the last item."""
+        return _id(self.rows[-1]) if self.rows else None
+
+
+async def page(row: Response, *, limit: int, newest_first: bool, after: str | None) -> ItemPage | None:
+    """Up to `limit` items behind the item `after`. None if there is no such item."""
+    own = Item.objects.filter(response_id=row.pk, direction=Direction.INPUT).order_by("pk")
+    # The history of a conversation is in the order of the conversation, which may hold items that are older than their neighbours.
+    keys = [*row.history, *[pk async for pk in own.values_list("pk", flat=True)]]
+    if newest_first:
+        keys.reverse()
+    if after is not None:
+        mark = await Item.objects.filter(pk__in=keys, uid=after).order_by("-pk").values_list("pk", flat=True).afirst()
+        if mark is None:
+            return None
+        keys = keys[keys.index(mark) + 1 :]
+    bodies = dict([pair async for pair in Item.objects.filter(pk__in=keys[: limit + 1]).values_list("pk", "body")])
+    return ItemPage([(pk, bodies[pk]) for pk in keys[:limit] if pk in bodies], len(keys) > limit)
+
+
+def _id(row: tuple[int, str]) -> str:
+    uid: str = orjson.loads(row[1])["id"]
+    return uid

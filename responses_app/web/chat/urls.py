@@ -1,0 +1,16 @@
+"""Addresses of the chat page."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from responses_app.web.chat import views
+
+urlpatterns = [
+    path("chat", views.new, name="chat"),
+    path("chat/threads", views.threads, name="chat-threads"),
+    path("chat/secret", views.secret, name="chat-secret"),
+    path("chat/<str:uid>", views.thread, name="chat-thread"),
+    path("chat/<str:uid>/turns", views.turns, name="chat-turns"),
+    path("chat/<str:uid>/times", views.times, name="chat-times"),
+]

@@ -1,0 +1,67 @@
+"""Ending and deleting a response, through the same code as the API; before it is deleted the page tells what goes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from responses_app.errors import ApiError
+from responses_app.models import Item, Response
+from responses_app.runs import manager
+from responses_app.store.content.deletion import erase, orphaned_items
+from responses_app.web.response.detail import get_response, render_page
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "POST"])
+async def delete(request: HttpRequest, uid: str) -> HttpResponse:
+    """GET and POST /responses/ID/delete."""
+    row = await sync_to_async(_found)(request, uid)
+    if request.method == "GET":
+        return await sync_to_async(_asked)(request, row)
+    if await _ended(request, row) and await sync_to_async(erase)(row.project, row.uid):
+        await sync_to_async(messages.success)(request, f"Deleted {row.uid}.")
+        return redirect("responses")
+    return redirect("response", row.uid)
+
+
+@never_cache
+@login_required
+@require_POST
+async def cancel(request: HttpRequest, uid: str) -> HttpResponse:
+    """POST /responses/ID/cancel."""
+    row = await sync_to_async(_found)(request, uid)
+    await _ended(request, row)
+    return redirect("response", row.uid)
+
+
+def _found(request: HttpRequest, uid: str) -> Response:
+    return get_response(request, uid)
+
+
+async def _ended(request: HttpRequest, row: Response) -> bool:
+    try:
+        await manager.current().cancel(row)
+    except ApiError as error:
+        await sync_to_async(messages.error)(request, error.message)
+        return False
+    return True
+
+
+def _asked(request: HttpRequest, row: Response) -> HttpResponse:
+    own = Item.objects.filter(response=row).count()
+    going = orphaned_items(row)
+    context: dict[str, Any] = {
+        "going": len(going),
+        "own_kept": own - Item.objects.filter(response=row, pk__in=going).count(),
+        "children": list(Response.objects.filter(project=row.project, previous_uid=row.uid).values_list("uid", flat=True)[:20]),
+    }
+    return render_page(request, row, "", "web/delete.html", **context)

@@ -1,0 +1,54 @@
+"""What all pages of one response share: finding it for whoever asks, its figures, its tabs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from responses_app.models import Response
+from responses_app.runs.ids import is_id
+from responses_app.store.log import reader
+from responses_app.web.accounts.permissions import visible_responses
+from responses_app.web.responses.numbers import read_number
+from responses_app.web.responses.rows import ResponseStats
+
+TABS = (
+    ("response", "Conversation"),
+    ("response-events", "Events"),
+    ("response-wire", "Raw"),
+    ("response-prompt", "Prompt"),
+    ("response-chain", "Chain"),
+    ("response-check", "Validation"),
+)
+MISSING = "No response with this ID in your projects. It may have been deleted."
+
+
+def get_response(request: HttpRequest, uid: str) -> Response:
+    """The response, if the person may see it. Raises Http404."""
+    row = visible_responses(request.user).select_related("key", "conversation").filter(uid=uid).first() if is_id(uid) else None
+    if row is None:
+        raise Http404(MISSING)
+    return row
+
+
+def render_page(request: HttpRequest, row: Response, tab: str, template: str, **context: Any) -> HttpResponse:
+    """A page of the response with its head. `tab` is the name of its address."""
+    common = {
+        "section": "responses",
+        "row": row,
+        "figures": ResponseStats(row),
+        "tabs": TABS,
+        "tab": tab,
+        "tab_title": dict(TABS).get(tab, "Delete"),
+        "running": row.ended_at is None,
+        "end": reader.last_number(row.pk),
+    }
+    return render(request, template, {**common, **context})
+
+
+def number(request: HttpRequest, name: str, default: int = -1) -> int:
+    """A number of the query, or the default."""
+    found = read_number(request.GET.get(name, ""), 2**31 - 1)
+    return default if found is None else found

@@ -1,0 +1,53 @@
+"""How a response ended, in words: the title, the message and the code of the notice below an answer that is not complete."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from responses_app.models import Response, Status
+from responses_app.web.render.sanitize import visible
+
+TITLES: Final = {
+    Status.FAILED: "Response failed",
+    Status.INCOMPLETE: "Response incomplete",
+    Status.CANCELLED: "Response cancelled",
+}
+REASONS: Final = {
+    "max_output_tokens": "Stopped at the output token limit.",
+    "content_filter": "Stopped by the content filter.",
+    "max_messages": "Stopped at the message limit.",
+    "steered": "Stopped because the client sent new input. A later response continues from here.",
+}
+NO_MESSAGE: Final = "The server recorded no error message."
+UNFINISHED: Final = "The response ended before it was finished."
+CANCELLED: Final = "It was stopped before it was finished. The output up to that point is kept."
+LONGEST: Final = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The notice of a response that did not complete. All texts are safe to look at."""
+
+    title: str
+    message: str
+    code: str
+    failed: bool
+
+
+def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
+    """Return the notice; None for a response that is running or has completed."""
+    title = TITLES.get(Status(row.status))
+    if title is None:
+        return None
+    failed = row.status == Status.FAILED
+    if failed:
+        error = snapshot.get("error") or {}
+        message, code = str(error.get("message") or NO_MESSAGE), str(error.get("code") or row.error_code)
+    elif row.status == Status.CANCELLED:
+        message, code = CANCELLED, ""
+    else:
+        code = str((snapshot.get("incomplete_details") or {}).get("reason") or "")
+        message = REASONS.get(code, UNFINISHED)
+    return Outcome(title, visible(message[:LONGEST]), visible(code), failed)

@@ -1,0 +1,25 @@
+"""A running response, live: its events from the beginning or behind a number, whichever process makes them."""
+
+from __future__ import annotations
+
+from asgiref.sync import sync_to_async
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.views.decorators.http import require_GET
+
+from responses_app.api.views.responses import EventStream
+from responses_app.models import Detail
+from responses_app.runs import manager
+from responses_app.web.response.detail import get_response, number
+from responses_app.wire.sse import EventFormat
+
+
+@login_required
+@require_GET
+async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
+    """GET /responses/ID/live?after=N: the stream that any client gets, for a person who has signed in."""
+    row = await sync_to_async(get_response)(request, uid)
+    if row.detail == Detail.OUTLINE:
+        return HttpResponse(status=204)
+    return EventStream(manager.current().subscribe(row.uid, row.pk, number(request, "after")), EventFormat())

@@ -1,0 +1,39 @@
+"""Stored items as lists show them: with what `include` asks for, and without what it would have to (responses-api.md §3.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+import orjson
+
+from responses_app.runs.prepare import encrypted_content
+from responses_app.store.content.input_items import ItemPage
+
+IMAGE_URLS: Final = "message.input_image.image_url"
+SCREENS: Final = "computer_call_output.output.image_url"
+
+
+def serialize(project: str, page: ItemPage, include: Collection[str]) -> list[bytes]:
+    """The items of a page of a response's input."""
+    return [
+        redact_images(encrypted_content.redact(project, body, wanted=encrypted_content.INCLUDE in include), include)
+        for _, body in page.rows
+    ]
+
+
+def redact_images(body: str, include: Collection[str]) -> bytes:
+    """An item; images of messages and of screens keep their URLs only if they are asked for. What other tools returned stays as it is."""
+    if IMAGE_URLS not in include and '"input_image"' in body:
+        item = orjson.loads(body)
+        if item["type"] == "message":
+            return orjson.dumps({**item, "content": [_without_images(part) for part in item["content"]]})
+    if SCREENS not in include and '"computer_screenshot"' in body:
+        item = orjson.loads(body)
+        if item["type"] == "computer_call_output":
+            return orjson.dumps({**item, "output": {**item["output"], "image_url": None}})
+    return body.encode()
+
+
+def _without_images(part: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**part, "image_url": None} if part["type"] == "input_image" else part

@@ -1,0 +1,135 @@
+"""The two profiles of one log: OpenAI's words below /v1, those of Open Responses below /openresponses/v1 (decision F5).
+
+The log holds OpenAI's form; the other is made on the way out, and unmade on the way in, so that one response can be read in either.
+Open Responses has 24 events, five types of items and one of tools. It asks that any other carries the name of whoever defined
+it, here OpenAI, before a colon; that every item has a status; and an optional key that says nothing is not sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import orjson
+from django.http import HttpRequest
+
+from responses_app.protocol.conformance.spec import EVENTS, ITEMS, RESPONSE_KEYS, is_vendor_type
+from responses_app.schemas.hosted_items import WITHOUT_STATUS
+from responses_app.store.log.records import EventFrame
+
+OPEN: Final = "/openresponses/"
+SLUG: Final = "openai:"
+_BEGINS: Final = b'{"type":"'
+# Raw reasoning is the one thing that both have, under two names (D3).
+_OURS, _THEIRS = "response.reasoning_text.", "response.reasoning."
+# Types of items, tools and choices that have no prefix.
+_COMMON: Final = ITEMS["openresponses"] | {"function", "allowed_tools"}
+# Keys that have to be there, null or not.
+_REQUIRED: Final = RESPONSE_KEYS | {"user"}
+_OF_TOOL: Final = frozenset({"description", "parameters", "strict"})
+_OF_REASONING: Final = frozenset({"effort", "summary"})
+# Items whose status the protocol of OpenAI does not know.
+_STATELESS: Final = frozenset({"compaction", "additional_tools", "configuration_update", *WITHOUT_STATUS})
+
+Json = Mapping[str, Any]
+
+
+def is_open(request: HttpRequest) -> bool:
+    """Whether the client speaks to the address of Open Responses."""
+    return request.path.startswith(OPEN)
+
+
+def frame_to_profile(frame: EventFrame) -> EventFrame:
+    """The frame as Open Responses has it. Only one with an item or a response in it is decoded."""
+    name = _event(frame.type)
+    if name != frame.type:
+        return EventFrame(frame.number, name, _BEGINS + name.encode() + frame.data[len(_BEGINS) + len(frame.type) :])
+    for key, shape in _SHAPES.items():
+        if name in _CARRIERS[key]:
+            event = orjson.loads(frame.data)
+            return EventFrame(frame.number, name, orjson.dumps({**event, key: shape(event[key], name)}))
+    return frame
+
+
+def to_profile(request: HttpRequest, response: bytes) -> bytes:
+    """A response, or another object with an `output`, in the words of the client."""
+    return orjson.dumps(_response(orjson.loads(response))) if is_open(request) else response
+
+
+def item_to_profile(request: HttpRequest, item: bytes) -> bytes:
+    """An item in the words of the client."""
+    return orjson.dumps(_item(orjson.loads(item))) if is_open(request) else item
+
+
+def normalize_request(request: HttpRequest, raw: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request in OpenAI's words. Items and tools that Open Responses does not know may have the prefix or not."""
+    return from_profile(raw) if is_open(request) else raw
+
+
+def from_profile(raw: dict[str, Any]) -> dict[str, Any]:
+    """The body of a request to Open Responses in OpenAI's words."""
+    lists = {key: raw[key] for key in ("input", "items", "tools") if isinstance(raw.get(key), list)}
+    bare = {key: [_stateless(_retype(one, _unslugged)) for one in each] for key, each in lists.items()}
+    return {**raw, **bare, **({"tool_choice": _retype(raw["tool_choice"], _unslugged)} if "tool_choice" in raw else {})}
+
+
+def _event(name: str) -> str:
+    if name.startswith(_OURS):
+        return _THEIRS + name.removeprefix(_OURS)
+    return name if name in EVENTS["openresponses"] else SLUG + name
+
+
+def _response(body: Json, _event: str = "") -> Json:
+    made = {key: said for key, said in body.items() if said is not None or key in _REQUIRED}
+    made["output"] = [_item(one) for one in made["output"]]
+    if "tools" in made:
+        made["tools"] = [_tool(one) for one in made["tools"]]
+        made["tool_choice"] = _retype(made["tool_choice"], _vendor)
+        made["reasoning"] = _compact(made["reasoning"], _OF_REASONING)
+    return made
+
+
+def _item(item: Json, event: str = "") -> Json:
+    status = "in_progress" if event.endswith(".added") else "completed"
+    return {"status": status, **_compact(_retype(item, _vendor))}
+
+
+def _tool(tool: Json) -> Json:
+    return _compact(_retype(tool, _vendor), _OF_TOOL if tool["type"] == "function" else frozenset())
+
+
+def _compact(node: Json, required: frozenset[str] = frozenset()) -> Json:
+    return {key: said for key, said in node.items() if said is not None or key in required}
+
+
+def _retype(node: Any, name: Callable[[str], str]) -> Any:
+    """The object under another type, and so the tools in it: namespaces, choices and some items have some."""
+    if not isinstance(node, dict):
+        return node
+    tools = {"tools": [_retype(one, name) for one in node["tools"]]} if isinstance(node.get("tools"), list) else {}
+    kind = {"type": name(node["type"])} if isinstance(node.get("type"), str) else {}
+    return {**node, **kind, **tools}
+
+
+def _vendor(kind: str) -> str:
+    return kind if kind in _COMMON or is_vendor_type(kind) else SLUG + kind
+
+
+def _unslugged(kind: str) -> str:
+    return kind.removeprefix(SLUG)
+
+
+def _stateless(item: Any) -> Any:
+    """Without the status that `_item` gave it."""
+    if isinstance(item, dict) and str(item.get("type")) in _STATELESS:
+        return {key: said for key, said in item.items() if key != "status"}
+    return item
+
+
+_SHAPES: Final[Mapping[str, Callable[[Json, str], Json]]] = {"response": _response, "item": _item}
+_CARRIERS: Final = {
+    "response": frozenset(
+        f"response.{stage}" for stage in ("created", "queued", "in_progress", "completed", "incomplete", "failed")
+    ),
+    "item": frozenset({"response.output_item.added", "response.output_item.done"}),
+}
