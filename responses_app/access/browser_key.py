@@ -14,9 +14,9 @@ from django.contrib.sessions.backends.db import SessionStore
 from django.core import signing
 from django.utils.crypto import constant_time_compare
 
+from responses_app.access.permissions import is_member
 from responses_app.keyring import decrypted, encryption_keys
 from responses_app.models import ApiKey
-from responses_app.web.accounts.permissions import is_member
 
 PREFIX = "sk-web-"
 SALT = "browser key"

@@ -9,8 +9,8 @@ from pydantic import Field
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import StrictModel
 from responses_app.schemas.errors import Loc, json_path
-from responses_app.schemas.json_schema_limits import complexity_problem
-from responses_app.schemas.json_schema_strict import strict_problem
+from responses_app.schemas.json_schema.limits import complexity_problem
+from responses_app.schemas.json_schema.strict import strict_problem
 from responses_app.schemas.tools import Name
 
 

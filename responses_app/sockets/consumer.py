@@ -16,7 +16,6 @@ from django.conf import settings
 
 from responses_app.access.api_keys import authenticate_header
 from responses_app.api.http import to_api_error
-from responses_app.api.request_body import LONG, off_loop
 from responses_app.errors import ApiError, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
 from responses_app.runs import manager
@@ -26,6 +25,7 @@ from responses_app.sockets.incoming import CreateFrame
 from responses_app.sockets.outgoing import encode_error
 from responses_app.sockets.streams import MOST_WAITING, StreamRegistry
 from responses_app.wire import profiles
+from responses_app.wire.request_body import LONG, off_loop
 
 logger = logging.getLogger("responses.sockets")
 

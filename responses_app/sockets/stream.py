@@ -14,7 +14,6 @@ from django.db import DatabaseError
 
 from responses_app.access import model_access, rate_limits
 from responses_app.access.rate_limits import Admission
-from responses_app.api import request_body
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
@@ -30,6 +29,7 @@ from responses_app.sockets.steering import SteerRejected, SteerRequest
 from responses_app.store.db import give_back
 from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import EventFrame
+from responses_app.wire import request_body
 from responses_app.wire.sse import EventFormat
 
 GONE_ON = "response_not_active"

@@ -8,8 +8,9 @@ from django.urls import include, path, re_path
 from responses_app.web import home as web_home
 from responses_app.web.accounts import sign_in
 from responses_app.web.keys import views as keys_views
-from responses_app.web.response import compare, conformance, conversation, events, export, lineage, prompt, wire
+from responses_app.web.response import compare, conformance, conversation, lineage, prompt
 from responses_app.web.response import delete as response_delete
+from responses_app.web.response.event_log import events, export, wire
 from responses_app.web.responses import live, response_list
 
 RESPONSE = "responses/<str:uid>"

@@ -11,10 +11,10 @@ from unittest import mock
 import orjson
 from pydantic import ValidationError
 
-from responses_app.api.request_body import LONG
 from responses_app.schemas import create_response
 from responses_app.schemas.base import ARRAY_LIMIT, TOOLS_LIMIT, StrictModel
 from responses_app.schemas.create_response import CreateResponse
+from responses_app.wire.request_body import LONG
 from tests.api.case import ENCODING, HELLO, ApiCase, said
 
 # Longer than this an array of the protocol is refused for its length, which is one finding.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from responses_app.schemas.json_schema_strict import strict_problem
+from responses_app.schemas.json_schema.strict import strict_problem
 
 
 def schema(**properties: Any) -> dict[str, Any]:

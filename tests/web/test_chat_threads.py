@@ -41,7 +41,7 @@ class ThreadsTest(ApiCase):
 
     def page(self, words: str = "", before: str = "") -> threads.ThreadPage:
         """A page of ada's list."""
-        from responses_app.web.accounts import permissions
+        from responses_app.access import permissions
 
         return threads.page(permissions.visible_responses(self.ada), self.key.project, words, before)
 

@@ -16,10 +16,10 @@ from django.shortcuts import resolve_url
 from django.test import Client, TestCase
 from django.utils import timezone
 
-from responses_app.access import api_keys, browser_key
+from responses_app.access import api_keys, browser_key, permissions
 from responses_app.models import ApiKey, Attempt, Membership
 from responses_app.web import csp
-from responses_app.web.accounts import login_throttle, permissions, sign_in
+from responses_app.web.accounts import login_throttle, sign_in
 from tests.api.case import HELLO as GREETING
 from tests.api.case import ApiCase, said
 

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.access import rate_limits
-from responses_app.api import pagination, query, request_body
+from responses_app.api import pagination, query
 from responses_app.api.http import json_response
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Conversation
@@ -26,7 +26,7 @@ from responses_app.schemas.parsing import items
 from responses_app.store.content import conversations
 from responses_app.store.content.input_items import ItemPage
 from responses_app.store.log.records import ConversationLocked
-from responses_app.wire import item_serializer, profiles
+from responses_app.wire import item_serializer, profiles, request_body
 
 MOST_ITEMS = 20
 

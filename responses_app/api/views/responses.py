@@ -17,7 +17,7 @@ from django.http.response import HttpResponseBase
 
 from responses_app.access import model_access, rate_limits
 from responses_app.access.rate_limits import Admission
-from responses_app.api import pagination, query, request_body
+from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
 from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey, Response, Status
@@ -34,7 +34,7 @@ from responses_app.store.content import input_items as content_input_items
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
 from responses_app.store.log.records import EventFrame
-from responses_app.wire import item_serializer, profiles, sse
+from responses_app.wire import item_serializer, profiles, request_body, sse
 from responses_app.wire.sse import EventFormat
 
 LAST = 2**31 - 1

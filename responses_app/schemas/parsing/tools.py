@@ -12,8 +12,8 @@ from responses_app.dialects.tools.as_functions import named
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import check_tools, count_tools, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, translate, wrong_type
-from responses_app.schemas.json_schema_limits import complexity_problem
-from responses_app.schemas.json_schema_strict import shape_problem, strict_problem
+from responses_app.schemas.json_schema.limits import complexity_problem
+from responses_app.schemas.json_schema.strict import shape_problem, strict_problem
 from responses_app.schemas.tools import CLIENT, HOSTED, CustomTextFormat, CustomTool, FunctionTool, GrammarFormat, NamespaceTool
 
 ACTIVE = ("function", "custom", "namespace", *CLIENT)

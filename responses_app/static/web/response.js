@@ -6,7 +6,7 @@ import { keyboard } from "./keys.js";
 import { events } from "./stream.js";
 import { visible, visibleBehind } from "./visible.js";
 
-// Characters that are shown of what an event, or a run of deltas, says; as in web/response/events.py.
+// Characters that are shown of what an event, or a run of deltas, says; as in web/response/event_log/events.py.
 const BRIEF = 140;
 
 const page = document.querySelector("#response");

@@ -12,10 +12,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
-from responses_app.access import browser_key
+from responses_app.access import browser_key, permissions
 from responses_app.runs import manager
 from responses_app.runs.ids import is_id
-from responses_app.web.accounts import permissions
 from responses_app.web.chat import threads as chat_threads
 from responses_app.web.chat import times as chat_times
 from responses_app.web.chat import turns as chat_turns

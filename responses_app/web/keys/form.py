@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 from django import forms
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
+from responses_app.access.permissions import is_member, projects
 from responses_app.models import ApiKey
 from responses_app.runs import manager
-from responses_app.web.accounts.permissions import is_member, projects
 
 
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]

@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
+from responses_app.access.permissions import projects
 from responses_app.models import ApiKey
-from responses_app.web.accounts.permissions import projects
 from responses_app.web.keys import new_secret
 from responses_app.web.keys.form import KeyForm, NewKeyForm
 

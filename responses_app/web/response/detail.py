@@ -7,10 +7,10 @@ from typing import Any
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from responses_app.access.permissions import visible_responses
 from responses_app.models import Response
 from responses_app.runs.ids import is_id
 from responses_app.store.log import reader
-from responses_app.web.accounts.permissions import visible_responses
 from responses_app.web.responses.numbers import read_number
 from responses_app.web.responses.rows import ResponseStats
 

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.web.accounts.permissions import visible_responses
+from responses_app.access.permissions import visible_responses
 from responses_app.web.response.detail import get_response, render_page
 from responses_app.web.responses.rows import ResponseRow, rows
 

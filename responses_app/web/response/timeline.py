@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from responses_app.store.log.event_index import EventHeader
-from responses_app.web.response.event_groups import DELTA, kind
+from responses_app.web.response.event_log.event_groups import DELTA, kind
 from responses_app.web.response.rate import Bar, bars
 
 WIDTH: Final = 1000.0

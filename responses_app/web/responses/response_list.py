@@ -13,9 +13,9 @@ from django.shortcuts import redirect, render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from responses_app.access.permissions import projects, restricted_to, visible_responses
 from responses_app.models import ApiKey, Response, Status
 from responses_app.runs import manager
-from responses_app.web.accounts.permissions import projects, restricted_to, visible_responses
 from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram

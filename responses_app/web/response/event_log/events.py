@@ -18,7 +18,7 @@ from responses_app.store.log.records import EventFrame
 from responses_app.web.render.log_events import events
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
-from responses_app.web.response.event_groups import ALL, LABELS, EventGroup, group, kind
+from responses_app.web.response.event_log.event_groups import ALL, LABELS, EventGroup, group, kind
 from responses_app.web.response.timeline import timeline
 
 LINES = 200

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from responses_app.schemas.errors import shorten
-from responses_app.schemas.json_schema_size import too_large
+from responses_app.schemas.json_schema.size import too_large
 
 
 def complexity_problem(schema: Mapping[str, Any]) -> str | None:

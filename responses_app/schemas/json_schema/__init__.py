@@ -1,0 +1,1 @@
+"""Json schema."""
