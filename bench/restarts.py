@@ -28,7 +28,7 @@ from bench.drill.system import System, harmony
 from bench.drill.table import report
 from responses_app.engines import orphan_guard
 from responses_app.local.data_dir import ROOT
-from responses_app.server.postgres.cluster import default_url
+from responses_app.local.database_url import default_url
 from responses_app.server.processes import process_tree
 
 GONE_LIMIT = 30.0

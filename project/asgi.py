@@ -29,9 +29,8 @@ django.setup(set_prefix=False)
 
 # Django is set up first: this knows its settings.
 from responses_app.access.gate import KeyGate  # noqa: E402
+from responses_app.local.transport_limits import MIB, TransportLimits  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
-from responses_app.server.http.admission import Limits  # noqa: E402
-from responses_app.server.http.unfinished import MIB  # noqa: E402
 from responses_app.sockets import routing  # noqa: E402
 from responses_app.wire.sse import StreamInterrupted  # noqa: E402
 
@@ -162,7 +161,7 @@ async def database_thread(look_up: Callable[[], Awaitable[ApiKey]]) -> ApiKey:
 
 # What a transport of ours is told: other ASGI servers read every body and have the application answer.
 gate = KeyGate(database_thread)
-limits = Limits(
+limits = TransportLimits(
     connections=settings.RESPONSES_MAX_CONNECTIONS,
     unfinished=settings.RESPONSES_MAX_UNFINISHED_MIB * MIB,
     unfinished_each=settings.RESPONSES_MAX_UNFINISHED_MIB_PER_KEY * MIB,

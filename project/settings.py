@@ -7,8 +7,8 @@ from pathlib import Path
 from project.env import database, envage, envbool, envchoice, envint, envlist, envstr
 from project.tls import cookie_name, proxy_header
 from responses_app.local.data_dir import data_dir
+from responses_app.local.database_url import default_url
 from responses_app.local.secrets import check_secret_key, secret_key
-from responses_app.server.postgres.cluster import default_url
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 envstr("RESPONSES_DATA_DIR", ".data")

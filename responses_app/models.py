@@ -357,7 +357,10 @@ class Event(models.Model):
 
 
 class Page(models.Model):
-    """A part of a log that has ended: the events `first` to `last`, packed by `store.log.page_codec`. The last event has a page of its own."""
+    """A part of a log that has ended: the events `first` to `last`, packed by `store.log.page_codec`.
+
+    The last event has a page of its own.
+    """
 
     response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="pages", db_index=False)
     first = models.IntegerField()

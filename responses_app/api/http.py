@@ -8,25 +8,20 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import orjson
-from django.core.exceptions import RequestDataTooBig
-from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
-from django.http.request import UnreadablePostError
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 
 from responses_app.access.api_keys import authenticate
 from responses_app.errors import (
     ApiError,
-    InternalError,
     InvalidRequest,
     MethodNotAllowed,
     NotFound,
-    PayloadTooLarge,
-    ServiceUnavailable,
 )
 from responses_app.models import ApiKey
 from responses_app.runs.ids import new_id
+from responses_app.wire.api_errors import to_api_error
 
 logger = logging.getLogger("responses.api")
 
@@ -66,21 +61,6 @@ def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> 
     response["openai-version"] = "2020-10-01"
     response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
     return response
-
-
-def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
-    """What the client is told of any exception. What is not the client's is written to the log."""
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, RequestDataTooBig):
-        return PayloadTooLarge("The body of your request is larger than 64 MiB.")
-    if isinstance(error, UnreadablePostError):
-        return InvalidRequest("The body of your request ended too early.")
-    if isinstance(error, OperationalError | InterfaceError):
-        logger.error("%s database: %s", request_id, error)
-        return ServiceUnavailable("The database does not answer. Try again in a moment.")
-    logger.error("%s %s", request_id, where, exc_info=error)
-    return InternalError(f"The server had an error while processing your request ({request_id}).")
 
 
 async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[str, str], public: bool) -> HttpResponseBase:

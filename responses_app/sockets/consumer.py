@@ -15,8 +15,8 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 
 from responses_app.access.api_keys import authenticate_header
-from responses_app.api.http import to_api_error
 from responses_app.errors import ApiError, InvalidRequest, NotFound, RateLimited, ServiceUnavailable, Unauthorized
+from responses_app.local.transport_limits import MIB
 from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.runs.ids import new_id
@@ -25,6 +25,7 @@ from responses_app.sockets.incoming import CreateFrame
 from responses_app.sockets.outgoing import encode_error
 from responses_app.sockets.streams import MOST_WAITING, StreamRegistry
 from responses_app.wire import profiles
+from responses_app.wire.api_errors import to_api_error
 from responses_app.wire.request_body import LONG, off_loop
 
 logger = logging.getLogger("responses.sockets")
@@ -33,7 +34,6 @@ NORMAL, GOING_AWAY, REVOKED, BROKEN = 1000, 1001, 1008, 1011
 # How long the responses of a connection that has come of age may take to end.
 GRACE: Final = 900.0
 DENIAL: Final = "websocket.http.response"
-MIB: Final = 1024 * 1024
 
 
 class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]

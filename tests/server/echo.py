@@ -188,15 +188,15 @@ def main(port: int) -> None:
     from responses_app.server.bootstrap.startup import reactor
 
     loop = reactor()
+    from responses_app.local.transport_limits import TransportLimits
     from responses_app.server.http import server as http_server
     from responses_app.server.http import tcp_limits
-    from responses_app.server.http.admission import Limits
     from responses_app.server.http.server import tcp
     from responses_app.server.processes.lifecycle import ServerLifecycle
 
     told = json.loads(os.environ.get("LIMITS", "{}"))
     gate = Keys() if told.pop("keys", False) else None
-    limits = Limits(**{field.name: told.pop(field.name) for field in fields(Limits) if field.name in told})
+    limits = TransportLimits(**{field.name: told.pop(field.name) for field in fields(TransportLimits) if field.name in told})
     for name, value in told.items():
         assert hasattr(tcp_limits, name)
         setattr(tcp_limits, name, value)

@@ -15,7 +15,7 @@ import httpx2
 import psycopg
 
 from responses_app.local.data_dir import ROOT
-from responses_app.server.postgres.cluster import superuser_url
+from responses_app.local.database_url import superuser_url
 
 # Five seconds on an idle machine; fifty were seen on a busy one.
 START_LIMIT = 120.0

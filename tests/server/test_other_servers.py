@@ -16,8 +16,8 @@ from websockets.sync.client import connect
 
 from responses_app.demo.build import build
 from responses_app.local.data_dir import ROOT
+from responses_app.local.database_url import default_url
 from responses_app.server.cli.model_specs import lineup
-from responses_app.server.postgres.cluster import default_url
 from tests.server.serving import Server, free_port
 from tests.server.test_slow_clients import seconds_until
 

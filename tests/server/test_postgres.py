@@ -13,8 +13,9 @@ import psycopg
 import pytest
 
 from responses_app.local.data_dir import ROOT
+from responses_app.local.database_url import SOCKET_LIMIT, SOCKET_NAME, default_url, socket_dir
 from responses_app.server.postgres.account import account_for, run_as
-from responses_app.server.postgres.cluster import SOCKET_LIMIT, SOCKET_NAME, Postgres, PostgresError, default_url, socket_dir
+from responses_app.server.postgres.cluster import Postgres, PostgresError
 from tests.server import closed
 from tests.server.processes import born, family, left
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from responses_app.server.postgres.cluster import Postgres, default_url, superuser_url
+from responses_app.local.database_url import default_url, superuser_url
+from responses_app.server.postgres.cluster import Postgres
 
 FAST = {"fsync": "off"}
 

@@ -9,13 +9,13 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.api import pagination, query
-from responses_app.api.views.responses import partial_snapshot
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Status
 from responses_app.runs.ids import is_id
 from responses_app.store.content import responses as content_responses
 from responses_app.store.content.responses import ResponseFilter
 from responses_app.wire import profiles
+from responses_app.wire.event_stream import partial_snapshot
 
 METADATA = re.compile(r"metadata\[(.*)\]", re.DOTALL)
 KNOWN = frozenset({"limit", "order", "after", "model", "status", "conversation", "created_after", "created_before"})

@@ -12,7 +12,7 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db.models import Q
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.access import model_access, rate_limits
@@ -21,7 +21,6 @@ from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
 from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
 from responses_app.models import ApiKey, Response, Status
-from responses_app.protocol.reducer import fold
 from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.endings import error_of
@@ -34,7 +33,8 @@ from responses_app.store.content import input_items as content_input_items
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader
 from responses_app.store.log.records import EventFrame
-from responses_app.wire import item_serializer, profiles, request_body, sse
+from responses_app.wire import item_serializer, profiles, request_body
+from responses_app.wire.event_stream import EventStream, partial_snapshot
 from responses_app.wire.sse import EventFormat
 
 LAST = 2**31 - 1
@@ -58,15 +58,6 @@ FINAL = {
     Status.FAILED: "Cannot cancel a failed response.",
     Status.INCOMPLETE: "Cannot cancel a response in terminal state.",
 }
-
-
-class EventStream(StreamingHttpResponse):
-    """A stream of server-sent events whose proxies must not buffer."""
-
-    def __init__(self, frames: AsyncGenerator[EventFrame | None, None], form: EventFormat) -> None:
-        super().__init__(sse.stream(frames, form), content_type="text/event-stream; charset=utf-8")
-        self["Cache-Control"] = "no-cache"
-        self["X-Accel-Buffering"] = "no"
 
 
 class DisconnectAwareStream(EventStream):
@@ -255,11 +246,6 @@ async def _stream_run(run: Run, ticket: Admission) -> AsyncGenerator[EventFrame 
 def _replay(row: Response, after: int) -> AsyncGenerator[EventFrame | None, None]:
     """The log of a run of this process is in memory while it lasts; any other is read from the database."""
     return manager.current().subscribe(row.uid, row.pk, after)
-
-
-async def partial_snapshot(row: Response) -> bytes:
-    """The snapshot of a run that is under way: the items that are done so far."""
-    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in reader.stored(row.pk)]))
 
 
 async def _find(key: ApiKey, uid: str) -> Response:

@@ -94,7 +94,10 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
         message = f"Unsupported content part '{kind}' at '{json_path(loc)}': this server takes texts and images."
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
     if kind == "input_image" and allowed is RULE_PARTS:
-        message = f"Unsupported content part '{kind}' at '{json_path(loc)}': images are taken in messages of the user and in outputs of tools."
+        message = (
+            f"Unsupported content part '{kind}' at '{json_path(loc)}': "
+            "images are taken in messages of the user and in outputs of tools."
+        )
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
     if kind not in allowed:
         raise invalid_value(f"{json_path(loc)}.type", kind, ", ".join(f"'{name}'" for name in allowed))

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import resource
-from dataclasses import dataclass
 from typing import Protocol
-
-from responses_app.server.http.unfinished import MIB
 
 # Descriptors that the process needs beside those of its connections.
 SPARE_DESCRIPTORS = 512
@@ -47,15 +44,6 @@ class OpenGate:
         """Ask nobody."""
         del authorization
         return "anybody"
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of one process: connections, and bytes of unfinished bodies and messages in all and of one key."""
-
-    connections: int = 4096
-    unfinished: int = 512 * MIB
-    unfinished_each: int = 128 * MIB
 
 
 def affordable_connections(wanted: int) -> int:

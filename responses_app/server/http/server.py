@@ -13,8 +13,9 @@ from twisted.internet import reactor
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.web.http import _GenericHTTPChannelProtocol
 
+from responses_app.local.transport_limits import TransportLimits
 from responses_app.server.http import tcp_limits
-from responses_app.server.http.admission import Gate, Limits, OpenGate, affordable_connections
+from responses_app.server.http.admission import Gate, OpenGate, affordable_connections
 from responses_app.server.http.errors import BODY_LIMIT, HttpChannel, error, overloaded, too_large
 from responses_app.server.http.pacing import Pacer
 from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, LimitedConnection, prepare
@@ -153,9 +154,9 @@ class DaphneServer(Server):  # type: ignore[misc]
         endpoint: str,
         ready: Callable[[], None],
         gate: Gate | None = None,
-        limits: Limits | None = None,
+        limits: TransportLimits | None = None,
     ) -> None:
-        limits = limits or Limits()
+        limits = limits or TransportLimits()
         self.gate: Gate = gate or OpenGate()
         self.budget = Budget(limits.unfinished, limits.unfinished_each)
         self.pacer = Pacer()

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from responses_app.errors import ApiError, RateLimited, ServiceUnavailable
+from responses_app.local.transport_limits import MIB
 
-MIB = 1024 * 1024
 # Bodies of clients that need no key, in all and of one address: these shares of what one key may hold.
 KEYLESS_SHARE, ADDRESS_SHARE = 1, 8
 RETRY_AFTER_S = 5

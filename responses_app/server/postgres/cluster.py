@@ -6,7 +6,6 @@ its socket are opened by us and handed to it. This works below any closed folder
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -15,23 +14,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from urllib.parse import quote
 
 from responses_app.local.data_dir import make_folder, open_log
+from responses_app.local.database_url import PORT, ROLE, default_url, socket_dir
 from responses_app.server.postgres.account import Account, account_for, run_as
 from responses_app.server.postgres.init import CannotMake, environment, handed, make_cluster, open_folder, reject_hosts
 from responses_app.server.postgres.programs import NoPrograms, program_folder
-from responses_app.server.postgres.roles import DATABASE, ROLE, SUPERUSER, make_role
+from responses_app.server.postgres.roles import make_role
 
 START_LIMIT = 60.0
 POLL = 0.02
 # Shutdown modes of the postmaster, from polite to final, each with the seconds it is given: "fast" ends the sessions and
 # writes a checkpoint, "immediate" leaves the recovery to the next start.
 STOP = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 3.0))
-# sun_path holds 108 bytes, the last of them NUL.
-SOCKET_LIMIT = 107
-PORT = 5432
-SOCKET_NAME = f".s.PGSQL.{PORT}"
 LOG_LIMIT = 10_000_000
 
 # For a log that is appended to all the time and read by key, on a machine that has other things to do. What a commit
@@ -59,24 +54,6 @@ SETTINGS = {
 
 class PostgresError(Exception):
     """Postgres did not start; the message ends with what it said."""
-
-
-def default_url(data_dir: Path) -> str:
-    """The DATABASE_URL of the embedded Postgres of this data folder, whether or not it runs."""
-    return _url(data_dir, ROLE)
-
-
-def superuser_url(data_dir: Path) -> str:
-    """The same with all rights, for its operator; the server does not use it."""
-    return _url(data_dir, SUPERUSER)
-
-
-def socket_dir(data_dir: Path) -> Path:
-    """Where the socket lies: in the data folder, or below /tmp if that path would be too long for a socket address."""
-    folder = data_dir.resolve() / "run"
-    if len(os.fsencode(folder / SOCKET_NAME)) <= SOCKET_LIMIT:
-        return folder
-    return Path("/tmp") / f"verbatim-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]}"  # noqa: S108 - owner checked
 
 
 class Postgres:
@@ -229,8 +206,3 @@ def server_pids(cluster: Path) -> Iterator[int]:
             with suppress(OSError):
                 if os.readlink(f"/proc/{entry}/cwd") == str(cluster):
                     yield int(entry)
-
-
-def _url(data_dir: Path, role: str) -> str:
-    # With a port, as libpq would take that of the environment (PGPORT).
-    return f"postgresql://{role}@/{DATABASE}?host={quote(str(socket_dir(data_dir)), safe='')}&port={PORT}"

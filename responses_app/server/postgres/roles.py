@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-ROLE = "verbatim"
-SUPERUSER = "postgres"
-DATABASE = "postgres"
+from responses_app.local.database_url import DATABASE, ROLE, SUPERUSER
+
 CONNECT_LIMIT_S = 30
 
 CREATE = f"""

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from responses_app.server.http.admission import Gate, Limits
+from responses_app.local.transport_limits import TransportLimits
+from responses_app.server.http.admission import Gate
 from responses_app.server.http.server import Application, DaphneServer
 from responses_app.server.postgres.cluster import Postgres
 from responses_app.server.postgres.watchdog import watch
@@ -68,7 +69,7 @@ class ServerLifecycle:
         endpoint: str,
         ready: Callable[[], None],
         gate: Gate | None = None,
-        limits: Limits | None = None,
+        limits: TransportLimits | None = None,
     ) -> str | None:
         """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens.
 

@@ -5,7 +5,8 @@ text is the same for a whole item), so a page has a table of forms, and for each
 numbers count up and the times nearly do, so their differences are kept. Bodies stand one behind the other, as the text that they are, and
 a text that is repeated at the end of an item compresses to nothing.
 
-The first byte is the version of the layout. Version 1 is compressed by raw deflate with the phrases of `store.log.page_dictionary` known to both
+The first byte is the version of the layout. Version 1 is compressed by raw deflate with the phrases of
+`store.log.page_dictionary` known to both
 sides, version 2, for pages too large for the window of deflate, by LZMA.
 """
 

@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
-from responses_app.api.views.responses import EventStream
 from responses_app.models import Detail
 from responses_app.runs import manager
 from responses_app.web.response.detail import get_response, number
+from responses_app.wire.event_stream import EventStream
 from responses_app.wire.sse import EventFormat
 
 

@@ -13,12 +13,12 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.api.views.responses import partial_snapshot
 from responses_app.images import decode
 from responses_app.models import Image, Item, Response
 from responses_app.store.log import reader
 from responses_app.store.log.records import EventFrame
 from responses_app.web.response.detail import get_response
+from responses_app.wire.event_stream import partial_snapshot
 from responses_app.wire.sse import DONE, encode
 
 FORMS: Final[dict[str, tuple[str, Callable[[EventFrame], bytes]]]] = {

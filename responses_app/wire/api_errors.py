@@ -1,0 +1,34 @@
+"""Exceptions as errors of the API."""
+
+from __future__ import annotations
+
+import logging
+
+from django.core.exceptions import RequestDataTooBig
+from django.db import InterfaceError, OperationalError
+from django.http.request import UnreadablePostError
+
+from responses_app.errors import (
+    ApiError,
+    InternalError,
+    InvalidRequest,
+    PayloadTooLarge,
+    ServiceUnavailable,
+)
+
+logger = logging.getLogger("responses.api")
+
+
+def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
+    """What the client is told of any exception. What is not the client's is written to the log."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, RequestDataTooBig):
+        return PayloadTooLarge("The body of your request is larger than 64 MiB.")
+    if isinstance(error, UnreadablePostError):
+        return InvalidRequest("The body of your request ended too early.")
+    if isinstance(error, OperationalError | InterfaceError):
+        logger.error("%s database: %s", request_id, error)
+        return ServiceUnavailable("The database does not answer. Try again in a moment.")
+    logger.error("%s %s", request_id, where, exc_info=error)
+    return InternalError(f"The server had an error while processing your request ({request_id}).")

@@ -1,0 +1,29 @@
+"""The HTTP response that streams the events of a response, and the snapshot of one that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+import orjson
+from django.http import StreamingHttpResponse
+
+from responses_app.models import Response
+from responses_app.protocol.reducer import fold
+from responses_app.store.log import reader
+from responses_app.store.log.records import EventFrame
+from responses_app.wire import sse
+from responses_app.wire.sse import EventFormat
+
+
+class EventStream(StreamingHttpResponse):
+    """A stream of server-sent events whose proxies must not buffer."""
+
+    def __init__(self, frames: AsyncGenerator[EventFrame | None, None], form: EventFormat) -> None:
+        super().__init__(sse.stream(frames, form), content_type="text/event-stream; charset=utf-8")
+        self["Cache-Control"] = "no-cache"
+        self["X-Accel-Buffering"] = "no"
+
+
+async def partial_snapshot(row: Response) -> bytes:
+    """The snapshot of a run that is under way: the items that are done so far."""
+    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in reader.stored(row.pk)]))
