@@ -13,7 +13,7 @@ from bench.drill.client import Client, Told
 from bench.drill.findings import Findings
 from bench.drill.http import Answer, Block, Broken, Wire
 from bench.drill.system import System
-from responses_app.protocol.conformance import validator
+from responses_app.protocol.conformance import validate
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 
@@ -95,7 +95,7 @@ class Proof:
         self._status(uid, got)
         self._numbers(uid, log)
         events = [json.loads(block.data) for block in log]
-        for broken in validator(events):
+        for broken in validate(events):
             self._findings.contradict(uid, f"breaks {broken.rule}: {broken.message}", number=broken.number, log=broken.event)
         terminal = events[-1].get("response")
         for name, seen in (("GET", got), ("the list", listed), ("fold", _folded(events))):

@@ -135,11 +135,11 @@ class OutputStateMachine:
         if self._held is not None:
             logprobs = self._take_logprobs(piece, logprobs)
         item = self._open
-        if item is not None and item.holds(piece):
-            more: list[Event] = item.say(TYPES[piece.__class__], piece.text, logprobs)
+        if item is not None and item.accepts(piece):
+            more: list[Event] = item.append(TYPES[piece.__class__], piece.text, logprobs)
             return more
         told = self._open_item(piece)
-        more = self._open.say(TYPES[piece.__class__], piece.text, logprobs)
+        more = self._open.append(TYPES[piece.__class__], piece.text, logprobs)
         return told + more
 
     def _hold_logprobs(self, piece: TextualDelta) -> list[Event]:

@@ -39,7 +39,7 @@ LATE = {"completed": "response_already_completed"}
 class SocketConnection(Protocol):
     """What a lane asks of its connection."""
 
-    named_open: bool
+    open_responses: bool
     # The id of the request that opened the connection.
     request_id: str
 
@@ -247,7 +247,7 @@ class Stream:
 
     async def _follow(self, course: ActiveResponse) -> EventFrame | None:
         """Tell every event; the last one."""
-        last, form = None, EventFormat(course.order.obfuscate, self._line.named_open)
+        last, form = None, EventFormat(course.order.obfuscate, self._line.open_responses)
         await self._fail(
             course.passed, GONE_ON, "Another response was begun on the lane before what this one waits for was said."
         )

@@ -76,7 +76,7 @@ class ConversationRunTest(ConversationCase):
             before = await Response.objects.acount(), await Item.objects.acount()
             for streamed in (False, True):
                 self.locked(await self.post(client, conversation=uid, stream=streamed))
-            with mock.patch("responses_app.store.content.conversations.taken", return_value=Response.objects.none()):
+            with mock.patch("responses_app.store.content.conversations.active_response", return_value=Response.objects.none()):
                 # Two that asked at the same moment: the database lets one of them in.
                 self.locked(await self.post(client, conversation=uid))
                 self.locked(await self.post(client, conversation=uid, store=False))

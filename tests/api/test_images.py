@@ -148,7 +148,7 @@ class ToldTest(SeeingCase):
             self.engine._max_model_len = 500
             with (
                 patch.object(ReplayEngine, "measures", False),
-                patch.object(ReplayEngine, "measure", AsyncMock(side_effect=refusing)) as measure,
+                patch.object(ReplayEngine, "count_tokens", AsyncMock(side_effect=refusing)) as measure,
             ):
                 made = await self.made(client, input=[user("Look:", part())])
                 self.assertEqual(measure.await_count, 0)
@@ -284,7 +284,7 @@ class RefusedTest(SeeingCase):
                 (EngineUnavailable("gone"), 503, "server_error", None),
                 (RequestRejected("too wide"), 400, "invalid_image", "input"),
             ):
-                with patch.object(ReplayEngine, "measure", side_effect=error):
+                with patch.object(ReplayEngine, "count_tokens", side_effect=error):
                     self.refused(await self.post(client, input=[user(part())]), status, code, param)
                 self.assertEqual(await rows(), 0)
 

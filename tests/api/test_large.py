@@ -123,7 +123,7 @@ class LargeTest(ApiCase):
             return read(*args)
 
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            with mock.patch.object(create_response, "read", seen):
+            with mock.patch.object(create_response, "parse_request", seen):
                 for size in (1, LONG):
                     body = orjson.dumps({"model": "m", "input": "Hi", "metadata": None, "instructions": "x" * size})
                     response = await client.post("/v1/responses", body, content_type="application/json")

@@ -92,7 +92,7 @@ class MinuteTest(LimitsCase):
 
     async def test_a_key_without_limits_costs_no_query_and_has_no_headers(self) -> None:
         async with self.serving(said(HELLO)) as client:
-            with mock.patch.object(rate_limits, "_taken", side_effect=AssertionError):
+            with mock.patch.object(rate_limits, "_acquire_slot", side_effect=AssertionError):
                 answer = await self.post(client)
             self.assertFalse(any(name.lower().startswith("x-ratelimit") for name in answer.headers))
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from django.test import RequestFactory
 
-from responses_app.protocol.conformance import validator
+from responses_app.protocol.conformance import validate
 from responses_app.protocol.conformance.spec import EVENTS
 from responses_app.protocol.deltas import Call, Delta, EndItem, TextDelta
 from responses_app.protocol.events import Event
@@ -87,7 +87,7 @@ def asked(raw: dict[str, Any], path: str = "/openresponses/v1/responses") -> dic
 @pytest.mark.parametrize("name", SPEECHES)
 def test_every_event_is_one_of_the_union_with_its_keys_or_has_the_prefix(name: str) -> None:
     told = opened(spoken(name))
-    assert validator(told, "openresponses") == []
+    assert validate(told, "openresponses") == []
     for event in told:
         needed = REQUIRED.get(event["type"])
         assert needed is not None or event["type"].startswith("openai:response."), event

@@ -31,11 +31,11 @@ class Said:
     def __init__(self, pieces: list[Delta]) -> None:
         self._pieces: Iterator[Delta] = iter(pieces)
 
-    def hear(self, chunk: Chunk) -> list[Delta]:
+    def feed(self, chunk: Chunk) -> list[Delta]:
         del chunk
         return [piece for piece in [next(self._pieces, None)] if piece is not None]
 
-    def close(self) -> list[Delta]:
+    def finish(self) -> list[Delta]:
         return list(self._pieces)
 
 

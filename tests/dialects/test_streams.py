@@ -8,7 +8,7 @@ import pytest
 
 from responses_app.dialects.base import Dialect, OutputParser
 from responses_app.engine_interface import Chunk
-from responses_app.protocol.conformance import validator
+from responses_app.protocol.conformance import validate
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold
@@ -44,7 +44,7 @@ def stream(name: str, tape: str, size: int) -> list[Event]:
 @pytest.mark.parametrize(("name", "tape"), STREAMS)
 def test_the_stream_is_clean_and_folds_to_the_final_object(name: str, tape: str, size: int) -> None:
     events = stream(name, tape, size)
-    assert validator(events) == []
+    assert validate(events) == []
     assert fold(events) == events[-1]["response"]
 
 

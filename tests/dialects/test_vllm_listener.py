@@ -24,7 +24,7 @@ class Scripted:
     def __init__(self, script: dict[str, list[Any]]) -> None:
         self._script = script
 
-    def hear(self, text: str, token: int) -> Iterator[Delta]:
+    def feed(self, text: str, token: int) -> Iterator[Delta]:
         yield from self._say(text)
 
     def finish(self) -> Iterator[Delta]:

@@ -126,8 +126,8 @@ def test_a_cut_call_keeps_its_item_open() -> None:
 
 
 def test_reasoning_tokens_are_counted() -> None:
-    listener = dialect("qwen3", "qwen3_coder").listen(turn())
-    listener.hear(Chunk(demo_vocabulary().encode("<think>\nHm hm.\n</think>\n\nHello.<|im_end|>")))
+    listener = dialect("qwen3", "qwen3_coder").parser_for(turn())
+    listener.feed(Chunk(demo_vocabulary().encode("<think>\nHm hm.\n</think>\n\nHello.<|im_end|>")))
     assert 3 <= listener.reasoning_tokens <= 8
 
 
@@ -139,9 +139,9 @@ def test_a_single_call_hides_what_follows() -> None:
 
 
 def test_a_parser_that_fails_is_left_and_its_text_is_kept() -> None:
-    listener = dialect("qwen3", "qwen3_coder").listen(turn())
+    listener = dialect("qwen3", "qwen3_coder").parser_for(turn())
     listener._parser._engine._feed = lambda *_: 1 / 0
-    assert listener.hear(Chunk(demo_vocabulary().encode("Hello."))) == [TextDelta("Hello.")]
+    assert listener.feed(Chunk(demo_vocabulary().encode("Hello."))) == [TextDelta("Hello.")]
 
 
 def test_a_required_call_is_constrained_in_the_models_own_format() -> None:

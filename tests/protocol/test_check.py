@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.protocol.conformance import StreamValidator, validator
+from responses_app.protocol.conformance import StreamValidator, validate
 from responses_app.protocol.conformance.spec import EVENTS
 from responses_app.protocol.deltas import (
     Annotation,
@@ -341,7 +341,7 @@ RULES: Final = {*["S0", "S2", "S5", "S6", "L1", "L2", "L3", "L4", "L5", "L6", "I
 
 @pytest.mark.parametrize("ending", ["complete", "cut", "fail", "cancel"])
 def test_the_streams_that_are_broken_below_are_clean_before(ending: str) -> None:
-    assert validator(rich(ending)) == []
+    assert validate(rich(ending)) == []
 
 
 @pytest.mark.parametrize(
@@ -350,7 +350,7 @@ def test_the_streams_that_are_broken_below_are_clean_before(ending: str) -> None
 def test_it_catches(rule: str, change: Change) -> None:
     events = rich()
     events = events if (changed := change(events)) is None else changed
-    assert rule in {broken.rule for broken in validator(events)}
+    assert rule in {broken.rule for broken in validate(events)}
 
 
 @pytest.mark.parametrize(
@@ -361,7 +361,7 @@ def test_it_catches(rule: str, change: Change) -> None:
 def test_it_catches_at_the_end(rule: str, ending: str, change: Change) -> None:
     events = rich(ending)
     events = events if (changed := change(events)) is None else changed
-    assert rule in {broken.rule for broken in validator(events)}
+    assert rule in {broken.rule for broken in validate(events)}
 
 
 def test_every_rule_that_needs_no_sse_has_its_broken_stream() -> None:
@@ -373,7 +373,7 @@ def test_a_violation_names_the_rule_the_number_and_the_event() -> None:
     events = rich()
     put("output_text.done", "text", to="other")(events)
     number = at(events, "output_text.done")
-    broken = next(broken for broken in validator(events) if broken.rule == "C3")
+    broken = next(broken for broken in validate(events) if broken.rule == "C3")
     assert (broken.number, broken.event) == (number, events[number])
     assert str(broken).startswith(f"C3  #{number} response.output_text.done  ")
 
@@ -381,7 +381,7 @@ def test_a_violation_names_the_rule_the_number_and_the_event() -> None:
 def test_a_gap_is_told_once() -> None:
     events = rich()
     del events[10]
-    assert [broken.rule for broken in validator(events)].count("S2") == 1
+    assert [broken.rule for broken in validate(events)].count("S2") == 1
 
 
 # Streams of others
@@ -390,14 +390,14 @@ def test_a_gap_is_told_once() -> None:
 def test_foreign_events_and_items_pass_under_their_slug() -> None:
     events = rich()
     events.insert(2, {"type": "acme:trace", "note": 1})
-    assert validator(numbered(events)) == []
+    assert validate(numbered(events)) == []
 
 
 def test_obfuscation_and_the_name_in_arguments_done_are_no_violation() -> None:
     events = rich()
     events[at(events, "output_text.delta")]["obfuscation"] = "xx"
     events[at(events, "function_call_arguments.done")]["name"] = "f"
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 def test_encrypted_content_may_differ_between_snapshots() -> None:
@@ -405,14 +405,14 @@ def test_encrypted_content_may_differ_between_snapshots() -> None:
     index = at(events, "output_item.done", 1)
     events[index]["item"]["encrypted_content"] = "one"
     events[-1]["response"]["output"][1]["encrypted_content"] = "two"
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 def test_an_item_may_stay_open_when_the_response_fails() -> None:
     events = rich("fail")
     shown = items(events).pop()
     events = [e for e in events if not (e["type"] == "response.output_item.done" and e["item"]["id"] == shown["id"])]
-    assert validator(numbered(events)) == []
+    assert validate(numbered(events)) == []
 
 
 def test_items_may_overlap() -> None:
@@ -420,7 +420,7 @@ def test_items_may_overlap() -> None:
     events, _ = tell([McpList("m"), McpTools([TOOL]), McpList("n"), McpTools([TOOL])])
     one, other = events[2:6], events[6:10]
     mixed = [event for pair in zip(one, other, strict=True) for event in pair]
-    assert validator(numbered([*events[:2], *mixed, *events[10:]])) == []
+    assert validate(numbered([*events[:2], *mixed, *events[10:]])) == []
 
 
 @pytest.mark.parametrize(
@@ -435,9 +435,9 @@ def test_items_may_overlap() -> None:
 )
 def test_a_command_of_a_shell_is_a_text_of_its_own(rule: str, name: str, key: str, value: Any) -> None:
     events = json.loads(json.dumps(tell([SHELL])[0]))
-    assert validator(events) == []
+    assert validate(events) == []
     put(f"shell_call_command.{name}", key, to=value)(events)
-    assert rule in {found.rule for found in validator(events)}
+    assert rule in {found.rule for found in validate(events)}
 
 
 def test_the_commands_of_the_item_are_those_that_were_told() -> None:
@@ -445,12 +445,12 @@ def test_the_commands_of_the_item_are_those_that_were_told() -> None:
     for event in events:
         if event["type"] == "response.output_item.done":
             event["item"]["action"]["commands"] = ["pwd"]
-    assert "C6" in {found.rule for found in validator(events)}
+    assert "C6" in {found.rule for found in validate(events)}
 
 
 def test_a_command_that_is_never_done_is_missed() -> None:
     events = json.loads(json.dumps(tell([SHELL])[0]))
-    assert "C4" in {found.rule for found in validator(lose("shell_call_command.done", nth=1)(events) or [])}
+    assert "C4" in {found.rule for found in validate(lose("shell_call_command.done", nth=1)(events) or [])}
 
 
 def test_shell_commands_have_no_item_id() -> None:
@@ -464,7 +464,7 @@ def test_shell_commands_have_no_item_id() -> None:
         {"type": "response.output_item.done", "output_index": 0, "item": shell},
     ]
     last = {**events[-1], "response": {**events[-1]["response"], "output": [shell]}}
-    assert validator(numbered([*events[:2], *inner, last])) == []
+    assert validate(numbered([*events[:2], *inner, last])) == []
 
 
 def test_images_come_in_parts() -> None:
@@ -477,8 +477,8 @@ def test_images_come_in_parts() -> None:
     last = {**events[-1], "response": {**events[-1]["response"], "output": [image]}}
     added: Event = {"type": "response.output_item.added", "output_index": 0, "item": opened}
     done: Event = {"type": "response.output_item.done", "output_index": 0, "item": image}
-    assert validator(numbered([*events[:2], added, *inner, done, last])) == []
-    assert {b.rule for b in validator(numbered([*events[:2], added, *inner[1:], done, last]))} == {"I7"}
+    assert validate(numbered([*events[:2], added, *inner, done, last])) == []
+    assert {b.rule for b in validate(numbered([*events[:2], added, *inner[1:], done, last]))} == {"I7"}
 
 
 # The strict profile
@@ -493,20 +493,20 @@ def plain(rename: bool) -> list[Event]:
 
 def test_the_strict_profile_has_24_events_and_its_own_names_for_raw_reasoning() -> None:
     assert (len(EVENTS["openai"]), len(EVENTS["openresponses"])) == (59, 24)
-    assert validator(plain(rename=True), "openresponses") == []
-    assert {broken.rule for broken in validator(plain(rename=False), "openresponses")} >= {"S5"}
-    assert {broken.rule for broken in validator(plain(rename=True))} >= {"S5"}
+    assert validate(plain(rename=True), "openresponses") == []
+    assert {broken.rule for broken in validate(plain(rename=False), "openresponses")} >= {"S5"}
+    assert {broken.rule for broken in validate(plain(rename=True))} >= {"S5"}
 
 
 def test_the_strict_profile_has_no_hosted_tools() -> None:
-    assert {broken.rule for broken in validator(tell([WebSearch(), WebResult(SEARCHED)])[0], "openresponses")} >= {"S5"}
+    assert {broken.rule for broken in validate(tell([WebSearch(), WebResult(SEARCHED)])[0], "openresponses")} >= {"S5"}
 
 
 def test_the_strict_profile_may_tell_raw_reasoning_in_the_end_alone() -> None:
     events = [e for e in plain(rename=True) if "reasoning." not in e["type"]]
     silent = [e for e in events if not (e["type"].startswith("response.content_part") and e["item_id"].startswith("rs_"))]
-    assert validator(numbered(silent), "openresponses") == []
-    assert {broken.rule for broken in validator(numbered(silent))} == {"C6"}
+    assert validate(numbered(silent), "openresponses") == []
+    assert {broken.rule for broken in validate(numbered(silent))} == {"C6"}
 
 
 # Resume, lanes
@@ -514,22 +514,22 @@ def test_the_strict_profile_may_tell_raw_reasoning_in_the_end_alone() -> None:
 
 @pytest.mark.parametrize("after", [0, 1, 2, 30])
 def test_a_resume_goes_on_behind_the_cursor(after: int) -> None:
-    assert validator(rich()[after + 1 :], starting_after=after) == []
+    assert validate(rich()[after + 1 :], starting_after=after) == []
 
 
 def test_a_resume_that_begins_elsewhere_or_anew_is_caught() -> None:
     """I3 of the failure cases: `starting_after=0` is not everything."""
-    assert {broken.rule for broken in validator(rich()[5:], starting_after=3)} == {"S2"}
-    assert {broken.rule for broken in validator(rich(), starting_after=0)} >= {"S2", "L1"}
+    assert {broken.rule for broken in validate(rich()[5:], starting_after=3)} == {"S2"}
+    assert {broken.rule for broken in validate(rich(), starting_after=0)} >= {"S2", "L1"}
 
 
 def test_a_resume_behind_the_end_is_empty() -> None:
-    assert validator([], starting_after=50) == []
+    assert validate([], starting_after=50) == []
 
 
 def test_a_resume_behind_queued_tells_in_progress() -> None:
     events = tell([TextDelta("a")], status="queued")[0]
-    assert [validator(events[n + 1 :], starting_after=n) for n in range(3)] == [[], [], []]
+    assert [validate(events[n + 1 :], starting_after=n) for n in range(3)] == [[], [], []]
 
 
 def test_a_resume_is_judged_from_where_it_begins() -> None:
@@ -537,22 +537,22 @@ def test_a_resume_is_judged_from_where_it_begins() -> None:
     put("custom_tool_call_input.done", "input", to="other")(events)
     put("completed", "response", "output", 7, "status", to="incomplete")(events)
     after = at(events, "output_item.done", 2)
-    assert {broken.rule for broken in validator(events[after + 1 :], starting_after=after)} == {"C3", "C6", "T6", "T7"}
+    assert {broken.rule for broken in validate(events[after + 1 :], starting_after=after)} == {"C3", "C6", "T6", "T7"}
 
 
 def test_every_event_of_a_lane_carries_its_name() -> None:
     lane = [{**event, "stream_id": "a"} for event in rich()]
-    assert validator(lane, lane="a") == []
+    assert validate(lane, lane="a") == []
     lane[7]["stream_id"] = "b"
     del lane[8]["stream_id"]
-    assert [broken.rule for broken in validator(lane, lane="a")] == ["S6", "S6"]
+    assert [broken.rule for broken in validate(lane, lane="a")] == ["S6", "S6"]
 
 
 def test_steering_is_outside_the_count_of_a_socket() -> None:
     events = rich()
     events.insert(3, {"type": "response.steer.accepted", "sequence_number": 0, "steer": {}})
-    assert validator(events, socket=True) == []
-    assert {broken.rule for broken in validator(events)} == {"S2", "S5"}
+    assert validate(events, socket=True) == []
+    assert {broken.rule for broken in validate(events)} == {"S2", "S5"}
 
 
 # Anything may come
@@ -584,7 +584,7 @@ def test_it_never_stumbles(speech: tuple[list[Delta], str], data: st.DataObject)
             spot = event[key]
             key = data.draw(st.sampled_from(sorted(spot)))
         spot[key] = data.draw(junk)
-    assert all(broken.rule and str(broken) for broken in validator(events))
+    assert all(broken.rule and str(broken) for broken in validate(events))
 
 
 @settings(max_examples=30, deadline=None)

@@ -8,7 +8,7 @@ import pytest
 from openai.types.responses import ResponseStreamEvent
 from pydantic import TypeAdapter
 
-from responses_app.protocol.conformance import validator
+from responses_app.protocol.conformance import validate
 from responses_app.protocol.deltas import (
     Annotation,
     Arguments,
@@ -147,7 +147,7 @@ def test_it_says_the_events_of_the_family_in_order(name: str) -> None:
     events, _ = tell(pieces)
     assert kinds(events) == ["output_item.added", *inner.split(), "output_item.done"]
     assert items(events)[0].get("status") == status
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 @families
@@ -246,7 +246,7 @@ def test_a_patch_is_whole_however_the_response_ends(ending: str) -> None:
     """Its type knows `in_progress` and `completed`."""
     events, _ = tell([PATCH], ending)
     assert [item["status"] for item in items(events)] == ["completed"]
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 def test_a_listing_says_an_error_only_where_there_is_one() -> None:

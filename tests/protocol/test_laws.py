@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.protocol.conformance import validator
+from responses_app.protocol.conformance import validate
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold, ids_in_order
@@ -110,7 +110,7 @@ def test_law_6_there_is_one_terminal_event_and_it_is_last_and_the_open_item_is_c
 @given(speeches(), st.sampled_from(["in_progress", "queued"]))
 def test_the_judge_finds_nothing(speech: Speech, status: str) -> None:
     events, _ = tell(*speech, status=status)
-    assert validator(wire(events)) == []
+    assert validate(wire(events)) == []
 
 
 @many
@@ -119,7 +119,7 @@ def test_the_judge_finds_nothing_in_a_resume_at_any_point(speech: Speech, data: 
     """B5: a resume cursor may stand anywhere."""
     events, _ = tell(*speech)
     after = data.draw(st.integers(0, len(events) - 1))
-    assert validator(wire(events[after + 1 :]), starting_after=after) == []
+    assert validate(wire(events[after + 1 :]), starting_after=after) == []
 
 
 @few
@@ -179,5 +179,5 @@ def test_law_6_holds_for_a_log_whose_writer_is_lost(speech: Speech, place: int, 
     told = wire(told)
     last = Writer.for_ending(told, counted())
     whole = told + wire(ENDINGS[ending](last))
-    assert validator(whole) == []
+    assert validate(whole) == []
     assert fold(whole) == whole[-1]["response"]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from responses_app.protocol.conformance import validator
+from responses_app.protocol.conformance import validate
 from responses_app.protocol.deltas import (
     Annotation,
     Arguments,
@@ -74,7 +74,7 @@ def test_a_response_that_ends_in_the_queue_has_been_in_progress_once(ending: str
     w = writer(status="queued")
     events = w.open() + ENDINGS[ending](w)
     assert [event["type"] for event in events][:3] == ["response.created", "response.queued", "response.in_progress"]
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 def test_the_response_comes_last_in_its_events_so_that_its_bytes_can_be_cut_out() -> None:
@@ -190,7 +190,7 @@ def test_a_wholly_empty_answer_is_one_message_with_one_empty_text() -> None:
         "output_item.done",
     ]
     assert items(events)[0]["content"] == [{"type": "output_text", "text": "", "annotations": [], "logprobs": []}]
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 def test_a_warm_up_has_no_output() -> None:
@@ -258,7 +258,7 @@ def test_reasoning_is_sealed_once() -> None:
     assert w.items[0]["encrypted_content"] == "sealed r"
     assert "encrypted_content" not in w.items[1]
     assert fold(events) == w.response
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 # Endings
@@ -310,7 +310,7 @@ def test_the_open_item_closes_incomplete_with_what_was_said(name: str, ending: s
     assert [name for name in kinds(told) if name != "error"] == [*closing, "output_item.done"]
     assert [item["status"] for item in w.items] == ["completed", "incomplete"]
     assert {key: w.items[1][key] for key in kept} == kept
-    assert validator(tell(before, ending)[0]) == []
+    assert validate(tell(before, ending)[0]) == []
 
 
 @pytest.mark.parametrize("ending", ["cut", "fail", "cancel"])
@@ -320,7 +320,7 @@ def test_a_listing_that_is_cut_short_is_one_that_failed(ending: str) -> None:
     assert "mcp_list_tools.failed" in kinds(events)
     assert "status" not in w.items[0]
     assert w.items[0]["error"]
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 def test_cut_says_why() -> None:
@@ -380,7 +380,7 @@ def test_a_call_that_does_not_parse_is_incomplete_and_the_response_fails(text: s
     assert [event["type"] for event in events[-3:]] == ["response.output_item.done", "error", "response.failed"]
     assert w.response["error"] == {"code": "server_error", "message": MALFORMED}
     assert w.response["usage"] == USAGE
-    assert validator(events) == []
+    assert validate(events) == []
 
 
 def test_a_call_that_does_not_parse_is_known_before_the_end() -> None:
@@ -394,4 +394,4 @@ def test_a_call_that_does_not_parse_is_known_before_the_end() -> None:
 def test_a_cut_response_may_hold_a_call_that_does_not_parse() -> None:
     events, w = tell([Call("f"), Arguments("{"), TextDelta("a")], "cut")
     assert [item["status"] for item in w.items] == ["incomplete", "incomplete"]
-    assert validator(events) == []
+    assert validate(events) == []

@@ -75,7 +75,7 @@ class Told:
         for chunk in chunks:
             self.count += 1
             self.fresh.append(chunk)
-            self.tell([event for piece in self.listener.hear(chunk) for event in self.writer.write(piece)])
+            self.tell([event for piece in self.listener.feed(chunk) for event in self.writer.write(piece)])
 
     def end(self) -> None:
         self.tell([event for piece in self.listener.close() for event in self.writer.write(piece)])

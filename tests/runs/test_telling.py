@@ -42,7 +42,7 @@ class TellingTest(ApiCase):
     async def held(self) -> AsyncIterator[tuple[Run, Gate]]:
         """A run whose first delta is being committed, and has a second one to tell."""
         async with self.serving(ENDLESS) as client:
-            with patch("responses_app.runs.manager.Recorder", Gate):
+            with patch("responses_app.runs.manager.LogWriter", Gate):
                 await self.made(client, background=True)
             (run,), gate = self.hub.runs.values(), self.hub._recorder
             assert isinstance(gate, Gate)

@@ -110,7 +110,7 @@ class RecorderTest(TestCase):
             if len(tries) == 1:
                 raise OperationalError("the connection is lost")
 
-        with mock.patch.multiple("responses_app.store.log.writer", write=lose_the_answer, usable=lambda: False):
+        with mock.patch.multiple("responses_app.store.log.writer", write=lose_the_answer, check_connection=lambda: False):
             self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
         self.assertEqual(len(tries), 2)
         self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))

@@ -21,9 +21,10 @@ from responses_app.store.content import history
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader, retention
 from responses_app.store.log.archive import seal
+from responses_app.store.log.writer import LogWriter
 from tests.store.logs import kept, told
 from tests.store.test_erase import chain
-from tests.store.test_recorder import NOW, Recorder
+from tests.store.test_recorder import NOW
 
 SOON = NOW + timedelta(seconds=1)
 DAY = timedelta(days=1)
@@ -81,7 +82,7 @@ class RetentionTest(TestCase):
             async_to_sync(read)()
 
     async def test_descendants_of_what_was_pruned_keep_their_whole_context(self) -> None:
-        recorder = Recorder()
+        recorder = LogWriter()
         await chain(recorder, "resp_a", "resp_b", "resp_c")
         await recorder.close()
         await Response.objects.filter(uid="resp_c").aupdate(ended_at=NOW + DAY)
@@ -103,7 +104,7 @@ class RetentionTest(TestCase):
 
     def test_what_another_process_holds_is_left_to_it(self) -> None:
         seal(kept(told(2)).pk)
-        with mock.patch.object(retention, "taken", return_value=False):
+        with mock.patch.object(retention, "lock_for_archive", return_value=False):
             self.assertEqual(list(retention.prune("deltas", SOON)), [0])
 
     def test_the_server_does_what_the_settings_say(self) -> None:

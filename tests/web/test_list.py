@@ -117,7 +117,10 @@ class ListTest(WebCase):
     def test_it_says_how_far_it_has_looked_and_looks_further(self) -> None:
         for number in range(4):
             made(f"resp_{number}", deltas=1)
-        with mock.patch.object(responses_search, "NEAR", 2), mock.patch.object(responses_search, "far", return_value=None):
+        with (
+            mock.patch.object(responses_search, "NEAR", 2),
+            mock.patch.object(responses_search, "search_indexed", return_value=None),
+        ):
             page = self.page("/responses?q=from+resp_0")
             self.assertEqual(UID.findall(page), [])
             self.assertIn("Searched the latest 2 responses", page)

@@ -83,7 +83,10 @@ class SearchProjectsTest(WebCase):
         self.assertEqual(search.search_indexed("project mine", ["other"]), [])
 
     def test_a_project_of_others_in_the_address_finds_nothing(self) -> None:
-        with mock.patch.object(search, "NEAR", 0), mock.patch.object(search, "far", wraps=search.search_indexed) as far:
+        with (
+            mock.patch.object(search, "NEAR", 0),
+            mock.patch.object(search, "search_indexed", wraps=search.search_indexed) as far,
+        ):
             self.assertNotIn("resp_other", self.page("/responses?q=needle&project=other"))
         for call in far.call_args_list:
             self.assertEqual(call.args[1], [])

@@ -201,7 +201,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         now = time.monotonic()
         for port in self.ports:
             for one in list(port.open):
-                one.look(now)
+                one.check_timeouts(now)
         super().timeout_checker()
 
     def stop_listening(self) -> None:
