@@ -78,7 +78,7 @@ class Told:
             self.tell([event for piece in self.listener.feed(chunk) for event in self.writer.write(piece)])
 
     def end(self) -> None:
-        self.tell([event for piece in self.listener.close() for event in self.writer.write(piece)])
+        self.tell([event for piece in self.listener.finish() for event in self.writer.write(piece)])
         self.tell(ENDINGS["complete"](self.writer))
 
 

@@ -18,7 +18,7 @@ from responses_app.runs.prepare import constraint_check
 class Picky(ReplayEngine):
     """An engine that cannot compile a `pattern`, and says as much of it as xgrammar does."""
 
-    def check(self, constraint: Constraint) -> None:
+    def check_constraint(self, constraint: Constraint) -> None:
         if '"pattern"' in json.dumps(constraint.value).replace("\\", ""):
             alone = constraint.kind == "json"
             raise RequestRejected(

@@ -36,7 +36,7 @@ class Noted(Run):
 
     given = 0
 
-    def release(self) -> None:
+    def hand_over(self) -> None:
         """It is another's."""
         self.given += 1
 
