@@ -1,1 +1,1 @@
-"""The front door for machines that keep it open: WebSockets."""
+"""WebSocket transport of the Responses API."""

@@ -1,4 +1,4 @@
-"""One WebSocket: who may open it, what is said on it, how long it lives, and how it ends."""
+"""WebSocket consumer: authentication, frames, lifetime and close codes of a connection."""
 
 from __future__ import annotations
 
@@ -23,208 +23,213 @@ from responses_app.runs.ids import new_id
 from responses_app.sockets import incoming, steering
 from responses_app.sockets.incoming import CreateFrame
 from responses_app.sockets.outgoing import encode_error
-from responses_app.sockets.streams import MOST_WAITING, StreamRegistry
+from responses_app.sockets.streams import MAX_QUEUED_REQUESTS, StreamRegistry
 from responses_app.wire import profiles
 from responses_app.wire.api_errors import to_api_error
 from responses_app.wire.request_body import LONG, off_loop
 
 logger = logging.getLogger("responses.sockets")
 
-NORMAL, GOING_AWAY, REVOKED, BROKEN = 1000, 1001, 1008, 1011
-# How long the responses of a connection that has come of age may take to end.
-GRACE: Final = 900.0
+# Close codes of RFC 6455, section 7.4.1.
+NORMAL, GOING_AWAY, POLICY_VIOLATION, INTERNAL_ERROR = 1000, 1001, 1008, 1011
+# Seconds that the running responses of an expired connection may take to end.
+EXPIRY_GRACE_S: Final = 900.0
+# ASGI extension for an HTTP response in place of a WebSocket handshake.
 DENIAL: Final = "websocket.http.response"
 
 
 class ResponsesSocket(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """A connection of a client that has shown its key, and what it asks for, in lanes.
+    """Authenticated WebSocket connection with named streams of responses.
 
-    Only the `Authorization` header counts, which no page of another site can send: cookies open nothing here.
+    Only the `Authorization` header authenticates: browsers send cookies for pages of other sites, but not this header.
     """
 
-    # Those of this process.
-    open: ClassVar[set[ResponsesSocket]] = set()
+    # The open connections of this process.
+    open_connections: ClassVar[set[ResponsesSocket]] = set()
 
     request_id: str
     project: str
     _authorization: str
-    _lanes: StreamRegistry
-    _life: asyncio.Task[None]
-    _began: float
-    # Whether it is too old to begin anything, and whether its key was taken back.
-    _aged = False
-    _revoked = False
+    _streams: StreamRegistry
+    _lifetime: asyncio.Task[None]
+    _opened_at: float
+    # The maximum age is reached: no response may start.
+    _is_expired = False
+    # The API key was revoked.
+    _is_revoked = False
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """As Channels does. However it ends, also by a server that has no time, its lanes end with it: they use its database thread."""
+        """Run the consumer, and close all streams on every exit because streams use the database thread of the consumer."""
         try:
             await super().__call__(scope, receive, send)
         finally:
-            await self.disconnect(BROKEN)
+            await self.disconnect(INTERNAL_ERROR)
 
     async def dispatch(self, message: Mapping[str, Any]) -> None:
-        """As Channels does, which would ask a thread to look for old database connections at each frame."""
+        """Call the handler of `message`, without Channels' check for old database connections per frame."""
         await getattr(self, message["type"].replace(".", "_"))(message)
 
-    # The line, as lanes see it
+    # SocketConnection
 
     @property
     def open_responses(self) -> bool:
-        """Whether the client speaks Open Responses."""
+        """Return True if the client uses the Open Responses profile."""
         return str(self.scope["path"]).startswith(profiles.OPEN)
 
-    async def key(self) -> ApiKey:
-        """Who is asking. It is looked up again now and then: a key may be revoked while its connection is open. Raises ApiError."""
-        if self._aged:
+    async def authenticate(self) -> ApiKey:
+        """Check the API key again, because a key may be revoked meanwhile. Raise ApiError for a revoked key or an expired connection."""
+        if self._is_expired:
             raise _expired()
         try:
             return await authenticate_header(self._authorization)
         except Unauthorized:
-            self._revoked = True
+            self._is_revoked = True
             raise
 
     async def send(self, text: str) -> None:
-        """A frame to the client, who may let us wait. The way through Channels' own `send` is two coroutines longer for each event."""
+        """Send a text frame, with backpressure. Channels' own `send` costs two more coroutines per event."""
         await self.base_send({"type": "websocket.send", "text": text})
-        if self._revoked:
-            await self.close(REVOKED)
+        if self._is_revoked:
+            await self.close(POLICY_VIOLATION)
 
     async def close_interrupted(self) -> None:
-        """A response goes on, but not here."""
-        await self.close(GOING_AWAY if manager.current().leaving else BROKEN)
+        """Close the connection because a response continues in a different process."""
+        await self.close(GOING_AWAY if manager.current().leaving else INTERNAL_ERROR)
 
-    def translated(self, error: Exception) -> ApiError:
-        """What the client is told; the log has it too."""
-        told = to_api_error(error, self.request_id, str(self.scope["path"]))
-        logger.info("%s %d %s param=%s code=%s", self.request_id, told.status, told.message[:200], told.param, told.code)
-        return told
+    def map_error(self, error: Exception) -> ApiError:
+        """Map an exception to the ApiError for the client, and log the error."""
+        mapped = to_api_error(error, self.request_id, str(self.scope["path"]))
+        logger.info(
+            "%s %d %s param=%s code=%s", self.request_id, mapped.status, mapped.message[:200], mapped.param, mapped.code
+        )
+        return mapped
 
-    # The beginning
+    # Handshake
 
     async def connect(self) -> None:
-        """Before anything is accepted, the key is asked for. What is refused is answered as any HTTP request is."""
+        """Authenticate and accept the connection. A refusal is an HTTP response with the API's error object."""
         self.request_id = new_id("req_")
-        self._lanes = StreamRegistry(self)
+        self._streams = StreamRegistry(self)
         self._authorization = self._header(b"authorization")
         try:
-            self._admit()
+            self._check_capacity()
             self.project = (await authenticate_header(self._authorization)).project
         except Exception as error:
-            await deny(self, self.translated(error), self.request_id)
-        self.open.add(self)
-        self._began = time.monotonic()
-        self._life = asyncio.get_running_loop().create_task(self._live(), name=f"life {self.request_id}")
+            await deny(self, self.map_error(error), self.request_id)
+        self.open_connections.add(self)
+        self._opened_at = time.monotonic()
+        self._lifetime = asyncio.get_running_loop().create_task(self._enforce_lifetime(), name=f"lifetime {self.request_id}")
         await self.accept(headers=[(b"x-request-id", self.request_id.encode()), (b"openai-version", b"2020-10-01")])
 
-    def _admit(self) -> None:
+    def _check_capacity(self) -> None:
         if manager.current().draining:
             raise ServiceUnavailable("The server is stopping. Try again in a moment.")
-        if len(self.open) >= settings.RESPONSES_MAX_SOCKETS:
+        if len(self.open_connections) >= settings.RESPONSES_MAX_SOCKETS:
             raise RateLimited(
                 f"{settings.RESPONSES_MAX_SOCKETS} WebSockets are open, which is the limit. Try again in a moment."
             )
 
-    def _header(self, wanted: bytes) -> str:
-        return next((value.decode("latin1") for name, value in self.scope["headers"] if name == wanted), "")
+    def _header(self, header: bytes) -> str:
+        return next((value.decode("latin1") for name, value in self.scope["headers"] if name == header), "")
 
-    # The middle
+    # Frames
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """One frame. What is wrong with it is told when the turn of its lane comes, as if it were an answer."""
+        """Handle a frame. The error for an invalid frame is sent in order, behind the earlier requests of the stream."""
         del bytes_data
         name: str | None = None
         try:
             raw = await self._parse(text_data)
-            name = incoming.lane(raw)
-            if incoming.kind(raw) == incoming.STEER:
+            name = incoming.stream_id(raw)
+            if incoming.frame_type(raw) == incoming.STEER:
                 await self._steer(raw)
                 return
-            lane = self._lanes.lane(name)
-            if self._lanes.is_full:
-                raise RateLimited(f"{MOST_WAITING} requests wait on this connection, which is the limit.")
-            self._check_waiting_bytes(len(text_data or ""))
+            stream = self._streams.get_or_create(name)
+            if self._streams.is_full:
+                raise RateLimited(f"{MAX_QUEUED_REQUESTS} requests wait on this connection, which is the limit.")
+            self._check_queued_bytes(len(text_data or ""))
         except ApiError as error:
             await self._reject(name, error)
             return
         body = profiles.from_profile(raw) if self.open_responses else raw
-        self._lanes.add(lane, CreateFrame(body, len(text_data or "")))
+        self._streams.enqueue(stream, CreateFrame(body, len(text_data or "")))
 
     async def _parse(self, text: str | None) -> dict[str, Any]:
-        """Parse a frame, in a thread if it is long. Raises Invalid, Busy, Unauthorized."""
+        """Parse a frame, in a thread if `text` is long. Raise InvalidRequest, RateLimited or Unauthorized."""
         if text is None or len(text) <= LONG:
             return incoming.parse(text)
         return await off_loop(await authenticate_header(self._authorization), len(text), incoming.parse, text)
 
-    def _check_waiting_bytes(self, size: int) -> None:
-        """Count the requests that wait on all connections. Raises Busy; short requests are not looked at."""
+    def _check_queued_bytes(self, size: int) -> None:
+        """Limit the bytes of the queued requests of all connections. Raise RateLimited; requests up to `LONG` bytes pass."""
         if size <= LONG:
             return
-        waiting = [(one.project, one._lanes.waiting_bytes) for one in self.open]
-        ours = sum(held for project, held in waiting if project == self.project)
-        if ours + size > settings.RESPONSES_MAX_UNFINISHED_MIB_PER_KEY * MIB:
+        queued = [(connection.project, connection._streams.queued_bytes) for connection in self.open_connections]
+        of_project = sum(count for project, count in queued if project == self.project)
+        if of_project + size > settings.RESPONSES_MAX_UNFINISHED_MIB_PER_KEY * MIB:
             raise RateLimited(
                 "The requests that wait on the WebSockets of this project are too large together. Try again in a moment."
             )
-        if sum(held for _, held in waiting) + size > settings.RESPONSES_MAX_UNFINISHED_MIB * MIB:
+        if sum(count for _, count in queued) + size > settings.RESPONSES_MAX_UNFINISHED_MIB * MIB:
             raise RateLimited("The requests that wait on all WebSockets are too large together. Try again in a moment.")
 
     async def _reject(self, name: str | None, error: ApiError) -> None:
-        """Where the lane is known it tells it; one that does not exist, or that is full, has no turn for it."""
-        known = self._lanes.known_lane(name)
-        if known is None or isinstance(error, RateLimited):
-            await self.send(encode_error(self.translated(error), name))
+        """Send `error` for a frame: in order on a known stream, at once for an unknown stream or a reached limit."""
+        stream = self._streams.get(name)
+        if stream is None or isinstance(error, RateLimited):
+            await self.send(encode_error(self.map_error(error), name))
         else:
-            self._lanes.add(known, error)
+            self._streams.enqueue(stream, error)
 
     async def _steer(self, raw: Mapping[str, Any]) -> None:
-        steer = steering.read(raw)
-        lane = self._lanes.by_response(steer.parent)
-        if lane is not None:
-            await lane.steer(steer, raw)
+        steer = steering.parse(raw)
+        stream = self._streams.by_response(steer.previous_response_id)
+        if stream is not None:
+            await stream.steer(steer, raw)
             return
-        message = f"Response with id '{steer.parent[:200]}' is not under way on this connection."
+        message = f"Response with id '{steer.previous_response_id[:200]}' is not under way on this connection."
         await self.send(orjson.dumps(steer.failed(0, "response_not_found", message)).decode())
 
-    # The end
+    # Close
 
-    async def _live(self) -> None:
-        """Until the connection has come of age, or the server stops: then what runs may end, and nothing new begins."""
+    async def _enforce_lifetime(self) -> None:
+        """Wait for the maximum age or the stop of the server, let running responses end, and close the connection."""
         with suppress(TimeoutError):
             await asyncio.wait_for(manager.current().stopping.wait(), settings.RESPONSES_SOCKET_AGE)
         stopping = manager.current().stopping.is_set()
-        self._aged = not stopping
+        self._is_expired = not stopping
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._lanes.wait_idle(), GRACE)
-        if self._aged:
+            await asyncio.wait_for(self._streams.wait_idle(), EXPIRY_GRACE_S)
+        if self._is_expired:
             await self.send(encode_error(_expired(), None))
         await self.close(GOING_AWAY if stopping else NORMAL)
 
     async def disconnect(self, code: int) -> None:
-        """The client has gone, or we have closed: what runs ends, or goes on without it, and nothing is left."""
-        if self in self.open:
-            self.open.discard(self)
-            self._life.cancel()
-            await self._lanes.close()
-            seconds, made = time.monotonic() - self._began, self._lanes.made
-            logger.info("%s WebSocket closed (%s) after %.1f s, %d responses", self.request_id, code, seconds, made)
+        """Close all streams and forget the connection. Stored responses may continue without a client."""
+        if self in self.open_connections:
+            self.open_connections.discard(self)
+            self._lifetime.cancel()
+            await self._streams.close()
+            seconds, count = time.monotonic() - self._opened_at, self._streams.response_count
+            logger.info("%s WebSocket closed (%s) after %.1f s, %d responses", self.request_id, code, seconds, count)
 
     async def websocket_disconnect(self, message: Mapping[str, Any]) -> None:
-        """As Channels does, and without groups."""
-        await self.disconnect(message.get("code", BROKEN))
+        """Handle `websocket.disconnect` as Channels does, but without channel groups."""
+        await self.disconnect(message.get("code", INTERNAL_ERROR))
         raise StopConsumer
 
 
 class UnknownPath(AsyncWebsocketConsumer):  # type: ignore[misc]
-    """Any other address: 404, in the API's shape."""
+    """WebSocket handshake at an unknown path: 404 with the API's error object."""
 
     async def connect(self) -> None:
-        """Refuse."""
+        """Deny the handshake."""
         error = NotFound(f"Invalid URL (GET {self.scope['path']}): there is no WebSocket.")
         await deny(self, error, new_id("req_"))
 
 
 async def deny(consumer: AsyncWebsocketConsumer, error: ApiError, request_id: str) -> None:
-    """Answer with HTTP in place of accepting, and stop. A server that cannot do that answers 403 by itself."""
+    """Answer the handshake with an HTTP response and stop. Servers without the `DENIAL` extension answer 403 themselves."""
     if DENIAL not in (consumer.scope.get("extensions") or {}):
         await consumer.close()
         raise StopConsumer

@@ -1,4 +1,4 @@
-"""What a client says on a WebSocket: JSON objects, one in each text frame, with a type and perhaps a lane."""
+"""Frames from the client: JSON objects with a `type` and an optional `stream_id`."""
 
 from __future__ import annotations
 
@@ -15,38 +15,38 @@ from responses_app.schemas.errors import invalid_value, missing_type, shorten, w
 
 CREATE, STEER = "response.create", "response.steer"
 TYPES: Final = (CREATE, STEER)
-LANE: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")
-# Fields of the frame, which are not of the request in it; that it is streamed goes without saying.
-OUTER: Final = frozenset({"type", "stream_id", "stream", "generate"})
+STREAM_ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,256}")
+# Fields of the frame that are not parameters of the create request. `stream` has no meaning on a WebSocket.
+FRAME_FIELDS: Final = frozenset({"type", "stream_id", "stream", "generate"})
 
 
 @dataclass(frozen=True, slots=True)
 class CreateFrame:
-    """A `response.create` that is not judged yet: it is when its turn comes. `size` is that of the frame."""
+    """Queued `response.create` frame, not validated yet. `size` is the length of the frame in characters."""
 
     body: Mapping[str, Any]
     size: int
 
     @property
-    def previous(self) -> object:
-        """What it says that it continues."""
+    def previous_response_id(self) -> object:
+        """Return the unvalidated `previous_response_id`."""
         return self.body.get("previous_response_id")
 
-    def order(self, key: ApiKey) -> CreateRequest:
-        """The order in it. Raises Invalid, with the code and the path that the same request has over HTTP."""
+    def to_request(self, key: ApiKey) -> CreateRequest:
+        """Validate the frame. Raise InvalidRequest with the same `code` and `param` as over HTTP."""
         if self.body.get("background"):
             message = "Unsupported parameter: 'background' is not supported over a WebSocket."
             raise InvalidRequest(message, param="background", code="unsupported_parameter")
         generate = self.body.get("generate")
         if generate is not None and not isinstance(generate, bool):
             raise wrong_type("generate", "a boolean", generate)
-        raw = {name: given for name, given in self.body.items() if name not in OUTER}
-        order = create_response.parse_request({**raw, "stream": True}, key)
-        return replace(order, emit_error_event=False, generate=generate is not False)
+        raw = {name: value for name, value in self.body.items() if name not in FRAME_FIELDS}
+        request = create_response.parse_request({**raw, "stream": True}, key)
+        return replace(request, emit_error_event=False, generate=generate is not False)
 
 
 def parse(text: str | None) -> dict[str, Any]:
-    """The object in a frame. Raises Invalid `invalid_json`."""
+    """Parse the JSON object of a frame; `text` is None for a binary frame. Raise InvalidRequest `invalid_json`."""
     if text is None:
         raise InvalidRequest("A message must be a text frame with a JSON object.", code="invalid_json")
     try:
@@ -56,20 +56,20 @@ def parse(text: str | None) -> dict[str, Any]:
         raise
 
 
-def kind(raw: Mapping[str, Any]) -> str:
-    """Its type. Raises Invalid."""
-    said = raw.get("type")
-    if not isinstance(said, str):
-        raise missing_type("type", said)
-    if said not in TYPES:
-        raise invalid_value("type", said, " and ".join(f"'{one}'" for one in TYPES))
-    return said
+def frame_type(raw: Mapping[str, Any]) -> str:
+    """Return the `type` of a frame. Raise InvalidRequest for a missing or unknown type."""
+    value = raw.get("type")
+    if not isinstance(value, str):
+        raise missing_type("type", value)
+    if value not in TYPES:
+        raise invalid_value("type", value, " and ".join(f"'{name}'" for name in TYPES))
+    return value
 
 
-def lane(raw: Mapping[str, Any]) -> str | None:
-    """The name of its lane; None is the default one. Raises Invalid `invalid_stream_id`."""
+def stream_id(raw: Mapping[str, Any]) -> str | None:
+    """Return the `stream_id` of a frame, None for the default stream. Raise InvalidRequest `invalid_stream_id`."""
     name = raw.get("stream_id")
-    if name is None or (isinstance(name, str) and LANE.fullmatch(name)):
+    if name is None or (isinstance(name, str) and STREAM_ID.fullmatch(name)):
         return name
     shown = shorten(name)
     message = f"Invalid 'stream_id': '{shown}'. It must have 1 to 256 characters: letters, digits, '_', '-' and '.'."

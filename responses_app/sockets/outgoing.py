@@ -1,4 +1,4 @@
-"""What the server says on a WebSocket: the events of the log, each in a text frame, and what is outside of any log."""
+"""Frames to the client: events of the log, errors and steering events."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from responses_app.wire.profiles import frame_to_profile
 from responses_app.wire.sse import EventFormat, padded
 
 
-def encode_event(frame: EventFrame, form: EventFormat, lane: str | None) -> str:
-    """An event: the very bytes that SSE sends behind `data:`, and on a named lane its name."""
+def encode_event(frame: EventFrame, form: EventFormat, stream_id: str | None) -> str:
+    """Encode an event with the same bytes as the SSE `data:` line, and add `stream_id` on a named stream."""
     frame = frame_to_profile(frame) if form.named_open else frame
     data = padded(frame) if form.obfuscate else frame.data
-    if lane is not None:
-        # Names of lanes have no character that JSON would escape.
-        data = data[:-1] + b',"stream_id":"' + lane.encode() + b'"}'
+    if stream_id is not None:
+        # A valid `stream_id` has no character that JSON escapes.
+        data = data[:-1] + b',"stream_id":"' + stream_id.encode() + b'"}'
     return data.decode()
 
 
-def encode_error(error: ApiError, lane: str | None) -> str:
-    """The answer to a request that came to nothing: this and nothing behind it (responses-api.md §0, rule 5)."""
-    told = {"type": error.type, "code": error.code or error.type, "message": error.message, "param": error.param}
-    return encode_control({"type": "error", "status": error.status, "error": told}, lane)
+def encode_error(error: ApiError, stream_id: str | None) -> str:
+    """Encode the `error` event for a request without a response, the only event for the request."""
+    details = {"type": error.type, "code": error.code or error.type, "message": error.message, "param": error.param}
+    return encode_control({"type": "error", "status": error.status, "error": details}, stream_id)
 
 
-def encode_control(event: Mapping[str, Any], lane: str | None) -> str:
-    """An event that is in no log, on its lane."""
-    return orjson.dumps(event if lane is None else {**event, "stream_id": lane}).decode()
+def encode_control(event: Mapping[str, Any], stream_id: str | None) -> str:
+    """Encode an event outside of any log."""
+    return orjson.dumps(event if stream_id is None else {**event, "stream_id": stream_id}).decode()

@@ -1,4 +1,4 @@
-"""Where a WebSocket can be opened: where responses are made over HTTP."""
+"""WebSocket routes: the same paths as `POST /v1/responses`."""
 
 from __future__ import annotations
 

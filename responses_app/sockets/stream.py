@@ -1,4 +1,4 @@
-"""One lane of a WebSocket: its requests one after the other, the response that it makes, and the last one that it made."""
+"""Stream of a WebSocket: requests with the same `stream_id`, in order, with the active and the latest response."""
 
 from __future__ import annotations
 
@@ -32,69 +32,70 @@ from responses_app.store.log.records import EventFrame
 from responses_app.wire import request_body
 from responses_app.wire.sse import EventFormat
 
-GONE_ON = "response_not_active"
-LATE = {"completed": "response_already_completed"}
+NOT_ACTIVE = "response_not_active"
+# Error code of a late steer by the status of the ended response; all other statuses have NOT_ACTIVE.
+LATE_STEER_CODES = {"completed": "response_already_completed"}
 
 
 class SocketConnection(Protocol):
-    """What a lane asks of its connection."""
+    """Interface of a WebSocket connection to the streams."""
 
     open_responses: bool
     # The id of the request that opened the connection.
     request_id: str
 
-    async def key(self) -> ApiKey:
-        """Who is asking, still. Raises ApiError, also where no more responses are begun on this connection."""
+    async def authenticate(self) -> ApiKey:
+        """Authenticate the connection again. Raise ApiError if the key is revoked or no more responses may start."""
         ...
 
     async def send(self, text: str) -> None:
-        """A frame to the client, who may let us wait."""
+        """Send a text frame, with backpressure."""
         ...
 
     async def close_interrupted(self) -> None:
-        """A response goes on, but not here: only the end of the connection tells that."""
+        """Close the connection because a response continues in a different process. The close is the only signal to the client."""
         ...
 
-    def translated(self, error: Exception) -> ApiError:
-        """What the client is told of any exception."""
+    def map_error(self, error: Exception) -> ApiError:
+        """Map an exception to the ApiError for the client, and log the error."""
         ...
 
 
 class StreamPeers(Protocol):
-    """What a lane asks of all lanes of its connection."""
+    """Interface of the stream registry to a stream."""
 
-    # Lets so many of their responses run at a time.
-    begins: asyncio.Semaphore
+    # Limits the running responses of the connection.
+    run_slots: asyncio.Semaphore
 
     def cached(self, uid: str | None) -> CachedContext | None:
-        """What any of them remembers of that response."""
+        """Return the cached context of the response `uid`, from any stream."""
         ...
 
     def evict(self, newest: Stream) -> None:
-        """A lane remembers something new."""
+        """Evict cached contexts over the size limit, the context of `newest` last."""
         ...
 
     def on_idle(self) -> None:
-        """A lane has nothing more to do."""
+        """Handle an idle stream."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """What follows a response by itself, because it was steered."""
+    """Request of the server to continue a steered response."""
 
-    made: CreateRequest
+    request: CreateRequest
     steers: list[SteerRequest]
     size = 0
 
     @property
-    def previous(self) -> object:
-        """What it continues."""
-        return self.made.previous_response_id
+    def previous_response_id(self) -> object:
+        """Return the id of the steered response."""
+        return self.request.previous_response_id
 
-    def order(self, key: ApiKey) -> CreateRequest:
-        """The order, of whoever asks now."""
-        return replace(self.made, key=key.pk, project=key.project)
+    def to_request(self, key: ApiKey) -> CreateRequest:
+        """Return the request with `key`, the current key of the connection."""
+        return replace(self.request, key=key.pk, project=key.project)
 
 
 QueuedRequest: TypeAlias = CreateFrame | FollowUp | ApiError
@@ -102,203 +103,211 @@ QueuedRequest: TypeAlias = CreateFrame | FollowUp | ApiError
 
 @dataclass(slots=True)
 class ActiveResponse:
-    """A response that is under way here; `number` is that of its last event that was told."""
+    """Running response of a stream; `number` is the sequence number of the last sent event."""
 
     run: Run
-    plan: PreparedRequest
-    memo: TokenCache
-    order: CreateRequest
-    ticket: Admission
+    prepared: PreparedRequest
+    token_cache: TokenCache
+    request: CreateRequest
+    admission: Admission
     size: int
-    # Steers that waited on the lane for something else.
-    passed: list[SteerRequest]
+    # Steers that waited for required input of an earlier response and now fail, because this response does not continue it.
+    stale_steers: list[SteerRequest]
     number: int = 0
     steers: list[SteerRequest] = field(default_factory=list)
 
 
 class Stream:
-    """`kept` is its latest response, stored or not, `last` the id and the status of the last that has ended."""
+    """Queue of requests with the same `stream_id`, run in order.
 
-    def __init__(self, name: str | None, line: SocketConnection, lanes: StreamPeers) -> None:
+    `cached` is the context of the latest response, stored or not; `last` is the id and the status of the last ended response.
+    """
+
+    def __init__(self, name: str | None, connection: SocketConnection, peers: StreamPeers) -> None:
         self.name = name
-        self.kept: CachedContext | None = None
-        self.course: ActiveResponse | None = None
-        self.turns: deque[QueuedRequest] = deque()
-        self.made = 0
+        self.cached: CachedContext | None = None
+        self.active: ActiveResponse | None = None
+        self.queue: deque[QueuedRequest] = deque()
+        self.response_count = 0
         self.last: tuple[str, str] | None = None
+        # The id of a response with required input, and its steers.
         self._pending: tuple[str, list[SteerRequest]] | None = None
-        self._line, self._lanes = line, lanes
+        self._connection, self._peers = connection, peers
         self._task: asyncio.Task[None] | None = None
 
     @property
-    def idle(self) -> bool:
-        """Whether there is nothing to do."""
+    def is_idle(self) -> bool:
+        """Return True if no request runs or waits."""
         return self._task is None
 
-    def add(self, turn: QueuedRequest) -> None:
-        """A request, or what is to be told in its place, when its turn comes."""
-        self.turns.append(turn)
+    def enqueue(self, queued: QueuedRequest) -> None:
+        """Add a request, or an error to send in order, and start an idle stream."""
+        self.queue.append(queued)
         if self._task is None:
-            self._task = asyncio.get_running_loop().create_task(self._work(), name=f"lane {self.name}")
+            self._task = asyncio.get_running_loop().create_task(self._work(), name=f"stream {self.name}")
 
     async def close(self) -> None:
-        """The client has gone."""
-        self.turns.clear()
+        """Drop all queued requests and cancel the active response."""
+        self.queue.clear()
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
 
     async def steer(self, steer: SteerRequest, raw: Mapping[str, Any]) -> None:
-        """Take a steer for what is under way, or for what was last, or say why not."""
-        course = self.course
+        """Steer the running response with the frame `raw`, or send `response.steer.failed`."""
+        active = self.active
         try:
-            if course is None or course.run.uid != steer.parent:
+            if active is None or active.run.uid != steer.previous_response_id:
                 raise self._too_late()
-            steer = steer.accepted(raw, course.order, len(course.steers))
-        except SteerRejected as refused:
-            await self._fail([steer], refused.code, refused.message)
+            steer = steer.accepted(raw, active.request, len(active.steers))
+        except SteerRejected as rejected:
+            await self._fail_steers([steer], rejected.code, rejected.message)
             return
-        course.steers.append(steer)
-        await self._say(steer.event("accepted", course.number))
-        course.run.steer()
+        active.steers.append(steer)
+        await self._send_control(steer.event("accepted", active.number))
+        active.run.steer()
 
     def _too_late(self) -> SteerRejected:
         status = self.last[1] if self.last is not None else ""
-        return SteerRejected(LATE.get(status, GONE_ON), f"The response has ended ({status}) and takes no more input.")
+        message = f"The response has ended ({status}) and takes no more input."
+        return SteerRejected(LATE_STEER_CODES.get(status, NOT_ACTIVE), message)
 
     async def _work(self) -> None:
         try:
-            while self.turns:
-                turn = self.turns.popleft()
-                async with self._lanes.begins:
-                    await self._process(turn)
+            while self.queue:
+                queued = self.queue.popleft()
+                async with self._peers.run_slots:
+                    await self._process(queued)
                 await sync_to_async(give_back)()
         finally:
             self._task = None
-            self._lanes.on_idle()
+            self._peers.on_idle()
 
-    async def _process(self, turn: QueuedRequest) -> None:
+    async def _process(self, queued: QueuedRequest) -> None:
         try:
-            course = await self._admit(turn)
+            active = await self._admit(queued)
         except Exception as error:
-            await self._refuse(turn, error)
+            await self._refuse(queued, error)
             return
-        self.course = course
+        self.active = active
         last: EventFrame | None = None
         try:
-            last = await self._follow(course)
+            last = await self._send_events(active)
         except DatabaseError as error:
-            # The log of a response that has gone elsewhere cannot be read any more.
-            self._line.translated(error)
+            # The response continues in another process and its log cannot be read.
+            self._connection.map_error(error)
         finally:
-            self.course = None
-            manager.current().client_disconnected(course.run)
+            self.active = None
+            manager.current().client_disconnected(active.run)
         if last is None or last.type not in TERMINAL:
-            await self._line.close_interrupted()
+            await self._connection.close_interrupted()
             return
-        await self._steered(course)
+        await self._continue_steered(active)
 
-    async def _admit(self, turn: QueuedRequest) -> ActiveResponse:
-        """Let the response of a turn begin. Raises ApiError."""
-        if isinstance(turn, ApiError):
-            raise turn
-        key = await self._line.key()
-        async with rate_limits.admit(key) as ticket:
-            read = await request_body.off_loop(key, turn.size if isinstance(turn, CreateFrame) else 0, turn.order, key)
-            order = replace(read, request_id=self._line.request_id)
-            model_access.check_model(key, order.model)
-            course = await self._start(turn, order, ticket)
+    async def _admit(self, queued: QueuedRequest) -> ActiveResponse:
+        """Validate a queued request, check the limits of the API key and start the response. Raise ApiError."""
+        if isinstance(queued, ApiError):
+            raise queued
+        key = await self._connection.authenticate()
+        async with rate_limits.admit(key) as admission:
+            size = queued.size if isinstance(queued, CreateFrame) else 0
+            parsed = await request_body.off_loop(key, size, queued.to_request, key)
+            request = replace(parsed, request_id=self._connection.request_id)
+            model_access.check_model(key, request.model)
+            active = await self._start(queued, request, admission)
             try:
-                if course.run.stored:
-                    # From now on its row tells that it runs.
-                    await ticket.release()
-                ticket.release_on_end(course.run)
+                if active.run.stored:
+                    # From here on the row of the response counts as its slot.
+                    await admission.release()
+                admission.release_on_end(active.run)
             except BaseException:
-                # It runs, and nobody would listen: the client may go at this very moment.
-                manager.current().client_disconnected(course.run)
+                # The client may disconnect during this await, and the run has no reader yet.
+                manager.current().client_disconnected(active.run)
                 raise
-        return course
+        return active
 
-    async def _start(self, turn: CreateFrame | FollowUp, order: CreateRequest, ticket: Admission) -> ActiveResponse:
+    async def _start(self, queued: CreateFrame | FollowUp, request: CreateRequest, admission: Admission) -> ActiveResponse:
         steers: list[SteerRequest] = []
-        if self._pending is not None and self._pending[0] == order.previous_response_id:
+        if self._pending is not None and self._pending[0] == request.previous_response_id:
             steers = self._pending[1]
-            order = replace(order, input=[*steering.input_of(steers), *order.input])
-        before = self._lanes.cached(order.previous_response_id)
-        memo = TokenCache(before.known) if before is not None else TokenCache()
-        run, plan = await manager.current().start_prepared(order, before.context if before else None, memo)
-        # No await from here on: whoever lets a run go has to see to its end.
+            request = replace(request, input=[*steering.input_of(steers), *request.input])
+        before = self._peers.cached(request.previous_response_id)
+        token_cache = TokenCache(before.known) if before is not None else TokenCache()
+        run, prepared = await manager.current().start_prepared(request, before.context if before else None, token_cache)
+        # No await from here on: a cancellation would leave the run without a reader.
         pending, self._pending = self._pending, None
-        passed = pending[1] if pending is not None and not steers else []
-        return ActiveResponse(run, plan, memo, order, ticket, turn.size + (before.asked if before else 0), passed)
+        stale_steers = pending[1] if pending is not None and not steers else []
+        size = queued.size + (before.asked if before else 0)
+        return ActiveResponse(run, prepared, token_cache, request, admission, size, stale_steers)
 
-    async def _refuse(self, turn: QueuedRequest, error: Exception) -> None:
-        """Say why there is no response. What it would have continued is forgotten, if it was made on this lane (§1.7.4)."""
-        told = self._line.translated(error)
-        if isinstance(turn, FollowUp):
-            await self._fail(turn.steers, "successor_creation_failed", told.message)
+    async def _refuse(self, queued: QueuedRequest, error: Exception) -> None:
+        """Send the error of a request without a response, and evict the cached context of `previous_response_id`."""
+        mapped = self._connection.map_error(error)
+        if isinstance(queued, FollowUp):
+            await self._fail_steers(queued.steers, "successor_creation_failed", mapped.message)
             return
-        if isinstance(turn, CreateFrame):
-            self._evict(turn.previous)
-            if self._pending is not None and self._pending[0] == turn.previous:
+        if isinstance(queued, CreateFrame):
+            self._evict(queued.previous_response_id)
+            if self._pending is not None and self._pending[0] == queued.previous_response_id:
                 steers, self._pending = self._pending[1], None
-                await self._fail(steers, "successor_creation_failed", told.message)
-        await self._line.send(encode_error(told, self.name))
+                await self._fail_steers(steers, "successor_creation_failed", mapped.message)
+        await self._connection.send(encode_error(mapped, self.name))
 
-    async def _follow(self, course: ActiveResponse) -> EventFrame | None:
-        """Tell every event; the last one."""
-        last, form = None, EventFormat(course.order.obfuscate, self._line.open_responses)
-        await self._fail(
-            course.passed, GONE_ON, "Another response was begun on the lane before what this one waits for was said."
+    async def _send_events(self, active: ActiveResponse) -> EventFrame | None:
+        """Send every event of the response. Return the last event, or None without any event."""
+        last, form = None, EventFormat(active.request.obfuscate, self._connection.open_responses)
+        await self._fail_steers(
+            active.stale_steers, NOT_ACTIVE, "Another response started on this stream before the required input was sent."
         )
-        async with aclosing(manager.current().stream(course.run)) as frames:
+        async with aclosing(manager.current().stream(active.run)) as frames:
             async for frame in frames:
                 if frame is None:
                     continue
-                last, course.number = frame, frame.number
+                last, active.number = frame, frame.number
                 if frame.type in TERMINAL:
-                    self._remember(course, frame)
-                    await course.ticket.release()
-                await self._line.send(encode_event(frame, form, self.name))
+                    self._on_ended(active, frame)
+                    await active.admission.release()
+                await self._connection.send(encode_event(frame, form, self.name))
         return last
 
-    def _remember(self, course: ActiveResponse, frame: EventFrame) -> None:
-        """Before the client can know that it has ended: whatever it asks next may continue it."""
-        run, status = course.run, str(course.run.response["status"])
+    def _on_ended(self, active: ActiveResponse, frame: EventFrame) -> None:
+        """Update the cache. Call before the terminal event `frame` is sent: the next request may continue the response."""
+        run, status = active.run, str(active.run.response["status"])
         self.last = run.uid, status
-        self.made += 1
+        self.response_count += 1
         if frame.type == "response.failed":
-            self._evict(course.order.previous_response_id)
+            self._evict(active.request.previous_response_id)
         elif run.handed_over:
-            # Another process has ended it. What is stored can be looked up.
-            self.kept = None
+            # The response ended in another process, so this process has no context of it. A stored response is read from the database.
+            self.cached = None
         else:
-            self.kept = kept(run, course.plan, course.memo, course.size + len(frame.data))
-            self._lanes.evict(self)
+            self.cached = kept(run, active.prepared, active.token_cache, active.size + len(frame.data))
+            self._peers.evict(self)
 
     def _evict(self, uid: object) -> None:
-        if self.kept is not None and self.kept.uid == uid:
-            self.kept = None
+        if self.cached is not None and self.cached.uid == uid:
+            self.cached = None
 
-    async def _steered(self, course: ActiveResponse) -> None:
-        """What was accepted goes to a successor, or waits for what has to be said first, or comes back."""
-        steers, uid, response = course.steers, course.run.uid, course.run.response
+    async def _continue_steered(self, active: ActiveResponse) -> None:
+        """Continue a steered response: queue a follow-up, wait for required input, or fail the steers."""
+        steers, uid, response = active.steers, active.run.uid, active.run.response
         if not steers:
             return
-        if course.run.handed_over or response["status"] not in ("completed", "incomplete"):
-            await self._fail(steers, GONE_ON, "The response has not ended so that it could be continued.", course.number)
+        if active.run.handed_over or response["status"] not in ("completed", "incomplete"):
+            message = "The response has not ended so that it could be continued."
+            await self._fail_steers(steers, NOT_ACTIVE, message, active.number)
         elif required := steering.required_inputs(response["output"]):
             self._pending = uid, steers
             for steer in steers:
                 reason = {"reason": "waiting_for_required_input", "required_input": required}
-                await self._say(steer.event("pending", course.number, **reason))
+                await self._send_control(steer.event("pending", active.number, **reason))
         else:
-            made = replace(course.order, input=steering.input_of(steers), previous_response_id=uid)
-            self.turns.appendleft(FollowUp(made, steers))
+            request = replace(active.request, input=steering.input_of(steers), previous_response_id=uid)
+            self.queue.appendleft(FollowUp(request, steers))
 
-    async def _fail(self, steers: list[SteerRequest], code: str, message: str, number: int = 0) -> None:
+    async def _fail_steers(self, steers: list[SteerRequest], code: str, message: str, number: int = 0) -> None:
         for steer in steers:
-            await self._say(steer.failed(number, code, message))
+            await self._send_control(steer.failed(number, code, message))
 
-    async def _say(self, event: Mapping[str, Any]) -> None:
-        await self._line.send(encode_control(event, self.name))
+    async def _send_control(self, event: Mapping[str, Any]) -> None:
+        await self._connection.send(encode_control(event, self.name))

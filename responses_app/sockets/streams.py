@@ -1,4 +1,4 @@
-"""All lanes of one WebSocket, made as they are named: what may run at a time, and what may be remembered, they share."""
+"""Streams of a WebSocket connection, with shared limits and cached contexts."""
 
 from __future__ import annotations
 
@@ -8,95 +8,102 @@ from responses_app.errors import ApiError, InvalidRequest
 from responses_app.runs.context_cache import CachedContext
 from responses_app.sockets.stream import QueuedRequest, SocketConnection, Stream
 
-# Responses that run at a time, more wait; and names that a connection may use in its life (responses-api.md §1.7.3).
-MOST_RUNNING = 16
-MOST_NAMED = 32
-# Requests that wait for their turn, their bytes, and the bytes of what is remembered.
-MOST_WAITING = 256
-MOST_ASKED = 128 * 1024 * 1024
-MOST_KEPT = 128 * 1024 * 1024
+# Responses that run at the same time on a connection; further requests wait.
+MAX_RUNNING_RESPONSES = 16
+# Distinct values of `stream_id` in the life of a connection.
+MAX_NAMED_STREAMS = 32
+# Requests that wait on a connection, and their bytes.
+MAX_QUEUED_REQUESTS = 256
+MAX_QUEUED_BYTES = 128 * 1024 * 1024
+# Bytes of the cached contexts of a connection.
+MAX_CACHED_BYTES = 128 * 1024 * 1024
 
 
 class StreamRegistry:
-    """The lanes of one connection."""
+    """Streams of a connection by `stream_id`, created on first use."""
 
-    def __init__(self, line: SocketConnection) -> None:
-        self.begins = asyncio.Semaphore(MOST_RUNNING)
-        self._line = line
-        self._lanes: dict[str | None, Stream] = {}
-        self._resting = asyncio.Event()
-        self._resting.set()
+    def __init__(self, connection: SocketConnection) -> None:
+        self.run_slots = asyncio.Semaphore(MAX_RUNNING_RESPONSES)
+        self._connection = connection
+        self._streams: dict[str | None, Stream] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
-    def made(self) -> int:
-        """How many responses were made on them."""
-        return sum(lane.made for lane in self._lanes.values())
+    def response_count(self) -> int:
+        """Count the ended responses of all streams."""
+        return sum(stream.response_count for stream in self._streams.values())
 
-    def lane(self, name: str | None) -> Stream:
-        """The lane of that name. Raises Invalid `websocket_stream_limit_reached`."""
-        known = self._lanes.get(name)
-        if known is not None:
-            return known
-        if name is not None and len(self._lanes.keys() - {None}) >= MOST_NAMED:
+    def get_or_create(self, name: str | None) -> Stream:
+        """Return the stream `name`, None for the default. Raise InvalidRequest `websocket_stream_limit_reached`."""
+        stream = self._streams.get(name)
+        if stream is not None:
+            return stream
+        if name is not None and len(self._streams.keys() - {None}) >= MAX_NAMED_STREAMS:
             message = (
-                f"This connection has used {MOST_NAMED} distinct values of 'stream_id', which is the limit. "
+                f"This connection has used {MAX_NAMED_STREAMS} distinct values of 'stream_id', which is the limit. "
                 "Use one of them again, or open a new connection."
             )
             raise InvalidRequest(message, param="stream_id", code="websocket_stream_limit_reached")
-        lane = self._lanes[name] = Stream(name, self._line, self)
-        return lane
+        stream = self._streams[name] = Stream(name, self._connection, self)
+        return stream
 
-    def known_lane(self, name: str | None) -> Stream | None:
-        """The lane of that name, if it has been used. The default one always has."""
-        return self.lane(None) if name is None else self._lanes.get(name)
+    def get(self, name: str | None) -> Stream | None:
+        """Return the stream `name`, or None if unknown. The default stream always exists."""
+        return self.get_or_create(None) if name is None else self._streams.get(name)
 
-    def add(self, lane: Stream, turn: QueuedRequest) -> None:
-        """Give a lane something to do."""
-        self._resting.clear()
-        lane.add(turn)
+    def enqueue(self, stream: Stream, queued: QueuedRequest) -> None:
+        """Add a request to a stream."""
+        self._idle.clear()
+        stream.enqueue(queued)
 
     @property
     def is_full(self) -> bool:
-        """Whether so many requests wait that another one has to be refused."""
-        return sum(len(lane.turns) for lane in self._lanes.values()) >= MOST_WAITING or self.waiting_bytes > MOST_ASKED
+        """Return True if the limit of queued requests or of queued bytes is reached."""
+        queued = sum(len(stream.queue) for stream in self._streams.values())
+        return queued >= MAX_QUEUED_REQUESTS or self.queued_bytes > MAX_QUEUED_BYTES
 
     @property
-    def waiting_bytes(self) -> int:
-        """The bytes of the requests that wait."""
-        return sum(turn.size for lane in self._lanes.values() for turn in lane.turns if not isinstance(turn, ApiError))
+    def queued_bytes(self) -> int:
+        """Sum the sizes of all queued requests."""
+        return sum(
+            queued.size for stream in self._streams.values() for queued in stream.queue if not isinstance(queued, ApiError)
+        )
 
     def by_response(self, uid: str) -> Stream | None:
-        """The lane on which that response is under way, or was the last."""
-        for lane in self._lanes.values():
-            if (lane.course is not None and lane.course.run.uid == uid) or (lane.last is not None and lane.last[0] == uid):
-                return lane
+        """Return the stream with the active or last response `uid`."""
+        for stream in self._streams.values():
+            is_active = stream.active is not None and stream.active.run.uid == uid
+            if is_active or (stream.last is not None and stream.last[0] == uid):
+                return stream
         return None
 
     def cached(self, uid: str | None) -> CachedContext | None:
-        """What is remembered of that response."""
+        """Return the cached context of the response `uid`, from any stream."""
         if uid is None:
             return None
-        return next((lane.kept for lane in self._lanes.values() if lane.kept is not None and lane.kept.uid == uid), None)
+        contexts = (stream.cached for stream in self._streams.values())
+        return next((context for context in contexts if context is not None and context.uid == uid), None)
 
     def evict(self, newest: Stream) -> None:
-        """Forget what is too much, the newest last. What is stored can still be looked up."""
-        lanes = [lane for lane in self._lanes.values() if lane.kept is not None and lane is not newest] + [newest]
-        total = sum(lane.kept.size for lane in lanes if lane.kept is not None)
-        while lanes and total > MOST_KEPT:
-            lane = lanes.pop(0)
-            total -= lane.kept.size if lane.kept is not None else 0
-            lane.kept = None
+        """Evict cached contexts over `MAX_CACHED_BYTES` in the order of the streams, the context of `newest` last."""
+        streams = [stream for stream in self._streams.values() if stream.cached is not None and stream is not newest] + [newest]
+        total = sum(stream.cached.size for stream in streams if stream.cached is not None)
+        while streams and total > MAX_CACHED_BYTES:
+            stream = streams.pop(0)
+            total -= stream.cached.size if stream.cached is not None else 0
+            stream.cached = None
 
     def on_idle(self) -> None:
-        """A lane has nothing more to do."""
-        if all(lane.idle for lane in self._lanes.values()):
-            self._resting.set()
+        """Wake `wait_idle` if all streams are idle."""
+        if all(stream.is_idle for stream in self._streams.values()):
+            self._idle.set()
 
     async def wait_idle(self) -> None:
-        """Wait until no lane has anything to do."""
-        await self._resting.wait()
+        """Wait until all streams are idle."""
+        await self._idle.wait()
 
     async def close(self) -> None:
-        """The client has gone."""
-        for lane in self._lanes.values():
-            await lane.close()
+        """Close all streams."""
+        for stream in self._streams.values():
+            await stream.close()

@@ -239,7 +239,7 @@ class SteeringTest(SocketCase):
         async with self.serving(two_calls(2)), self.socket() as socket:
             await socket.create(tools=[TOOL])
             uid = (await until(socket, "response.output_item.done"))[0]["response"]["id"]
-            for _ in range(steering.MOST):
+            for _ in range(steering.MAX_PENDING_STEERS):
                 await steer(socket, uid)
-            await until(socket, "response.steer.accepted", steering.MOST)
+            await until(socket, "response.steer.accepted", steering.MAX_PENDING_STEERS)
             self.assertEqual(await self.failed(socket, uid), "too_many_pending_steers")

@@ -79,7 +79,7 @@ class LanesTest(SocketCase):
                 most = max(most, len(self.hub.runs))
                 if event["type"] in TERMINAL:
                     found.add(event["stream_id"])
-            self.assertEqual(most, streams.MOST_RUNNING)
+            self.assertEqual(most, streams.MAX_RUNNING_RESPONSES)
 
     async def test_the_thirty_third_name_is_refused_and_the_others_go_on(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(34)]), self.socket() as socket:
@@ -91,7 +91,7 @@ class LanesTest(SocketCase):
             await socket.made()
 
     async def test_too_many_that_wait_are_refused_at_once(self) -> None:
-        before, streams.MOST_WAITING = streams.MOST_WAITING, 2
+        before, streams.MAX_QUEUED_REQUESTS = streams.MAX_QUEUED_REQUESTS, 2
         try:
             async with self.serving(*[slow(HELLO) for _ in range(3)]), self.socket() as socket:
                 await socket.create()
@@ -105,7 +105,7 @@ class LanesTest(SocketCase):
                     refused += [event["status"]] if event["type"] == "error" else []
                 self.assertEqual(refused, [429])
         finally:
-            streams.MOST_WAITING = before
+            streams.MAX_QUEUED_REQUESTS = before
 
 
 class EndsTest(SocketCase):

@@ -172,7 +172,7 @@ class ContinuingTest(SocketCase):
             self.assertEqual(made["output"][-1]["type"], "message")
 
     async def test_what_is_too_much_to_remember_is_forgotten_oldest_first(self) -> None:
-        before, streams.MOST_KEPT = streams.MOST_KEPT, 20_000
+        before, streams.MAX_CACHED_BYTES = streams.MAX_CACHED_BYTES, 20_000
         try:
             async with self.serving(said(HELLO), said(HELLO), said(HELLO)), self.socket() as socket:
                 old = await socket.made("x" * 8_000, store=False, lane="a")
@@ -182,7 +182,7 @@ class ContinuingTest(SocketCase):
                 again = await socket.made(previous_response_id=new["id"], store=False, lane="b")
                 self.assertEqual(again["status"], "completed")
         finally:
-            streams.MOST_KEPT = before
+            streams.MAX_CACHED_BYTES = before
 
 
 class WarmingTest(SocketCase):
