@@ -1,4 +1,4 @@
-"""The few dataclasses that cross the border between the server and any engine."""
+"""Engine interface: the requests, chunks and errors exchanged between the server and every engine."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ Finish = Literal["stop", "length", "abort"]
 
 
 class EngineError(Exception):
-    """The engine could not do what was asked."""
+    """Base class of the errors of an engine."""
 
 
 class EngineUnavailable(EngineError):
-    """The engine is not reachable, or died while it generated."""
+    """The engine is unreachable, or ended during a generation."""
 
 
 class RequestRejected(EngineError):
-    """The engine refused this request as such: a constraint it cannot compile, a prompt that does not fit."""
+    """The engine rejects the request: an invalid constraint, or a prompt beyond the context length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to choose tokens.
+    """Sampling parameters.
 
-    `max_tokens` counts generated tokens; `logprobs` is the number of alternatives wanted, None for none; `bias` is added to the
-    logits of tokens.
+    `max_tokens` counts generated tokens. `logprobs` is the number of alternatives per token; None means no log-probabilities.
+    `bias` is added to the logits of tokens.
     """
 
     max_tokens: int
@@ -44,9 +44,9 @@ class Sampling:
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """What the generated text must match, from the first token on.
+    """Structured-output constraint: the generated text must match `value` from the first token on.
 
-    `value` is a JSON schema (dict), a regex, a grammar, or the JSON of a structural tag.
+    `value` is a JSON schema (dict), a regular expression, an EBNF grammar, or the JSON of an xgrammar structural tag.
     """
 
     kind: Literal["json", "regex", "grammar", "structural_tag"]
@@ -55,12 +55,14 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class GenerateRequest:
-    """One generation. `id` is unique per engine for the life of the server.
+    """Request for a generation. `id` is unique per engine while the server runs.
 
-    `images` are encoded pictures (PNG, JPEG, WebP), one per placeholder of the prompt, in its order.
-    `priority`: smaller is served sooner. `length` is how many tokens the prompt has with its images, None if that was not asked.
-    The last `heard` tokens of the prompt are an answer that another request has begun and this one goes on with; `sampling`
-    counts what is still to come. `owner` is the project, for engines that serve projects in turn.
+    `images` are encoded images (PNG, JPEG, WebP), one per placeholder of the prompt, in prompt order. A smaller `priority` is
+    scheduled first.
+
+    `length` is the number of prompt tokens including images, None if unknown. The last `prior_tokens` tokens of the prompt are
+    output of an earlier request that this request continues; `sampling.max_tokens` counts the remaining tokens only. `owner` is
+    the project: engines schedule projects in turn.
     """
 
     id: str
@@ -71,13 +73,13 @@ class GenerateRequest:
     cache_salt: str | None = None
     images: Sequence[bytes] = ()
     length: int | None = None
-    heard: int = 0
+    prior_tokens: int = 0
     owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Logprob:
-    """Log-probability of one generated token, with alternatives as (token id, logprob), best first."""
+    """Log-probability of a generated token, with alternatives as (token id, logprob), best first."""
 
     token: int
     logprob: float
@@ -86,10 +88,10 @@ class Logprob:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """New tokens since the last chunk, in order. `finish` is set on the last chunk only, whose `tokens` may be empty.
+    """New tokens since the last chunk, in order. `finish` is set on the last chunk only; `tokens` may be empty there.
 
-    The stop token that ended the generation, if any, is the last of `tokens`. `cached` is the number of prompt tokens
-    that the engine took from its prefix cache, `prompt` how many the prompt has with its images, once known.
+    A stop token that ended the generation is the last of `tokens`. `cached` is the number of prompt tokens found in the
+    engine's prefix cache. `prompt` is the number of prompt tokens including images, once known.
     """
 
     tokens: Sequence[int] = ()
@@ -99,8 +101,8 @@ class Chunk:
     prompt: int | None = None
 
 
-async def read(engine: Engine, request: GenerateRequest) -> None:
-    """`Engine.warm` of an engine that reads no prompt without saying one token, which is thrown away."""
+async def prefill_by_generating(engine: Engine, request: GenerateRequest) -> None:
+    """Prefill the prompt by generating and discarding a single token."""
     sampling = replace(request.sampling, max_tokens=1, logprobs=None)
     async with aclosing(engine.generate(replace(request, constraint=None, sampling=sampling))) as chunks:
         async for _ in chunks:
@@ -108,51 +110,52 @@ async def read(engine: Engine, request: GenerateRequest) -> None:
 
 
 class Engine(Protocol):
-    """Anything that turns token ids into token ids."""
+    """Inference engine: token ids in, token ids out."""
 
     @property
     def max_model_len(self) -> int:
-        """Prompt and output together may have this many tokens; known after `start`."""
+        """Maximum number of tokens of prompt and output together; known after `start`."""
         ...
 
     async def start(self) -> None:
-        """Load or connect. Raises EngineDown."""
+        """Load the model, or connect to the server. Raises EngineUnavailable."""
         ...
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
-        """Chunks until one with `finish`. Closing the generator early (aclose, cancellation) aborts the request in the engine.
+        """Generate chunks up to the chunk with `finish`.
 
-        Raises BadPrompt before the first chunk, EngineDown at any time.
+        Closing the generator early (`aclose`, cancellation) aborts the request in the engine. Raises RequestRejected before the
+        first chunk, EngineUnavailable at any time.
         """
         ...
 
     async def prefill(self, request: GenerateRequest) -> None:
-        """Read the prompt, so that a request which begins with it finds it cached. Raises as `generate` does."""
+        """Process the prompt into the prefix cache, for later requests with the same prefix. Raises as `generate` does."""
         ...
 
-    # Whether `measure` costs no generation, so that every prompt with images may be measured.
-    measures: bool
+    # True if `count_tokens` needs no generation, so that it can be called for every prompt with images.
+    counts_cheaply: bool
 
     @property
-    def sees(self) -> bool:
-        """Whether the model behind it takes images, as far as the engine knows; known after `start`."""
+    def supports_images(self) -> bool:
+        """True if the model accepts images, as far as the engine knows; known after `start`."""
         ...
 
     async def count_tokens(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
-        """How many tokens a prompt has once every placeholder is as long as its image is to the model. Raises BadPrompt, EngineDown."""
+        """Count the prompt tokens, images included. Raises RequestRejected, EngineUnavailable."""
         ...
 
-    # Whether the engine compiles constraints with xgrammar as it is installed here, so that a refusal of that one is known before.
+    # True if the engine compiles constraints with the xgrammar installed here, so that rejections can be predicted.
     has_xgrammar: bool
 
     def check_constraint(self, constraint: Constraint) -> None:
-        """Whether the engine takes a constraint, as far as that is known without compiling it; linear in its size. Raises BadPrompt."""
+        """Reject a constraint known to fail, without compiling, in linear time. Raises RequestRejected."""
         ...
 
     async def is_healthy(self) -> bool:
-        """Whether a request sent now would be served."""
+        """Return True if a request sent now would be processed."""
         ...
 
     async def close(self) -> None:
-        """Abort what runs and let go of everything that `start` took."""
+        """Abort running requests and release the resources taken by `start`."""
         ...

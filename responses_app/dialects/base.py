@@ -73,7 +73,7 @@ class Dialect(Protocol):
 
     stop_token_ids: Sequence[int]
     # Whether images can be told at all; what `parts.images` finds in a turn is then to be given to the engine, in that order.
-    sees: bool
+    supports_images: bool
 
     def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
         """Prompt token ids. Raises BadTurn; TooLong, before most of the work is done, and Stopped, both by the budget."""

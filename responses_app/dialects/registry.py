@@ -45,12 +45,17 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
     template = _template(source, tokenizer)
     stops = sorted(_stops(source, tokenizer))
     config = _config(source, "config.json")
-    sees = any(config.get(key) is not None for key in _SEES)
-    spell = _spelled(config) if sees and template.image is None else None
+    supports_images = any(config.get(key) is not None for key in _SEES)
+    spell = _spelled(config) if supports_images and template.image is None else None
     if reasoning_parser in _OWN_REASONING and tool_parser in _OWN_TOOLS:
         vocabulary = TokenizerAdapter(tokenizer.backend_tokenizer, visible=MARKERS)
         return ChatDialect(
-            vocabulary, template, stops, always_thinks=reasoning_parser == "deepseek_r1", sees=sees, token_text=spell
+            vocabulary,
+            template,
+            stops,
+            always_thinks=reasoning_parser == "deepseek_r1",
+            supports_images=supports_images,
+            token_text=spell,
         )
     from responses_app.dialects.vllm.adapters import ParserRegistry
     from responses_app.dialects.vllm.dialect import VllmDialect
@@ -58,7 +63,12 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
     # These parsers look for special tokens of all kinds, in the text and by id.
     vocabulary = TokenizerAdapter(tokenizer.backend_tokenizer, visible=tokenizer.all_special_tokens)
     return VllmDialect(
-        vocabulary, template, stops, ParserRegistry(tokenizer, reasoning_parser, tool_parser), sees=sees, spell=spell
+        vocabulary,
+        template,
+        stops,
+        ParserRegistry(tokenizer, reasoning_parser, tool_parser),
+        supports_images=supports_images,
+        spell=spell,
     )
 
 

@@ -1,4 +1,4 @@
-"""Token ids in, token ids out, and a way to stop: the three engines behind one border."""
+"""Inference engines behind a common interface: in-process vLLM, vLLM over HTTP, replay of a tape."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Sees to it that no child process outlives the server, even when the server dies by SIGKILL.
+"""Orphan guard: ends all child processes when the server ends, even by SIGKILL.
 
-vLLM's core and its workers live on when their parent is killed, and so does a postmaster. Nothing that runs in the dying
-process can help then, so `adopt` starts a second, tiny process that waits for the end of the first and then ends everything
-that bears its mark. The mark is an environment variable: it passes to children and grandchildren, through new sessions and
-changes of user, where process groups, PR_SET_PDEATHSIG (which fires with the creating thread) and pipes (which forked
-children keep open) do not reach. Linux only. This file is also the program of the second process: standard library alone.
+vLLM's core, its workers and the Postgres postmaster continue when their parent is killed. No code of the killed process can run
+then. `guard_children` therefore starts a small second process, which waits for the end of the first and then ends all processes
+with its mark.
+
+The mark is an environment variable. Children and grandchildren inherit it, through new sessions and changes of user. Process
+groups do not reach that far, nor does PR_SET_PDEATHSIG (it fires with the creating thread), nor pipes (forked children keep
+them open). Linux only. This file is also the program of the second process and imports the standard library only.
 """
 
 from __future__ import annotations
@@ -20,125 +22,122 @@ from pathlib import Path
 from typing import NamedTuple
 
 MARK = "RESPONSES_OWNER"
-GRACE_S = 1.0  # Between the polite signal and SIGKILL.
-SWEEP_S = 3.0  # A sweep takes no longer, as a start waits for it.
-STUBBORN_S = 60.0  # The guard itself has time: on a busy machine even the killed take theirs.
+GRACE_S = 1.0  # Time between the first signal and SIGKILL.
+SWEEP_LIMIT_S = 3.0  # Limit of `kill_orphans`, which delays the start of the server.
+GUARD_LIMIT_S = 60.0  # Limit of the guard: on a busy machine even killed processes take seconds to end.
 POLL_S = 0.05
 
-# What multiprocessing makes here outlives those who have it open. Its tracker would remove it, but is killed with the others.
-SHARED = ("/dev/shm/psm_", "/dev/shm/sem.mp-")  # noqa: S108 - names to look for
+# Shared memory of multiprocessing outlives its users. Its resource tracker would remove it, but is killed as well.
+SHARED_MEMORY_PREFIXES = ("/dev/shm/psm_", "/dev/shm/sem.mp-")  # noqa: S108 - names to look for
 
-# Postgres reads SIGTERM as "when the last client has left", SIGINT as "now".
-POLITE = {"postgres": signal.SIGINT}
+# Postgres ends on SIGTERM after the last client has left, on SIGINT at once.
+FIRST_SIGNALS = {"postgres": signal.SIGINT}
 
 
 class ProcessOwner(NamedTuple):
-    """Who started a process: pid and start time name a process for good, as pids are used again."""
+    """The server process at the root of a process tree. Pids are reused, so the start time is part of the identity."""
 
     pid: int
     start: int
-    space: str  # The pid namespace: the numbers of another container mean nothing here.
+    namespace: str  # The pid namespace: pids of another container are unrelated.
     data_dir: str
 
     def __str__(self) -> str:
-        return f"{self.pid}:{self.start}:{self.space}:{self.data_dir}"
+        return f"{self.pid}:{self.start}:{self.namespace}:{self.data_dir}"
 
     @classmethod
     def parse(cls, text: str) -> ProcessOwner | None:
+        """Parse the value of the environment variable; None for invalid text."""
         pid, _, rest = text.partition(":")
         start, _, rest = rest.partition(":")
         space, _, data_dir = rest.partition(":")
         return cls(int(pid), int(start), space, data_dir) if pid.isdigit() and start.isdigit() else None
 
-    def lives(self) -> bool:
+    def is_alive(self) -> bool:
+        """Return True while the process runs."""
         return _start_of(self.pid) == self.start
 
 
-_adopted: ProcessOwner | None = None
+_owner: ProcessOwner | None = None
 
 
 def guard_children(data_dir: str | Path = "") -> None:
-    """Bind the life of all processes started from now on to this one. Call once, before the first child is started.
-
-    `data_dir` is what `sweep` recognises them by after a crash of both this process and its guard.
-    """
-    global _adopted
-    if _adopted and _adopted.pid == os.getpid():
+    """Bind the life of all later child processes to the server process. Call before the first child is started."""
+    global _owner
+    if _owner and _owner.pid == os.getpid():
         return
-    _adopted = ProcessOwner(os.getpid(), _start_of(os.getpid()), _space(), _name(data_dir))
-    # setproctitle, as used by vLLM, writes titles over the environment that /proc shows, unless told not to.
+    _owner = ProcessOwner(os.getpid(), _start_of(os.getpid()), _pid_namespace(), _name(data_dir))
+    # vLLM uses setproctitle, which without this setting overwrites the environment shown in /proc.
     os.environ["SPT_NOENV"] = "1"
-    os.environ[MARK] = str(_adopted)
+    os.environ[MARK] = str(_owner)
     env = {name: value for name, value in os.environ.items() if name != MARK}
     null = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0) for fd in (0, 1, 2)]
-    command = [sys.executable, "-I", "-S", __file__, str(_adopted)]
-    # A session of its own: neither Ctrl-C nor a signal to the process group may take the guard along.
+    command = [sys.executable, "-I", "-S", __file__, str(_owner)]
+    # A separate session: neither Ctrl-C nor a signal to the process group reaches the guard.
     os.posix_spawn(sys.executable, command, env, file_actions=null, setsid=True)
 
 
 def kill_orphans(data_dir: str | Path) -> list[int]:
-    """End what earlier, dead owners of the same data directory, or of one below it, have left; returns the pids.
-
-    Takes at most SWEEP_S.
-    """
-    name, space = _name(data_dir), _space()
-    return _terminate(lambda owner: _within(owner.data_dir, name) and owner.space == space and not owner.lives(), SWEEP_S)
+    """End the processes left by dead servers with `data_dir`, or a directory below; return the pids."""
+    name, namespace = _name(data_dir), _pid_namespace()
+    return _terminate(
+        lambda owner: _within(owner.data_dir, name) and owner.namespace == namespace and not owner.is_alive(), SWEEP_LIMIT_S
+    )
 
 
 def shared_memory(pid: int) -> set[str]:
-    """The shared memory that a process has from multiprocessing, as files."""
+    """Return the paths of the multiprocessing shared memory mapped by a process."""
     try:
         lines = Path(f"/proc/{pid}/maps").read_text(errors="replace").splitlines()
     except OSError:
         return set()
-    return {path for line in lines if (path := line.partition("/")[1] + line.partition("/")[2]).startswith(SHARED)}
+    return {
+        path for line in lines if (path := line.partition("/")[1] + line.partition("/")[2]).startswith(SHARED_MEMORY_PREFIXES)
+    }
 
 
-def free(segments: Iterable[str]) -> None:
-    """Remove the shared memory of processes that are dead."""
+def unlink_shared_memory(segments: Iterable[str]) -> None:
+    """Remove the shared memory of dead processes."""
     for path in segments:
         with suppress(OSError):
             os.unlink(path)
 
 
 def survivors(owner_pid: int) -> list[int]:
-    """The pids that bear the mark of that process."""
+    """Return the pids of all processes started by `owner_pid` or by descendants."""
     return [pid for pid, owner in _marked() if owner.pid == owner_pid]
 
 
-def _terminate(condemned: Callable[[ProcessOwner], bool], limit_s: float) -> list[int]:
-    """Signal politely, then kill, until nothing condemned is left; looks again each time, as the dying may still start others.
-
-    When the time is over the last round has killed, however long a round takes on a busy machine.
-    """
-    began, age = time.monotonic(), 0.0
-    asked: dict[int, None] = {}
+def _terminate(is_selected: Callable[[ProcessOwner], bool], limit_s: float) -> list[int]:
+    """Signal all processes selected by `is_selected`, then kill the remaining processes after GRACE_S."""
+    started_s, elapsed_s = time.monotonic(), 0.0
+    signalled: dict[int, None] = {}
     shared: set[str] = set()
-    while age < limit_s and (victims := [pid for pid, owner in _marked() if condemned(owner) and pid != os.getpid()]):
-        age = time.monotonic() - began
+    while elapsed_s < limit_s and (victims := [pid for pid, owner in _marked() if is_selected(owner) and pid != os.getpid()]):
+        elapsed_s = time.monotonic() - started_s
         for pid in victims:
-            if age >= GRACE_S:
-                _signal(pid, signal.SIGKILL, condemned)
-            elif pid not in asked:
+            if elapsed_s >= GRACE_S:
+                _signal(pid, signal.SIGKILL, is_selected)
+            elif pid not in signalled:
                 shared |= shared_memory(pid)
-                _signal(pid, POLITE.get(_comm(pid), signal.SIGTERM), condemned)
-            asked[pid] = None
+                _signal(pid, FIRST_SIGNALS.get(_comm(pid), signal.SIGTERM), is_selected)
+            signalled[pid] = None
         time.sleep(POLL_S)
-    free(shared)
-    return list(asked)
+    unlink_shared_memory(shared)
+    return list(signalled)
 
 
-def _signal(pid: int, number: int, condemned: Callable[[ProcessOwner], bool]) -> None:
-    """Signal the process if it still is the one that was condemned: the descriptor holds the pid while we look again."""
+def _signal(pid: int, number: int, is_selected: Callable[[ProcessOwner], bool]) -> None:
+    """Signal the process if `is_selected` still selects the owner: an open pidfd prevents reuse of the pid."""
     try:
         fd = os.pidfd_open(pid)
     except OSError:
         return
     try:
         owner = _owner_of(pid)
-        if owner and condemned(owner):
+        if owner and is_selected(owner):
             signal.pidfd_send_signal(fd, number)
-    except OSError:  # It went in the meantime, or belongs to somebody else.
+    except OSError:  # The process ended meanwhile, or belongs to another user.
         pass
     finally:
         os.close(fd)
@@ -151,7 +150,7 @@ def _marked() -> Iterator[tuple[int, ProcessOwner]]:
 
 
 def _owner_of(pid: int) -> ProcessOwner | None:
-    """Whose mark a process bears. A dead one that nobody has waited for shows no environment, hence none."""
+    """Return the owner named in the environment of a process; None for zombies, because their environment is empty."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -162,12 +161,12 @@ def _owner_of(pid: int) -> ProcessOwner | None:
 
 
 def _start_of(pid: int) -> int:
-    """When a process was started, in clock ticks since boot; -1 if it is dead, waited for or not."""
+    """Return the start time of a process in clock ticks since boot; -1 for dead processes and zombies."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return -1
-    # The name, in parentheses, may hold anything; behind it come the state (field 3) and, as field 22, the start time.
+    # The name, in parentheses, may contain anything. The state (field 3) and the start time (field 22) follow it.
     fields = stat.rpartition(")")[2].split()
     return -1 if fields[0] in "ZX" else int(fields[19])
 
@@ -179,7 +178,7 @@ def _comm(pid: int) -> str:
         return ""
 
 
-def _space() -> str:
+def _pid_namespace() -> str:
     return os.readlink("/proc/self/ns/pid").strip("pid:[]")
 
 
@@ -192,12 +191,12 @@ def _within(data_dir: str, name: str) -> bool:
 
 
 def _wait_exit(owner: ProcessOwner) -> None:
-    """Return when the owner is dead."""
+    """Wait until the owner is dead."""
     try:
         fd = os.pidfd_open(owner.pid)
     except OSError:
         return
-    if owner.lives():  # Else the pid is already somebody else's.
+    if owner.is_alive():  # Otherwise the pid was reused.
         waiter = select.poll()
         waiter.register(fd, select.POLLIN)
         waiter.poll()
@@ -207,7 +206,7 @@ def _main() -> None:
     owner = ProcessOwner.parse(sys.argv[1])
     if owner:
         _wait_exit(owner)
-        _terminate(lambda other: other == owner, STUBBORN_S)
+        _terminate(lambda other: other == owner, GUARD_LIMIT_S)
 
 
 if __name__ == "__main__":

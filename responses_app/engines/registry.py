@@ -1,4 +1,4 @@
-"""Chooses an engine by its URL, as Django people know it from DATABASE_URL."""
+"""Engine registry: opens an engine by URL."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from responses_app.engine_interface import Engine
 from responses_app.engines.replay.engine import MAX_MODEL_LEN, ReplayEngine
 
-START_WAIT_S = 5.0  # As in project/settings.py, which engines do not know.
+START_WAIT_S = 5.0  # The same default as in project/settings.py, which engines do not import.
 
 
 def open_engine(url: str) -> Engine:
-    """An engine that is not started yet. Raises ValueError for a URL that names none, OSError for a missing tape.
+    """Create the engine of a URL, not started yet. Raises ValueError for an invalid URL, OSError for a missing tape.
 
-    - `vllm:///srv/models/qwen3?max_model_len=4096` or `vllm:///Qwen/Qwen3-0.6B`: vLLM in this process. The path is a
-      directory if there is one, else a name on the model hub; query parameters are fields of vLLM's AsyncEngineArgs.
-    - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve`
-      started with `--enable-scale-out`. `priority=1` if it also has `--scheduling-policy priority`; `max_model_len` if
-      what is in front of it does not say; `start_wait` is how many seconds it may take to come up (see `start_wait`).
-    - `script:///srv/tape.jsonl?loop=1`: a tape, see `tape.read`.
+    - `vllm:///srv/models/qwen3?max_model_len=4096` or `vllm:///Qwen/Qwen3-0.6B`: vLLM in this process. The path is a directory
+      if it exists, otherwise a name on the model hub; query parameters are fields of vLLM's AsyncEngineArgs.
+    - `http://host:8000?model=name` (or https, `http://:key@host` for a server with an API key): a `vllm serve` process
+      started with `--enable-scale-out`. Add `priority=1` if the server has `--scheduling-policy priority`, `max_model_len`
+      if a proxy hides it. `start_wait` is the number of seconds to wait for the server, see `default_start_wait_s`.
+    - `script:///srv/tape.jsonl?loop=1`: replay of a tape, see `read_tape`.
     """
     parts = urlsplit(url)
     opener = _OPENERS.get(parts.scheme)
@@ -46,20 +46,20 @@ def _http(parts: SplitResult) -> Engine:
         query.get("model"),
         unquote(parts.password) if parts.password else None,
         max_model_len=int(query["max_model_len"]) if "max_model_len" in query else None,
-        priorities=_yes(query.get("priority", "0")),
-        start_wait=float(query["start_wait"]) if "start_wait" in query else start_wait(),
+        priorities=_parse_bool(query.get("priority", "0")),
+        start_wait=float(query["start_wait"]) if "start_wait" in query else default_start_wait_s(),
     )
 
 
-def start_wait() -> float:
-    """How many seconds to wait at a start for servers that do not answer: RESPONSES_ENGINE_START_WAIT. Raises ValueError."""
+def default_start_wait_s() -> float:
+    """Return RESPONSES_ENGINE_START_WAIT, the seconds to wait at startup for a server. Raises ValueError."""
     return float(os.environ.get("RESPONSES_ENGINE_START_WAIT") or START_WAIT_S)
 
 
 def _script(parts: SplitResult) -> Engine:
     query = _query(parts, {"loop", "max_model_len"})
     length = int(query.get("max_model_len", MAX_MODEL_LEN))
-    return ReplayEngine.from_file(_path(parts), loop=_yes(query.get("loop", "0")), max_model_len=length)
+    return ReplayEngine.from_file(_path(parts), loop=_parse_bool(query.get("loop", "0")), max_model_len=length)
 
 
 _OPENERS: Mapping[str, Callable[[SplitResult], Engine]] = {"vllm": _vllm, "http": _http, "https": _http, "script": _script}
@@ -73,7 +73,7 @@ def _query(parts: SplitResult, known: set[str] | None = None) -> dict[str, str]:
     return query
 
 
-def _yes(value: str) -> bool:
+def _parse_bool(value: str) -> bool:
     return value.lower() not in ("", "0", "no", "off", "false")
 
 
@@ -89,7 +89,7 @@ def _model(parts: SplitResult) -> str:
     if Path(path).exists():
         return path
     name = path.strip("/")
-    # Names on the hub are `name` or `owner/name`; anything deeper can only have been meant as a directory.
+    # Names on the hub are `name` or `owner/name`; a longer path must be a directory.
     if name.count("/") > 1:
         raise ValueError(f"no such model directory: {path}")
     return name

@@ -48,9 +48,9 @@ class ServedModel:
     dialect: Dialect | None = None
 
     @property
-    def sees(self) -> bool:
+    def supports_images(self) -> bool:
         """Whether the model takes images: its files say so, its template writes them, its engine takes them."""
-        return self.dialect is not None and self.dialect.sees and self.engine.sees
+        return self.dialect is not None and self.dialect.supports_images and self.engine.supports_images
 
     async def open(self) -> None:
         """Load the tokenizer. Not beside anything else: transformers cannot be imported by two threads. Raises ValueError, OSError."""

@@ -41,7 +41,7 @@ def tokenizer() -> Tokenizer:
 @cache
 def dialect() -> ChatDialect:
     """Made once."""
-    return ChatDialect(TokenizerAdapter(tokenizer()), ChatTemplate(TEMPLATE), [tokenizer().token_to_id("<eos>")], sees=True)
+    return ChatDialect(TokenizerAdapter(tokenizer()), ChatTemplate(TEMPLATE), [tokenizer().token_to_id("<eos>")], supports_images=True)
 
 
 def encode(text: str) -> list[int]:

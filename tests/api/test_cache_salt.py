@@ -31,7 +31,7 @@ class CacheSaltTest(SocketCase):
     """With a scripted engine, which remembers what it was asked."""
 
     def salts(self) -> list[str | None]:
-        return [request.cache_salt for request in (*self.engine.requests, *self.engine.warmed)]
+        return [request.cache_salt for request in (*self.engine.requests, *self.engine.prefilled)]
 
     async def other(self, project: str) -> AsyncClient:
         _, secret = await sync_to_async(ApiKey.make)(project)

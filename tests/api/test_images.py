@@ -147,7 +147,7 @@ class ToldTest(SeeingCase):
         async with self.serving(answered(), answered()) as client:
             self.engine._max_model_len = 500
             with (
-                patch.object(ReplayEngine, "measures", False),
+                patch.object(ReplayEngine, "counts_cheaply", False),
                 patch.object(ReplayEngine, "count_tokens", AsyncMock(side_effect=refusing)) as measure,
             ):
                 made = await self.made(client, input=[user("Look:", part())])

@@ -59,8 +59,8 @@ def vocabulary() -> TokenizerAdapter:
 VOCABULARY = vocabulary()
 
 
-def chat(template: str, *, sees: bool = True) -> ChatDialect:
-    return ChatDialect(VOCABULARY, ChatTemplate(template), [], sees=sees)
+def chat(template: str, *, supports_images: bool = True) -> ChatDialect:
+    return ChatDialect(VOCABULARY, ChatTemplate(template), [], supports_images=supports_images)
 
 
 def user(*parts: Any, **fields: Any) -> dict[str, Any]:
@@ -95,8 +95,8 @@ def text(template: str, *items: dict[str, Any], instructions: str | None = None)
 )
 def test_it_is_found_out_what_a_template_writes_for_an_image(template: str, image: str | None, prompt: str) -> None:
     assert ChatTemplate(template).image == image
-    assert chat(template).sees == (image is not None)
-    assert not chat(template, sees=False).sees
+    assert chat(template).supports_images == (image is not None)
+    assert not chat(template, supports_images=False).supports_images
     if image is not None:
         assert text(template, user("Look:", IMAGE, "there")) == prompt
 
@@ -108,17 +108,17 @@ def test_text_without_images_reads_the_same_in_all_of_them(template: str) -> Non
 
 @pytest.mark.parametrize("template", [TEXT, JSON, REFUSING])
 def test_a_template_that_takes_strings_only_is_told_the_placeholders_of_the_model(template: str) -> None:
-    model = ChatDialect(VOCABULARY, ChatTemplate(template), [], sees=True, token_text=lambda _: "<image>")
-    assert model.sees
+    model = ChatDialect(VOCABULARY, ChatTemplate(template), [], supports_images=True, token_text=lambda _: "<image>")
+    assert model.supports_images
     turn = Turn([user("Look:", IMAGE, "there <image>"), *returned(IMAGE, "Here")], TODAY)
     assert "[user]Look:\n<image>\nthere " in model._text(turn)
     assert model._text(turn).endswith("[tool]<image>\nHere")
     assert model.render(turn).count(VOCABULARY.id("<image>")) == 2
-    assert not ChatDialect(VOCABULARY, ChatTemplate(template), [], sees=False, token_text=lambda _: "<image>").sees
+    assert not ChatDialect(VOCABULARY, ChatTemplate(template), [], supports_images=False, token_text=lambda _: "<image>").supports_images
 
 
 def test_placeholders_may_be_numbered_through_the_prompt() -> None:
-    model = ChatDialect(VOCABULARY, ChatTemplate(TEXT), [], sees=True, token_text=lambda number: f"<|image_{number}|>")
+    model = ChatDialect(VOCABULARY, ChatTemplate(TEXT), [], supports_images=True, token_text=lambda number: f"<|image_{number}|>")
     assert model._text(Turn([user(IMAGE, "and", IMAGE), user(IMAGE)], TODAY)) == (
         "[user]<|image_1|>\nand\n<|image_2|>[user]<|image_3|>"
     )
@@ -128,7 +128,7 @@ def test_placeholders_may_be_numbered_through_the_prompt() -> None:
 
 
 def test_a_template_that_takes_parts_writes_its_own_placeholders() -> None:
-    model = ChatDialect(VOCABULARY, ChatTemplate(PARTS), [], sees=True, token_text=lambda _: "(image)")
+    model = ChatDialect(VOCABULARY, ChatTemplate(PARTS), [], supports_images=True, token_text=lambda _: "(image)")
     assert model._text(Turn([user("Look:", IMAGE)], TODAY)) == "[user]Look:<image>"
 
 
@@ -148,9 +148,9 @@ def test_an_image_that_the_template_would_lose_is_refused_by_its_path() -> None:
     assert text(DEAF_TOOLS, user(IMAGE), *returned("Here:")).count("<image>") == 1
 
 
-@pytest.mark.parametrize("dialect", [HarmonyDialect(), chat(TEXT), chat(PARTS, sees=False)])
+@pytest.mark.parametrize("dialect", [HarmonyDialect(), chat(TEXT), chat(PARTS, supports_images=False)])
 def test_a_model_that_does_not_see_refuses_by_path(dialect: Any) -> None:
-    assert not dialect.sees
+    assert not dialect.supports_images
     for items, path in (([user("Look:", IMAGE)], "input[0].content[1]"), (returned(IMAGE), "input[2].output[0]")):
         with pytest.raises(UnsupportedInput, match="this model takes text only") as caught:
             dialect.render(Turn(items, TODAY))

@@ -16,8 +16,13 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import open_engine
 from responses_app.engines.http.client import HttpVllm
 
-# The server adopts its children and becomes vLLM: pid and start time, hence the mark, stay what they were.
-SERVER = "import os, sys; from responses_app.engines import guard; guard.adopt(); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+# The process starts an orphan guard and then becomes vLLM by exec: pid and start time, hence the mark, stay the same.
+SERVER = """
+import os, sys
+from responses_app.engines import orphan_guard
+orphan_guard.guard_children()
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
 QUIET = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
     "HF_HUB_OFFLINE": "1",

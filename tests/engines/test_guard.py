@@ -20,8 +20,8 @@ PATIENCE_S = 15.0
 # An owner that starts a child, a grandchild in a session of its own, one that has lost its parent, and one that is deaf.
 OWNER = """
 import subprocess, sys, time
-from responses_app.engines import guard
-guard.adopt({data_dir!r})
+from responses_app.engines import orphan_guard
+orphan_guard.guard_children({data_dir!r})
 subprocess.Popen(["sleep", "987"])
 subprocess.Popen(["setsid", "sh", "-c", "sleep 988 & wait"])
 subprocess.run(["sh", "-c", "setsid sleep 989 > /dev/null 2>&1 &"])
@@ -132,7 +132,7 @@ def test_it_sweeps_nothing_whose_owner_lives(lonely: subprocess.Popen[str], tmp_
 
 
 def test_it_is_adopted_once(tmp_path: Path) -> None:
-    process = owner(tmp_path, more="guard.adopt('elsewhere')")
+    process = owner(tmp_path, more="orphan_guard.guard_children('elsewhere')")
     try:
         assert len(guards_of(process.pid)) == 1
     finally:
@@ -145,4 +145,4 @@ def test_it_reads_back_what_it_writes_into_the_environment() -> None:
     mark = orphan_guard.ProcessOwner(12, 345, "4026531836", "/a:b/c d")
     assert orphan_guard.ProcessOwner.parse(str(mark)) == mark
     assert orphan_guard.ProcessOwner.parse("nonsense") is None
-    assert not orphan_guard.ProcessOwner(os.getpid(), 1, "", "").lives(), "the same pid at another time is another process"
+    assert not orphan_guard.ProcessOwner(os.getpid(), 1, "", "").is_alive(), "the same pid at another time is another process"

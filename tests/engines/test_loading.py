@@ -15,10 +15,10 @@ import pytest
 
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm import startup
-from responses_app.engines.vllm.startup import LENT, VllmStartup
+from responses_app.engines.vllm.startup import RESTORED_VARIABLES, VllmStartup
 from tests.server.processes import family, left
 
-LENT_ONE = LENT[1]
+RESTORED_ONE = RESTORED_VARIABLES[1]
 LIMIT_S = 30.0
 
 
@@ -40,7 +40,7 @@ class Vllm:
         try:
             if model == "bad":
                 raise ValueError("no such model")
-            os.environ[LENT_ONE] = model
+            os.environ[RESTORED_ONE] = model
             process = multiprocessing.get_context("spawn").Process(target=core)
             process.start()
             self.cores[model] = process
@@ -54,15 +54,15 @@ class Vllm:
     def inherited(self, model: str) -> str:
         """What the core of that model was given."""
         environ = Path(f"/proc/{self.cores[model].pid}/environ").read_text().split("\0")
-        return next(entry.partition("=")[2] for entry in environ if entry.startswith(LENT_ONE))
+        return next(entry.partition("=")[2] for entry in environ if entry.startswith(RESTORED_ONE))
 
 
 @pytest.fixture
 def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vllm]:
     vllm = Vllm()
     monkeypatch.setattr(startup, "load", vllm.load)
-    monkeypatch.setattr(startup, "side_by_side", lambda options: "alone" not in options)
-    monkeypatch.setenv(LENT_ONE, "ours")
+    monkeypatch.setattr(startup, "starts_concurrently", lambda options: "alone" not in options)
+    monkeypatch.setenv(RESTORED_ONE, "ours")
     yield vllm
     vllm.up.set()
     for process in vllm.cores.values():
@@ -85,14 +85,14 @@ def test_the_second_core_starts_while_the_first_is_waited_for(vllm: Vllm) -> Non
 
     asyncio.run(main())
     assert (vllm.inherited("a"), vllm.inherited("b")) == ("a", "b")
-    assert os.environ[LENT_ONE] == "ours"
+    assert os.environ[RESTORED_ONE] == "ours"
 
 
 def test_it_waits_for_one_that_must_be_alone(vllm: Vllm) -> None:
     async def main() -> None:
         alone, other = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
         await until(lambda: "a" in vllm.cores)
-        await asyncio.sleep(5 * startup.LOOK_S)
+        await asyncio.sleep(5 * startup.POLL_S)
         assert list(vllm.cores) == ["a"]
         vllm.up.set()
         assert [await alone.llm(), await other.llm()] == ["a", "b"]

@@ -149,7 +149,7 @@ def test_one_that_refuses_connections_but_still_talks_is_heard_out(monkeypatch: 
 
 def test_one_that_says_nothing_at_all_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "WATCH_S", 0.05)
-    monkeypatch.setattr(health, "HUNG_S", 0.5)
+    monkeypatch.setattr(health, "HUNG_TIMEOUT_S", 0.5)
 
     async def main() -> None:
         async def nothing() -> None:

@@ -263,13 +263,13 @@ def test_an_image_is_as_many_tokens_as_it_was_told() -> None:
     async def main() -> None:
         engine = ReplayEngine([recording([1, 2, 3], [4]), recording([1, 2, 3])], max_model_len=10, image_tokens=4)
         await engine.start()
-        assert engine.sees
+        assert engine.supports_images
         assert await engine.count_tokens([7, 8], [b"a", b"b"]) == 8
         shown = ask([7, 8], 9, images=[b"a", b"b"])
         # The context is full after two; the first chunk says what the prompt has come to.
         assert await hear(engine, shown) == [Chunk((1, 2), finish="length", prompt=8)]
         with pytest.raises(RequestRejected, match="the prompt has 11 tokens"):
             await anext(engine.generate(replace(shown, id="b", images=[b"a"] * 3)))
-        assert not ReplayEngine().sees
+        assert not ReplayEngine().supports_images
 
     asyncio.run(main())

@@ -42,8 +42,8 @@ def test_the_picture_decides_what_is_said_and_its_tokens_are_counted(
     dialect = open_dialect(str(model))
     prompt = dialect.render(Turn([user("Look:" * 40, part())], date(2026, 1, 1)))
     said = {}
-    assert dialect.sees
-    assert engine.sees
+    assert dialect.supports_images
+    assert engine.supports_images
     # Longer than a block of the prefix cache, so that what was measured would be found there if it were not salted.
     length = len(prompt) - 1 + seeing.IMAGE_TOKENS
     assert length > 128

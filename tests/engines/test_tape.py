@@ -27,7 +27,7 @@ def test_it_reads_every_kind_of_step(tmp_path: Path) -> None:
         {"chunks": [{"tokens": [7], "logprobs": [[7, -0.5, [[7, -0.5], [8, -1.5]]]]}]},
         {"chunks": [{"fault": "down", "message": "gone", "seconds": 2}, {"fault": "bad"}]},
     )
-    assert tape.read(file) == [
+    assert tape.read_tape(file) == [
         Recording([Tokens([1, 2]), Delay(0.5), Tokens([3])], "length", 16, [4, 5]),
         Recording([Tokens([7], (Logprob(7, -0.5, [(7, -0.5), (8, -1.5)]),))]),
         Recording([Fault("down", "gone", 2.0), Fault("bad")]),
@@ -53,17 +53,17 @@ def test_it_reads_every_kind_of_step(tmp_path: Path) -> None:
 def test_it_names_place_and_mistake(tmp_path: Path, line: dict[str, Any] | str, word: str) -> None:
     file = written(tmp_path, {"chunks": []}, line)
     with pytest.raises(InvalidTape, match=r"tape\.jsonl:2: ") as caught:
-        tape.read(file)
+        tape.read_tape(file)
     assert word in str(caught.value)
 
 
 def test_it_finds_its_request_by_tokens_in_a_row_or_by_predicate() -> None:
-    assert recording([1]).fits([])
-    assert recording([1], match=[2, 3]).fits((1, 2, 3))
-    assert not recording([1], match=[2, 3]).fits([2, 1, 3])
-    assert not recording([1], match=[2, 3]).fits([2])
-    assert recording([1], match=lambda prompt: len(prompt) > 2).fits([0, 0, 0])
-    assert not recording([1], match=lambda prompt: len(prompt) > 2).fits([0])
+    assert recording([1]).matches([])
+    assert recording([1], match=[2, 3]).matches((1, 2, 3))
+    assert not recording([1], match=[2, 3]).matches([2, 1, 3])
+    assert not recording([1], match=[2, 3]).matches([2])
+    assert recording([1], match=lambda prompt: len(prompt) > 2).matches([0, 0, 0])
+    assert not recording([1], match=lambda prompt: len(prompt) > 2).matches([0])
 
 
 def test_it_tells_all_tokens_of_its_lines() -> None:

@@ -1,4 +1,4 @@
-"""Turns of constraints that are new to an engine, with a generator that waits for a gate in the place of the engine."""
+"""CompileQueue of constraints that are new to an engine, with a generator that waits for a gate in the place of the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from responses_app.engine_interface import Chunk, Constraint, GenerateRequest, Sampling
 from responses_app.engines.vllm import compile_queue
-from responses_app.engines.vllm.compile_queue import Turns
+from responses_app.engines.vllm.compile_queue import CompileQueue
 
 
 class Compiling:
@@ -18,7 +18,7 @@ class Compiling:
     def __init__(self) -> None:
         self.order: list[str] = []
         self.gates: dict[str, asyncio.Event] = {}
-        self.turns = Turns()
+        self.turns = CompileQueue()
 
     async def start(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         self.order.append(request.id)

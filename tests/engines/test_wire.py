@@ -32,7 +32,7 @@ STREAM = said(1) + said(2, 3) + b": still here\n\n" + said(4, finish="stop") + U
 def hear(*pieces: bytes, logprobs: int | None = None, constraint: Constraint | None = None) -> list[Chunk]:
     answer = codec.GenerateStreamParser(ask(sampling={"logprobs": logprobs}, constraint=constraint))
     chunks = [chunk for piece in pieces if (chunk := answer.feed(piece))]
-    return [*chunks, answer.last()]
+    return [*chunks, answer.last_chunk()]
 
 
 @settings(deadline=None)
@@ -108,21 +108,21 @@ def test_it_writes_the_request_in_vllms_words() -> None:
     request = ask(
         [1, 2], 7, id="resp_1", sampling={"stop_token_ids": [3], "logprobs": 5}, constraint=SCHEMA, images=[png], priority=2
     )
-    body = orjson.loads(codec.body(request, "m", priorities=True))
+    body = orjson.loads(codec.encode_body(request, "m", priorities=True))
     assert (body["request_id"], body["model"], body["token_ids"], body["priority"]) == ("resp_1", "m", [1, 2], 2)
     assert body["sampling_params"]["structured_outputs"] == {"json": {"type": "object"}}
     assert (body["sampling_params"]["max_tokens"], body["sampling_params"]["stop_token_ids"]) == (7, [3])
     assert body["sampling_params"]["logprobs"] == 6, "the server counts the chosen token as one"
     assert body["content_parts"][0]["url"].startswith("data:image/png;base64,iVBORw")
     assert body["sampling_params"]["logit_bias"] is None
-    biased = orjson.loads(codec.body(ask(sampling={"bias": {7: -0.5}}), "m", priorities=True))
+    biased = orjson.loads(codec.encode_body(ask(sampling={"bias": {7: -0.5}}), "m", priorities=True))
     assert biased["sampling_params"]["logit_bias"] == {"7": -0.5}
-    assert "priority" not in orjson.loads(codec.body(request, "m", priorities=False))
+    assert "priority" not in orjson.loads(codec.encode_body(request, "m", priorities=False))
 
 
 def test_it_asks_for_no_more_logprobs_than_a_server_grants() -> None:
     asked = [
-        orjson.loads(codec.body(ask(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
+        orjson.loads(codec.encode_body(ask(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
         for n in (None, 0, 1, 20)
     ]
     assert asked == [None, 0, 2, 20]
@@ -130,10 +130,10 @@ def test_it_asks_for_no_more_logprobs_than_a_server_grants() -> None:
 
 def test_it_sends_a_structural_tag_as_text() -> None:
     request = ask(constraint=Constraint("structural_tag", {"type": "structural_tag", "format": {"type": "any_text"}}))
-    params = orjson.loads(codec.body(request, None, False))["sampling_params"]
+    params = orjson.loads(codec.encode_body(request, None, False))["sampling_params"]
     assert orjson.loads(params["structured_outputs"]["structural_tag"])["format"] == {"type": "any_text"}
 
 
 def test_it_refuses_what_json_cannot_carry() -> None:
     with pytest.raises(RequestRejected):
-        codec.body(ask([2**70]), None, False)
+        codec.encode_body(ask([2**70]), None, False)

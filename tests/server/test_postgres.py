@@ -23,9 +23,9 @@ from tests.server.processes import born, family, left
 OWNER = """
 import sys, time
 from pathlib import Path
-from responses_app.engines import guard
+from responses_app.engines import orphan_guard
 from responses_app.server.postgres.cluster import Postgres
-guard.adopt(sys.argv[1])
+orphan_guard.guard_children(sys.argv[1])
 postgres = Postgres(Path(sys.argv[1]))
 postgres.start()
 print(postgres.pid, flush=True)

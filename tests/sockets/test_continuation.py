@@ -190,7 +190,7 @@ class WarmingTest(SocketCase):
         async with self.serving(said(HELLO)), self.socket() as socket:
             warm = await socket.made("Look.", generate=False, store=False, instructions="Be brief.")
             self.assertEqual((warm["status"], warm["output"], warm["usage"]["output_tokens"]), ("completed", [], 0))
-            (read,) = self.engine.warmed
+            (read,) = self.engine.prefilled
             self.assertEqual(warm["usage"]["input_tokens"], len(read.prompt))
             self.assertEqual(self.engine.requests, [])
             made = await socket.made("Go.", previous_response_id=warm["id"], store=False, instructions="Be brief.")

@@ -27,7 +27,7 @@ _SOME_DAY = date(2000, 1, 1)
 class ChatDialect:
     """A chat model; `marks` begin and end its reasoning, `<think>` and `</think>` unless told otherwise.
 
-    `always_thinks` is for models that leave out the first mark although their template does not write it. `sees` says that
+    `always_thinks` is for models that leave out the first mark although their template does not write it. `supports_images` says that
     the model takes images; it is told them if its template writes them, or else if `spell` does.
     """
 
@@ -39,13 +39,13 @@ class ChatDialect:
         *,
         always_thinks: bool = False,
         marks: ReasoningMarkers | None = None,
-        sees: bool = False,
+        supports_images: bool = False,
         token_text: ImagePlaceholder | None = None,
     ) -> None:
         self.stop_token_ids: Sequence[int] = tuple(stop_token_ids)
         self.vocabulary = vocabulary
         self._spell = token_text if template.image is None else None
-        self.sees = sees and (template.image is not None or self._spell is not None)
+        self.supports_images = supports_images and (template.image is not None or self._spell is not None)
         self._template = template
         self._always_thinks = always_thinks
         self._marks = marks or (THINK, END_THINK)
@@ -92,7 +92,9 @@ class ChatDialect:
         tools = toolset(turn)
         try:
             text = self._template.render(
-                messages(turn, self._rules, self.vocabulary.escape_special, sees=self.sees, spell=self._spell),
+                messages(
+                    turn, self._rules, self.vocabulary.escape_special, supports_images=self.supports_images, spell=self._spell
+                ),
                 today=turn.today,
                 tools=[guarded(function(tool), self.vocabulary.escape_special) for tool in tools.offered],
                 thinking=turn.effort not in QUIET,
@@ -108,7 +110,7 @@ class ChatDialect:
 
     def _all_shown(self, turn: Turn, text: str) -> None:
         """Every image has its placeholder. Some templates write none in what tools return, and nobody would miss it. Raises BadTurn."""
-        shown = list(images(turn.items)) if self.sees else []
+        shown = list(images(turn.items)) if self.supports_images else []
         spell = self._spell or (lambda _: self._template.image or "")
         marks = Counter(spell(number) for number in range(1, len(shown) + 1))
         if any(text.count(mark) != count for mark, count in marks.items()):

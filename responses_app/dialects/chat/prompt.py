@@ -50,10 +50,10 @@ def messages(
     rules: SystemMessagePlacement,
     guard: Callable[[str], str],
     *,
-    sees: bool = False,
+    supports_images: bool = False,
     spell: ImagePlaceholder | None = None,
 ) -> list[Message]:
-    """The conversation of a turn. Raises BadTurn, also for an image unless the model `sees`.
+    """The conversation of a turn. Raises BadTurn, also for an image unless the model `supports_images`.
 
     An image is a part by itself, or with `spell` its placeholder on a line of its own, for templates that take text only.
 
@@ -61,7 +61,11 @@ def messages(
     the template allows, else they join the first. `guard` is asked about every text that comes from outside.
     """
     said = _MessageBuilder(
-        guard, called_names(turn.items), at_head=rules is not SystemMessagePlacement.ANYWHERE, sees=sees, spell=spell
+        guard,
+        called_names(turn.items),
+        at_head=rules is not SystemMessagePlacement.ANYWHERE,
+        supports_images=supports_images,
+        spell=spell,
     )
     said.rules.append(guard(turn.instructions or ""))
     for index, item in in_call_order(turn.items):
@@ -109,7 +113,7 @@ class _MessageBuilder:
         names: Mapping[str, str],
         *,
         at_head: bool,
-        sees: bool,
+        supports_images: bool,
         spell: ImagePlaceholder | None,
     ) -> None:
         self.messages: list[Message] = []
@@ -117,7 +121,7 @@ class _MessageBuilder:
         self._guard = guard
         self._names = names
         self._at_head = at_head
-        self._sees = sees
+        self._supports_images = supports_images
         self._spell = spell
         self._images = 0
 
@@ -159,7 +163,7 @@ class _MessageBuilder:
 
     def _content(self, content: object, path: str) -> str | list[Message]:
         """The text, or if there are images the parts as templates know them; texts that stand together are one."""
-        if not self._sees or not has_images(content):
+        if not self._supports_images or not has_images(content):
             return self._guard(text_of(content, path))
         if self._spell is not None:
             return "\n".join(

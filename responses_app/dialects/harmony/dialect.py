@@ -23,7 +23,7 @@ class HarmonyDialect:
     """The harmony dialect; the vocabulary is that of the harmony library."""
 
     stop_token_ids: Sequence[int] = (RETURN, CALL, END_OF_TEXT)
-    sees = False
+    supports_images = False
 
     def __init__(self) -> None:
         self.encoding = load_harmony_encoding("HarmonyGptOss")

@@ -27,11 +27,11 @@ class VllmDialect(ChatDialect):
         stop_token_ids: Sequence[int],
         registry: ParserRegistry,
         *,
-        sees: bool = False,
+        supports_images: bool = False,
         spell: ImagePlaceholder | None = None,
     ) -> None:
         marks = registry.marks
-        super().__init__(vocabulary, template, stop_token_ids, marks=marks, sees=sees, token_text=spell)
+        super().__init__(vocabulary, template, stop_token_ids, marks=marks, supports_images=supports_images, token_text=spell)
         self._registry = registry
         self._reasons = marks is not None
 

@@ -1,1 +1,1 @@
-"""Http."""
+"""HTTP client of a vLLM server."""

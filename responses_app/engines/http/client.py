@@ -1,4 +1,4 @@
-"""A `vllm serve` somewhere else, spoken to in token ids over HTTP."""
+"""HTTP client engine: a `vllm serve` process elsewhere, driven by token ids."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from responses_app.engine_interface import (
     GenerateRequest,
     RequestRejected,
     Sampling,
-    read,
+    prefill_by_generating,
 )
 from responses_app.engines.http import codec
 from responses_app.engines.http.health import HealthMonitor
-from responses_app.engines.vllm.compile_queue import Turns
+from responses_app.engines.vllm.compile_queue import CompileQueue
 
 logger = logging.getLogger(__name__)
 
-POOL = 1024  # Connections, one per running request. What is beyond waits for POOL_S.
-POOL_S = 30.0
+MAX_CONNECTIONS = 1024  # Maximum connections, one per running request. Requests beyond the limit wait for up to POOL_WAIT_S.
+POOL_WAIT_S = 30.0
 CONNECT_S = 5.0
 WRITE_S = 30.0
-SILENCE_S = 600.0  # Between two chunks: a long prompt behind a long queue is silent for minutes.
-ALIVE_S = 2.0  # A health check that takes longer is none.
-RETRY_S = 0.25  # Between two attempts to reach a server that is expected to come up.
-CONTROL = 8  # Connections for health checks and aborts: they must not wait for those of running requests.
+CHUNK_TIMEOUT_S = 600.0  # Maximum time between two chunks: a long prompt in a long queue can take minutes.
+HEALTH_TIMEOUT_S = 2.0  # Timeout of a health check.
+RETRY_S = 0.25  # Pause between attempts to reach a starting server.
+MAX_CONTROL_CONNECTIONS = 8  # Maximum connections for health checks and aborts, which must not wait for running requests.
 ABORT_S = 5.0
-IDLE_S = 4.0  # Below the 5 s after which vLLM's server closes an idle connection, maybe just as we write to it.
+IDLE_S = 4.0  # vLLM closes idle connections after 5 s, possibly during a write; this client closes them earlier.
 
-# A host that vanished without a word is found out after 10 + 3 * 5 s, long before SILENCE_S.
+# TCP keep-alive detects a vanished host after 10 + 3 * 5 s, long before CHUNK_TIMEOUT_S.
 KEEPALIVE = [
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 10),
@@ -51,19 +51,21 @@ GENERATE, ABORT, MODELS, HEALTH = "/inference/v1/generate", "/inference/v1/abort
 
 
 class EngineUnreachable(EngineUnavailable):
-    """There is no such server now; there may be one in a moment."""
+    """The server cannot be reached now; a later attempt may succeed."""
 
 
 class HttpVllm:
     """The `http:` engine: any `vllm serve --enable-scale-out` (0.32 or later), alone or behind a router.
 
-    `model` is one of the served names, by default the first; after `start` also `root`, the path or hub name of its files.
-    `priorities` says that the server runs with `--scheduling-policy priority`: without, it refuses requests that have one.
-    `start` waits up to `start_wait` seconds for a server that is not there yet, and goes on without it if `model` and
-    `max_model_len` were given. One that dies and comes back later is used as before.
+    `model` is a served model name, by default the first one. After `start`, `root` is the path or hub name of the model files.
+    `priorities` means that the server runs with `--scheduling-policy priority`; without this option vLLM rejects requests with
+    a priority.
+
+    `start` waits up to `start_wait` seconds for the server. It then continues without the server if `model` and `max_model_len`
+    are given. A server that stops and comes back is used as before.
     """
 
-    measures = False
+    counts_cheaply = False
     has_xgrammar = False
 
     def __init__(
@@ -85,55 +87,57 @@ class HttpVllm:
         self._start_wait = start_wait
         self._client: httpx2.AsyncClient | None = None
         self._control: httpx2.AsyncClient | None = None
-        self._pulse = HealthMonitor(self._ask)
+        self._health = HealthMonitor(self._check_health)
         self._running: set[str] = set()
-        self._turns = Turns()
+        self._compile_queue = CompileQueue()
         self._aborts: set[asyncio.Task[None]] = set()
 
     @property
     def max_model_len(self) -> int:
+        """Maximum number of tokens of prompt and output together. Raises EngineUnavailable before the first connection."""
         if self._max_model_len is None:
             raise EngineUnavailable(f"{self.base} is not connected yet")
         return self._max_model_len
 
     async def start(self) -> None:
-        """Connect, and see what is served. Raises EngineDown if there is no such server, model or endpoint."""
-        self._client = self._client or self._connect(POOL)
-        self._control = self._control or self._connect(CONTROL)
+        """Connect and read the served models. Raises EngineUnavailable without a matching server, model or endpoint."""
+        self._client = self._client or self._connect(MAX_CONNECTIONS)
+        self._control = self._control or self._connect(MAX_CONTROL_CONNECTIONS)
         try:
-            await self._find()
+            await self._wait_for_server()
         except BaseException:
             await self.close()
             raise
-        self._pulse.start()
+        self._health.start()
 
     @property
-    def sees(self) -> bool:
-        """The server does not say; what the files of the model say is for the dialect to read."""
+    def supports_images(self) -> bool:
+        """Always True: the server does not report image support, and the dialect reads the model files instead."""
         return True
 
     async def count_tokens(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
-        """See `Engine.measure`. The server has no endpoint for it, so it is asked for one token."""
+        """Count the prompt tokens by a generation of a single token; vLLM has no endpoint for counting images."""
         if not images:
             return len(prompt)
         uid = uuid.uuid4().hex
-        # Salted, so that what is generated afterwards does not call the whole prompt cached.
+        # The unique cache salt keeps this request from filling the prefix cache of the real one.
         asking = GenerateRequest(f"measure-{uid}", prompt, Sampling(max_tokens=1), images=images, cache_salt=uid)
         counts = [chunk.prompt async for chunk in self.generate(asking)]
         return counts[-1] or len(prompt)
 
     async def prefill(self, request: GenerateRequest) -> None:
-        """See `Engine.warm`."""
-        await read(self, request)
+        """Prefill by a generation of a single token."""
+        await prefill_by_generating(self, request)
 
     def check_constraint(self, constraint: Constraint) -> None:
-        """Left to the server, which refuses with the first answer: its grammar compiler may not be installed here."""
+        """Accept every constraint; the server rejects invalid constraints with the first response."""
 
     async def is_healthy(self) -> bool:
-        return self._client is not None and await self._pulse.is_healthy()
+        """Return True if the server answers health checks."""
+        return self._client is not None and await self._health.is_healthy()
 
     async def close(self) -> None:
-        """Abort what still runs on the server, and hang up."""
+        """Abort running requests on the server and close all connections."""
         client, self._client = self._client, None
         control, self._control = self._control, None
         if client is None or control is None:
@@ -142,17 +146,17 @@ class HttpVllm:
             await _abort(control, list(self._running))
         if self._aborts:
             await asyncio.wait(self._aborts, timeout=ABORT_S)
-        await self._pulse.stop()
+        await self._health.stop()
         await client.aclose()
         await control.aclose()
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
-        """See `Engine.generate`. `cached` comes with the last chunk."""
-        return self._turns.generate(request, self._generate)
+        """Generate chunks, see `Engine.generate`. `cached` comes with the last chunk."""
+        return self._compile_queue.generate(request, self._generate)
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
-        client = self._open()
-        content = codec.body(request, self.model, self._priorities)
+        client = self._open_client()
+        content = codec.encode_body(request, self.model, self._priorities)
         answer = codec.GenerateStreamParser(request)
         self._running.add(request.id)
         try:
@@ -160,70 +164,70 @@ class HttpVllm:
                 async for data in parts:
                     if chunk := answer.feed(data):
                         yield chunk
-            last = answer.last()
+            last_chunk = answer.last_chunk()
             self._running.discard(request.id)
-            yield last
+            yield last_chunk
         except RequestRejected:
             self._running.discard(request.id)
             raise
         except EngineUnavailable:
-            self._pulse.record(False)
+            self._health.record(False)
             raise
         finally:
-            # Hanging up ends the generation too, unless something in between keeps the connection open.
+            # Closing the connection aborts the generation too, unless a proxy keeps the connection to the server open.
             if request.id in self._running:
                 self._running.discard(request.id)
                 self._spawn_abort(request.id)
 
     async def _parts(self, client: httpx2.AsyncClient, content: bytes) -> AsyncGenerator[bytes, None]:
-        """The answer to a generation, in pieces as they come. Raises BadPrompt, EngineDown."""
+        """Stream the response body in parts, as received. Raises RequestRejected, EngineUnavailable."""
         with _map_errors(self.base):
             asked = client.build_request("POST", GENERATE, content=content)
-            response = await self._pulse.run_while_healthy(client.send(asked, stream=True))
+            response = await self._health.run_while_healthy(client.send(asked, stream=True))
             try:
                 if not response.is_success:
-                    raise codec.error_for(response.status_code, await self._pulse.run_while_healthy(response.aread()))
+                    raise codec.error_for(response.status_code, await self._health.run_while_healthy(response.aread()))
                 pieces = response.aiter_raw()
-                while (data := await self._pulse.run_while_healthy(anext(pieces, None))) is not None:
+                while (data := await self._health.run_while_healthy(anext(pieces, None))) is not None:
                     yield data
             finally:
                 await response.aclose()
 
-    def _open(self) -> httpx2.AsyncClient:
+    def _open_client(self) -> httpx2.AsyncClient:
         if self._client is None:
             raise EngineUnavailable(f"{self.base} is not connected")
         return self._client
 
     def _connect(self, connections: int) -> httpx2.AsyncClient:
         limits = httpx2.Limits(max_connections=connections, max_keepalive_connections=connections, keepalive_expiry=IDLE_S)
-        # Not compressed: the stream is read as it comes.
+        # No compression: parts must be usable as received.
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"} | (
             {"Authorization": f"Bearer {self._key}"} if self._key else {}
         )
         return httpx2.AsyncClient(
             base_url=self.base,
             headers=headers,
-            timeout=httpx2.Timeout(SILENCE_S, connect=CONNECT_S, write=WRITE_S, pool=POOL_S),
+            timeout=httpx2.Timeout(CHUNK_TIMEOUT_S, connect=CONNECT_S, write=WRITE_S, pool=POOL_WAIT_S),
             transport=httpx2.AsyncHTTPTransport(limits=limits, socket_options=KEEPALIVE, retries=1),
         )
 
-    async def _ask(self) -> bool | None:
-        """Whether the server says that it is well; None if it does not say anything in time."""
+    async def _check_health(self) -> bool | None:
+        """Return the result of a health check; None means no response within HEALTH_TIMEOUT_S."""
         if self._control is None:
             return False
         try:
-            return (await self._control.get(HEALTH, timeout=ALIVE_S)).is_success
+            return (await self._control.get(HEALTH, timeout=HEALTH_TIMEOUT_S)).is_success
         except httpx2.TimeoutException:
             return None
-        except (httpx2.HTTPError, RuntimeError):  # The latter from a client that was closed meanwhile.
+        except (httpx2.HTTPError, RuntimeError):  # RuntimeError: the client was closed meanwhile.
             return False
 
-    async def _find(self) -> None:
-        """Look until it is there, or the time is over in which it should have come."""
+    async def _wait_for_server(self) -> None:
+        """Retry `_connect_model` until success, or until `start_wait` has passed."""
         deadline = monotonic() + self._start_wait
         while True:
             try:
-                return await self._look()
+                return await self._connect_model()
             except EngineUnreachable as error:
                 if monotonic() >= deadline:
                     if self.model is None or self._max_model_len is None:
@@ -231,8 +235,8 @@ class HttpVllm:
                     return logger.warning("started without its engine: %s", error)
             await asyncio.sleep(RETRY_S)
 
-    async def _look(self) -> None:
-        """Choose the model, and ask for the abort of nothing, which only a server with the token endpoints answers."""
+    async def _connect_model(self) -> None:
+        """Choose the model. Check with an empty abort request that the server has the token endpoints."""
         assert self._control is not None  # noqa: S101 - start
         with _map_errors(self.base):
             listed = await self._control.get(MODELS, timeout=CONNECT_S)
@@ -252,10 +256,10 @@ class HttpVllm:
         self.root = card.get("root")
         self._max_model_len = self._max_model_len or card.get("max_model_len")
         if not self._max_model_len:
-            raise EngineUnavailable(f"{self.base} does not say max_model_len: add it to the engine URL")
+            raise EngineUnavailable(f"{self.base} does not report max_model_len: add it to the engine URL")
 
     def _spawn_abort(self, request_id: str) -> None:
-        """In a task of its own: whoever closes the generator may be cancelled and must not wait."""
+        """Abort in a separate task: the closing caller may be cancelled and must not wait."""
         if self._control is None:
             return
         task = asyncio.create_task(_abort(self._control, [request_id]), name=f"abort {request_id}")
@@ -265,7 +269,7 @@ class HttpVllm:
 
 async def _abort(client: httpx2.AsyncClient, request_ids: list[str]) -> None:
     ids = [codec.ENGINE_ID_PREFIX + request_id for request_id in request_ids]
-    # A server that is away has aborted by itself; RuntimeError is a client that was closed meanwhile.
+    # An unreachable server has aborted by itself. RuntimeError: the client was closed meanwhile.
     with suppress(httpx2.HTTPError, RuntimeError):
         await client.post(ABORT, json={"request_ids": ids}, timeout=ABORT_S)
 

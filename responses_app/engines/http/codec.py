@@ -1,4 +1,4 @@
-"""The body of vLLM's `POST /inference/v1/generate`, and the events that answer it."""
+"""Codec of vLLM's `POST /inference/v1/generate`: request body, response events, errors."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from typing import Any
 import orjson
 
 from responses_app.engine_interface import Chunk, EngineUnavailable, Finish, GenerateRequest, Logprob, RequestRejected
-from responses_app.engines.vllm.params import FINISHES, sampling_fields, structured_fields
+from responses_app.engines.vllm.params import FINISH_REASONS, sampling_fields, structured_fields
 
-# Statuses that blame the request itself. All others (no such endpoint, wrong key, too busy, broken) blame the engine.
-REQUESTS_FAULT = frozenset({400, 413, 422})
+# HTTP statuses of a faulty request. All other errors (no such endpoint, wrong key, overload, failure) are the server's.
+CLIENT_ERRORS = frozenset({400, 413, 422})
 
-# What vLLM puts in front of the id of a request to this endpoint; its abort endpoint wants to hear it.
+# Prefix that vLLM adds to the request id of this endpoint; the abort endpoint expects the prefixed id.
 ENGINE_ID_PREFIX = "generate-tokens-"
 
 MAX_LOGPROBS = 20
 
-# How vLLM's EngineDeadError begins, which is nobody's grammar.
-DEAD_CORE = "EngineCore encountered an issue"
+# Beginning of vLLM's EngineDeadError message, which never concerns a constraint.
+ENGINE_DEAD_PREFIX = "EngineCore encountered an issue"
 
 IMAGE_TYPES: Mapping[bytes, str] = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
 
 
-def body(request: GenerateRequest, model: str | None, priorities: bool) -> bytes:
-    """The JSON body. Raises BadPrompt if it cannot be written as such."""
-    params = sampling_fields(request.sampling) | {"logprobs": _asked(request.sampling.logprobs)}
+def encode_body(request: GenerateRequest, model: str | None, priorities: bool) -> bytes:
+    """Encode the JSON body. Raises RequestRejected for values without a JSON representation."""
+    params = sampling_fields(request.sampling) | {"logprobs": _logprobs_parameter(request.sampling.logprobs)}
     if request.constraint:
         params["structured_outputs"] = structured_fields(request.constraint)
     fields: dict[str, Any] = {
@@ -37,7 +37,7 @@ def body(request: GenerateRequest, model: str | None, priorities: bool) -> bytes
         "sampling_params": params,
         "stream": True,
         "stream_options": {"include_usage": True},
-        "reasoning_ended": True,  # A constraint holds from the first token, whatever reasoning parser the server has.
+        "reasoning_ended": True,  # Apply the constraint from the first token, whatever reasoning parser the server has.
         "cache_salt": request.cache_salt,
     }
     if priorities:
@@ -50,82 +50,85 @@ def body(request: GenerateRequest, model: str | None, priorities: bool) -> bytes
         raise RequestRejected(f"not representable as JSON: {error}") from error
 
 
-def _asked(logprobs: int | None) -> int | None:
-    """One more alternative than wanted, as far as vLLM's default limit goes: its answer counts the chosen token as one."""
+def _logprobs_parameter(logprobs: int | None) -> int | None:
+    """Return the `logprobs` parameter for vLLM: `logprobs` + 1, because vLLM counts the sampled token as an alternative.
+
+    The result never exceeds vLLM's default limit unless `logprobs` does.
+    """
     return min(logprobs + 1, max(logprobs, MAX_LOGPROBS)) if logprobs else logprobs
 
 
 def error_for(status: int, content: bytes) -> RequestRejected | EngineUnavailable:
-    """The exception for an answer that is not a stream."""
-    return _blamed_parameter(status, f"HTTP {status}: {_message(content)}")
+    """Map a response without a stream to an exception."""
+    return _status_error(status, f"HTTP {status}: {_message(content)}")
 
 
 class GenerateStreamParser:
-    """Reads the events of one generation from bytes in any cut.
-
-    Token events that arrive in one piece become one chunk. `finish` is kept back for the usage, which vLLM sends behind it.
-    """
+    """Parser of the event stream of a generation; takes bytes split at any position."""
 
     def __init__(self, request: GenerateRequest) -> None:
         self._wanted = request.sampling.logprobs
         self._constrained = request.constraint is not None
-        self._rest = b""
+        self._buffer = b""
         self._finish: Finish | None = None
         self._cached: int | None = None
         self._prompt: int | None = None
-        self._begun = False
+        self._has_tokens = False
 
     def feed(self, data: bytes) -> Chunk | None:
-        """The tokens that `data` completes, if any. Raises BadPrompt, EngineDown for an error event."""
+        """Return the tokens completed by `data`, None without any. Raises RequestRejected, EngineUnavailable for an error event."""
         tokens: list[int] = []
         logprobs: list[Logprob] = []
         for event in self._events(data):
             for choice in event.get("choices", ()):
                 tokens += choice.get("token_ids") or ()
                 logprobs += self._logprobs(choice)
-                self._end(choice.get("finish_reason"))
-            self._count(event.get("usage"))
+                self._set_finish(choice.get("finish_reason"))
+            self._record_usage(event.get("usage"))
         if not tokens:
             return None
-        self._begun = True
+        self._has_tokens = True
         return Chunk(tuple(tokens), tuple(logprobs))
 
-    def last(self) -> Chunk:
-        """The chunk that ends the generation. Raises EngineDown if the server has not said how it ended."""
+    def last_chunk(self) -> Chunk:
+        """Return the final chunk. Raises EngineUnavailable if the stream ended without a finish reason."""
         if self._finish is None:
             raise EngineUnavailable("the stream broke off")
         return Chunk(finish=self._finish, cached=self._cached, prompt=self._prompt)
 
     def _events(self, data: bytes) -> Iterator[Mapping[str, Any]]:
-        *events, self._rest = (self._rest + data).replace(b"\r\n", b"\n").split(b"\n\n")
+        *events, self._buffer = (self._buffer + data).replace(b"\r\n", b"\n").split(b"\n\n")
         for event in events:
             if not event.startswith(b"data:"):
-                continue  # A comment that keeps the connection warm.
+                continue  # An SSE comment, sent as keep-alive.
             payload = event[5:].strip()
             if payload == b"[DONE]":
                 return
             parsed = orjson.loads(payload)
             if error := parsed.get("error"):
-                raise self._failed(error)
+                raise self._event_error(error)
             yield parsed
 
-    def _failed(self, error: Mapping[str, Any]) -> RequestRejected | EngineUnavailable:
-        """An error before the first token of a constrained request is a grammar that did not compile, whatever the code says."""
+    def _event_error(self, error: Mapping[str, Any]) -> RequestRejected | EngineUnavailable:
+        """Map an error event to an exception.
+
+        Before the first token of a constrained request the constraint is the cause, whatever `code` is.
+        """
         code = error.get("code")
-        if self._begun or not isinstance(code, int) or str(error.get("message")).startswith(DEAD_CORE):
+        if self._has_tokens or not isinstance(code, int) or str(error.get("message")).startswith(ENGINE_DEAD_PREFIX):
             code = 500
         elif self._constrained:
             code = 400
-        return _blamed_parameter(code, str(error.get("message")))
+        return _status_error(code, str(error.get("message")))
 
-    def _end(self, reason: str | None) -> None:
+    def _set_finish(self, reason: str | None) -> None:
         if reason == "error":
             raise EngineUnavailable("vLLM gave up on the request")
         if reason is not None:
-            self._finish = FINISHES[reason]
+            self._finish = FINISH_REASONS[reason]
 
-    def _count(self, usage: Mapping[str, Any] | None) -> None:
-        """The details are only there if the server was started with `--enable-prompt-tokens-details`."""
+    def _record_usage(self, usage: Mapping[str, Any] | None) -> None:
+        """Record the usage; vLLM sends the details only if started with `--enable-prompt-tokens-details`."""
         self._prompt = (usage or {}).get("prompt_tokens", self._prompt)
         details = (usage or {}).get("prompt_tokens_details") or {}
         self._cached = details.get("cached_tokens", self._cached)
@@ -139,12 +142,13 @@ class GenerateStreamParser:
             yield Logprob(entry["token_id"], entry["logprob"], best)
 
 
-def _blamed_parameter(status: int, message: str) -> RequestRejected | EngineUnavailable:
-    return RequestRejected(message) if status in REQUESTS_FAULT else EngineUnavailable(message)
+def _status_error(status: int, message: str) -> RequestRejected | EngineUnavailable:
+    """Return RequestRejected for statuses in `CLIENT_ERRORS`, else EngineUnavailable."""
+    return RequestRejected(message) if status in CLIENT_ERRORS else EngineUnavailable(message)
 
 
 def _message(content: bytes) -> str:
-    """vLLM's own words if it is vLLM that answers, else the beginning of what a proxy may have said."""
+    """Return vLLM's error message, or the first 200 bytes of an unknown body."""
     try:
         return str(orjson.loads(content)["error"]["message"])
     except (ValueError, KeyError, TypeError):
@@ -157,7 +161,7 @@ def _data_url(image: bytes) -> str:
 
 
 def parse_models(content: bytes) -> Sequence[Mapping[str, Any]]:
-    """The models of a `GET /v1/models`. Raises EngineDown if that is not what it is."""
+    """Parse the body of `GET /v1/models`. Raises EngineUnavailable for an unknown format."""
     try:
         models = orjson.loads(content)["data"]
     except (ValueError, KeyError, TypeError) as error:

@@ -1,1 +1,1 @@
-"""Replay."""
+"""Replay engine and tapes."""

@@ -1,4 +1,4 @@
-"""The tape that the scripted engine replays: one line per generation, in Python or as JSON lines."""
+"""Tapes of the replay engine: a recording per generation, built in Python or read from JSON lines."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Match: TypeAlias = Sequence[int] | Callable[[Sequence[int]], bool] | None
 
 
 class InvalidTape(ValueError):
-    """A line of a tape file cannot be read; the message names file and line."""
+    """A line of a tape file is invalid; the message names file and line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """One chunk: these token ids leave together, as after one engine step (or one speculative burst)."""
+    """A chunk: token ids sent together, as after an engine step (or a speculative burst)."""
 
     tokens: Sequence[int]
     logprobs: Sequence[Logprob] = ()
@@ -28,20 +28,21 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Delay:
-    """Silence for so many seconds."""
+    """Pause of `seconds`."""
 
     seconds: float
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The generation ends here with an exception: `down` is EngineDown, `bad` is BadPrompt.
+    """End of the generation with an exception: `down` raises EngineUnavailable, `bad` RequestRejected.
 
-    After `down` the whole engine stays away for `seconds`: `alive` says no, and new requests fail without using up a line.
+    After `down` the whole engine is unavailable for `seconds`: `is_healthy` returns False, and new requests fail without using
+    a recording.
     """
 
     kind: Literal["down", "bad"]
-    message: str = "the tape says so"
+    message: str = "fault on the tape"
     seconds: float = 0.0
 
 
@@ -50,10 +51,10 @@ Step: TypeAlias = Tokens | Delay | Fault
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """One scripted generation.
+    """A recorded generation.
 
-    `match` chooses the request: token ids that its prompt must contain in a row, or (from Python) a predicate of the
-    prompt; None takes any request. `cached` is what the engine claims to have found in its prefix cache.
+    `match` selects the request: token ids contained in its prompt as a contiguous sequence, or (in Python) a predicate of the
+    prompt; None matches every request. `cached` is the number of prompt tokens reported as cached.
     """
 
     steps: Sequence[Step]
@@ -61,8 +62,8 @@ class Recording:
     cached: int | None = None
     match: Match = None
 
-    def fits(self, prompt: Sequence[int]) -> bool:
-        """Whether this line answers a request with that prompt."""
+    def matches(self, prompt: Sequence[int]) -> bool:
+        """Return True if the recording matches the prompt."""
         if self.match is None:
             return True
         if callable(self.match):
@@ -73,14 +74,14 @@ class Recording:
 def recording(
     *groups: Sequence[int], finish: Literal["stop", "length"] = "stop", cached: int | None = None, match: Match = None
 ) -> Recording:
-    """The usual line: these groups of token ids, one chunk each, without delays or faults."""
+    """Create a recording without delays or faults: each group of token ids becomes a chunk."""
     return Recording([Tokens(group) for group in groups], finish, cached, match)
 
 
-def read(path: str | Path) -> list[Recording]:
-    """The lines of a tape file: JSON lines, empty ones skipped. Raises BadTape, or OSError if there is no such file.
+def read_tape(path: str | Path) -> list[Recording]:
+    """Read the recordings of a tape file: JSON lines, empty lines skipped. Raises InvalidTape, or OSError for a missing file.
 
-    One generation per line; everything but `chunks` is optional:
+    Each line is a generation. Every key but `chunks` is optional:
 
         {"match": [17, 4], "chunks": [{"tokens": [5, 6]}, {"delay": 0.1}, {"tokens": [7]}], "finish": "stop", "cached": 16}
         {"chunks": [{"tokens": [5], "logprobs": [[5, -0.1, [[5, -0.1], [9, -2.4]]]]}], "finish": "length"}
@@ -89,62 +90,66 @@ def read(path: str | Path) -> list[Recording]:
     A logprob is `[token, logprob, [[token, logprob], ...]]`, one per token of its chunk.
     """
     numbered = enumerate(Path(path).read_text(encoding="utf-8").splitlines(), 1)
-    return [_line_of(text, f"{path}:{number}") for number, text in numbered if text.strip()]
+    return [_parse_line(text, f"{path}:{number}") for number, text in numbered if text.strip()]
 
 
-def _line_of(text: str, place: str) -> Recording:
+def _parse_line(text: str, place: str) -> Recording:
     try:
-        return _line(json.loads(text))
+        return _parse_recording(json.loads(text))
     except (ValueError, TypeError, KeyError) as error:
         raise InvalidTape(f"{place}: {error!r}") from error
 
 
-def _line(raw: Mapping[str, Any]) -> Recording:
-    _expect(raw, {"match", "chunks", "finish", "cached"})
+def _parse_recording(raw: Mapping[str, Any]) -> Recording:
+    _check_keys(raw, {"match", "chunks", "finish", "cached"})
     finish = raw.get("finish", "stop")
     if finish not in ("stop", "length"):
         raise ValueError(f"finish is {finish!r}, expected 'stop' or 'length'")
-    match = _ids(raw["match"]) if raw.get("match") is not None else None
-    return Recording([_step(step) for step in raw["chunks"]], finish, raw.get("cached"), match)
+    match = _parse_ids(raw["match"]) if raw.get("match") is not None else None
+    return Recording([_parse_step(step) for step in raw["chunks"]], finish, raw.get("cached"), match)
 
 
-def _step(raw: Mapping[str, Any]) -> Step:
+def _parse_step(raw: Mapping[str, Any]) -> Step:
     kinds = [kind for kind in _STEPS if kind in raw]
     if len(kinds) != 1:
         raise ValueError(f"a chunk is one of {', '.join(_STEPS)}, got {sorted(raw)}")
     return _STEPS[kinds[0]](raw)
 
 
-def _tokens(raw: Mapping[str, Any]) -> Tokens:
-    _expect(raw, {"tokens", "logprobs"})
+def _parse_tokens(raw: Mapping[str, Any]) -> Tokens:
+    _check_keys(raw, {"tokens", "logprobs"})
     logprobs = tuple(Logprob(token, value, [(t, p) for t, p in top]) for token, value, top in raw.get("logprobs", ()))
     if logprobs and len(logprobs) != len(raw["tokens"]):
         raise ValueError(f"{len(raw['tokens'])} tokens with {len(logprobs)} logprobs")
-    return Tokens(_ids(raw["tokens"]), logprobs)
+    return Tokens(_parse_ids(raw["tokens"]), logprobs)
 
 
-def _delay(raw: Mapping[str, Any]) -> Delay:
-    _expect(raw, {"delay"})
+def _parse_delay(raw: Mapping[str, Any]) -> Delay:
+    _check_keys(raw, {"delay"})
     return Delay(float(raw["delay"]))
 
 
-def _fault(raw: Mapping[str, Any]) -> Fault:
-    _expect(raw, {"fault", "message", "seconds"})
+def _parse_fault(raw: Mapping[str, Any]) -> Fault:
+    _check_keys(raw, {"fault", "message", "seconds"})
     if raw["fault"] not in ("down", "bad"):
         raise ValueError(f"fault is {raw['fault']!r}, expected 'down' or 'bad'")
     return Fault(raw["fault"], raw.get("message", Fault("down").message), float(raw.get("seconds", 0)))
 
 
-_STEPS: Mapping[str, Callable[[Mapping[str, Any]], Step]] = {"tokens": _tokens, "delay": _delay, "fault": _fault}
+_STEPS: Mapping[str, Callable[[Mapping[str, Any]], Step]] = {
+    "tokens": _parse_tokens,
+    "delay": _parse_delay,
+    "fault": _parse_fault,
+}
 
 
-def _ids(raw: Any) -> list[int]:
+def _parse_ids(raw: Any) -> list[int]:
     if not isinstance(raw, list) or not all(type(token) is int for token in raw):
         raise ValueError(f"expected a list of token ids, got {raw!r}")
     return raw
 
 
-def _expect(raw: Mapping[str, Any], known: Iterable[str]) -> None:
+def _check_keys(raw: Mapping[str, Any], known: Iterable[str]) -> None:
     if unknown := set(raw) - set(known):
         raise ValueError(f"unknown {', '.join(sorted(unknown))}; known here: {', '.join(sorted(known))}")
 
@@ -155,6 +160,6 @@ def _contains(prompt: Sequence[int], wanted: Sequence[int]) -> bool:
 
 
 def tokens_of(lines: Iterable[Recording]) -> list[int]:
-    """All token ids of these lines, in order: what a listener will have heard at the end."""
+    """Return all token ids of the recordings, in order."""
     steps = chain.from_iterable(line.steps for line in lines)
     return [token for step in steps if isinstance(step, Tokens) for token in step.tokens]

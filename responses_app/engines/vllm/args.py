@@ -1,4 +1,4 @@
-"""Makes a vLLM engine of a model and the options of an engine URL."""
+"""vLLM engine arguments: converts a model and the options of an engine URL."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ QUIET = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
     "VLLM_LOGGING_LEVEL": "WARNING",
-    # Said at the end of the process about the shared memory of a worker that had to be killed; it is freed all the same.
+    # Suppress the warning about shared memory of killed workers at exit; it is freed all the same.
     "PYTHONWARNINGS": "ignore:resource_tracker:UserWarning",
 }
 
-# Forked children would not bear the mark by which the guard knows them, and may inherit locks that are held.
+# Forked children would lack the mark of the orphan guard, and could inherit held locks.
 SPAWN = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 
-# The one function that vLLM compiles in eager mode counts the ranks of log-probabilities. Inductor takes up to a minute for it, in the
-# middle of the first request that asks for them, and all other requests wait. Without compilation the function is as fast on a CPU.
+# In eager mode vLLM compiles one function only, which ranks log-probabilities. Inductor takes up to a minute for it, during the
+# first request that needs it, and blocks all other requests. Uncompiled it is as fast on a CPU.
 NO_COMPILATION = ("TORCH_COMPILE_DISABLE", "1")
 
 CPU_KV_CACHE_GIB = "1"
-CPU_MAX_MODEL_LEN = 8192  # Models name up to a million tokens; a machine without a GPU would wait for them forever.
+CPU_MAX_MODEL_LEN = 8192  # Models declare up to a million tokens; allocating for them on a CPU would not end.
 
-YES, NO = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
+TRUE_VALUES, FALSE_VALUES = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
 
 
 class InvalidEngineOption(ValueError):
-    """An option that vLLM does not know, or a value that it does not take."""
+    """An option unknown to vLLM, or a value rejected by vLLM."""
 
 
 def load(model: str, options: Mapping[str, str]) -> Any:
-    """A running AsyncLLM, with its core in child processes. Blocks for 15 s and more. Raises BadOption, or what vLLM raises."""
+    """Start an AsyncLLM and the child processes of the core. Blocks for 15 s or more. Raises InvalidEngineOption, or errors of vLLM."""
     set_env(model)
     from vllm.v1.engine.async_llm import AsyncLLM
 
@@ -44,15 +44,16 @@ def load(model: str, options: Mapping[str, str]) -> Any:
 
 
 def set_env(model: str) -> None:
-    """Put into the environment what vLLM reads there and nobody has decided on. Before vLLM is imported."""
+    """Set the environment variables read by vLLM, except variables already set. Call before importing vLLM."""
     for name, value in (QUIET | SPAWN | _offline(model)).items():
         os.environ.setdefault(name, value)
 
 
 def starts_concurrently(options: Mapping[str, str]) -> bool:
-    """Whether other engines may start while one with these options waits for the core that it has started.
+    """Return True if more engines may start while an engine with `options` waits for the core.
 
-    On a GPU vLLM measures how much memory is free and takes it for its own doing. With data parallelism more cores follow.
+    On a GPU vLLM measures free memory and would count the use of the other engine as its own. With data parallelism more cores
+    follow.
     """
     from vllm.platforms import current_platform
 
@@ -60,38 +61,38 @@ def starts_concurrently(options: Mapping[str, str]) -> bool:
 
 
 def engine_args(model: str, options: Mapping[str, str]) -> Any:
-    """vLLM's AsyncEngineArgs: our defaults, then the options, each converted as `vllm serve` converts its flags."""
+    """Build vLLM's AsyncEngineArgs: our defaults, then the options, converted as by `vllm serve`."""
     from vllm.engine.arg_utils import AsyncEngineArgs
 
     return AsyncEngineArgs(**engine_fields(model, options))
 
 
 def engine_fields(model: str, options: Mapping[str, str]) -> dict[str, Any]:
-    """The fields of AsyncEngineArgs that are not left to vLLM. Raises BadOption."""
-    given = _parse(options)
-    return {"model": model} | _defaults(model, given) | given
+    """Return the fields of AsyncEngineArgs to set. Raises InvalidEngineOption."""
+    parsed = _parse(options)
+    return {"model": model} | _defaults(model, parsed) | parsed
 
 
-def _defaults(model: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def _defaults(model: str, parsed: Mapping[str, Any]) -> dict[str, Any]:
     from vllm.platforms import current_platform
 
     defaults: dict[str, Any] = {
-        # The border has priorities; vLLM refuses them under its own default, first come first served.
+        # Requests have priorities, which vLLM rejects under its default policy, first come first served.
         "scheduling_policy": "priority",
-        # Left to itself vLLM lets the first constraint that xgrammar refuses choose another backend for all that follow.
+        # With vLLM's default (`auto`) the first constraint rejected by xgrammar switches the backend for all later requests.
         "structured_outputs_config": {"backend": "xgrammar"},
         "disable_log_stats": True,
     }
     if current_platform.is_cpu():
         os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", CPU_KV_CACHE_GIB)
-        defaults |= {"enforce_eager": True} | ({} if "max_model_len" in given else _length(model))
-        if given.get("enforce_eager", True):
+        defaults |= {"enforce_eager": True} | ({} if "max_model_len" in parsed else _limit_context(model))
+        if parsed.get("enforce_eager", True):
             os.environ.setdefault(*NO_COMPILATION)
     return defaults
 
 
-def _length(model: str) -> dict[str, int]:
-    """A bound for the context of models that name a longer one."""
+def _limit_context(model: str) -> dict[str, int]:
+    """Limit the context length of models declaring more than CPU_MAX_MODEL_LEN."""
     from vllm.transformers_utils.config import get_config
 
     config = get_config(model, trust_remote_code=False).get_text_config()
@@ -100,9 +101,9 @@ def _length(model: str) -> dict[str, int]:
 
 
 def _offline(model: str) -> dict[str, str]:
-    """A model on disk needs no hub, and asking for one costs minutes where there is none.
+    """Disable the model hub for a model on disk: without network, hub requests cost minutes.
 
-    It is said for the whole process: who has other models too sets HF_HUB_OFFLINE before, as `bin/serve` does.
+    The variable holds for the whole process. With other models from the hub set HF_HUB_OFFLINE before, as `bin/serve` does.
     """
     return {"HF_HUB_OFFLINE": "1"} if Path(model).exists() else {}
 
@@ -126,10 +127,10 @@ def _convert(parser: Any, actions: Mapping[str, argparse.Action], name: str, val
     if name not in actions:
         raise InvalidEngineOption(_unknown(name, set(actions)))
     action = actions[name]
-    if action.nargs == 0:  # A flag: some have a `--no-` twin, some can only be given. From a URL both can be said.
-        if value.lower() not in YES + NO:
+    if action.nargs == 0:  # Some flags have a `--no-` twin, some only switch on. In a URL both values can be set.
+        if value.lower() not in TRUE_VALUES + FALSE_VALUES:
             raise InvalidEngineOption(f"{name} is either 1 or 0, got {value!r}")
-        return value.lower() in YES
+        return value.lower() in TRUE_VALUES
     try:
         return getattr(parser.parse_args([f"{max(action.option_strings, key=len)}={value}"]), name)
     except argparse.ArgumentError as error:

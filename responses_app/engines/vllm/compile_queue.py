@@ -1,7 +1,7 @@
-"""Turns for constraints that an engine has not compiled yet: one at a time, projects in turn.
+"""Compile queue: the engine gets a single new constraint at a time, projects in turn.
 
-vLLM compiles constraints in the order of its requests, on few threads. A project that sends many new schemas would keep the
-first schema of another project waiting for all of them.
+vLLM compiles constraints in request order, on few threads. Without the queue a project with many new schemas would delay the
+first schema of every other project.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from contextlib import aclosing
 
 from responses_app.engine_interface import Chunk, Constraint, GenerateRequest
 
-# The engine says nothing when it has compiled a constraint. Its first token comes later, where other requests go first.
+# Time limit of a turn. vLLM does not report when a constraint is compiled, and the first token may come much later because of
+# other requests.
 TURN_LIMIT_S = 6.0
-MOST_KNOWN = 1024
+MAX_KNOWN = 1024
 
 
-class Turns:
-    """The turns of one engine."""
+class CompileQueue:
+    """Compile queue of an engine."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[bytes, None] = OrderedDict()
@@ -31,14 +32,17 @@ class Turns:
     async def generate(
         self, request: GenerateRequest, start: Callable[[GenerateRequest], AsyncGenerator[Chunk, None]]
     ) -> AsyncGenerator[Chunk, None]:
-        """What `start` generates. It is called when the constraint is known or its turn has come, which ends with the first chunk."""
-        # In a thread, as a constraint may have half a million characters.
+        """Generate with `start`: at once for a known constraint, else after waiting for a turn.
+
+        The turn ends with the first chunk.
+        """
+        # In a thread: a constraint may have half a million characters.
         key = await asyncio.to_thread(_key, request.constraint) if request.constraint else None
         if key is None or self._is_known(key):
-            release = _nothing
+            release = _do_nothing
         else:
-            await self._take(request.owner)
-            release = self._releaser(key)
+            await self._wait_for_turn(request.owner)
+            release = self._make_release(key)
         try:
             async with aclosing(start(request)) as chunks:
                 async for chunk in chunks:
@@ -52,7 +56,7 @@ class Turns:
             self._known.move_to_end(key)
         return key in self._known
 
-    async def _take(self, owner: str) -> None:
+    async def _wait_for_turn(self, owner: str) -> None:
         if not self._is_taken:
             self._is_taken = True
             return
@@ -62,11 +66,11 @@ class Turns:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._pass_on()
+                self._start_next_turn()
             raise
 
-    def _releaser(self, key: bytes) -> Callable[[], None]:
-        """A function that ends the turn when it is called for the first time, or after TURN_LIMIT_S."""
+    def _make_release(self, key: bytes) -> Callable[[], None]:
+        """Return a function to end the turn. Only the first call counts; after TURN_LIMIT_S the turn ends by itself."""
         ended = False
 
         def release() -> None:
@@ -75,20 +79,20 @@ class Turns:
                 ended = True
                 timer.cancel()
                 self._known[key] = None
-                while len(self._known) > MOST_KNOWN:
+                while len(self._known) > MAX_KNOWN:
                     self._known.popitem(last=False)
-                self._pass_on()
+                self._start_next_turn()
 
         timer = asyncio.get_running_loop().call_later(TURN_LIMIT_S, release)
         return release
 
-    def _pass_on(self) -> None:
+    def _start_next_turn(self) -> None:
         """Give the turn to the first request of the next owner."""
         while self._waiting:
             owner, turns = self._waiting.popitem(last=False)
             turn = turns.popleft()
             if turns:
-                self._waiting[owner] = turns  # At the end: the other owners come first.
+                self._waiting[owner] = turns  # At the end, behind the other owners.
             if not turn.done():
                 turn.set_result(None)
                 return
@@ -96,10 +100,10 @@ class Turns:
 
 
 def _key(constraint: Constraint) -> bytes:
-    """A hash of a constraint, by which equal ones are recognised."""
+    """Hash the constraint; equal constraints have equal keys."""
     value = constraint.value if isinstance(constraint.value, str) else json.dumps(constraint.value)
     return hashlib.sha256(f"{constraint.kind} {value}".encode("utf-8", "surrogatepass")).digest()
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass

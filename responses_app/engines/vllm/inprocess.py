@@ -1,4 +1,4 @@
-"""vLLM inside the server's process: its core runs in child processes, tokens come over its own sockets."""
+"""vLLM engine in the server's process. The core runs in child processes, connected by vLLM's own sockets."""
 
 from __future__ import annotations
 
@@ -16,31 +16,31 @@ from responses_app.engine_interface import (
     GenerateRequest,
     RequestRejected,
     Sampling,
-    read,
+    prefill_by_generating,
 )
 from responses_app.engines.vllm.args import InvalidEngineOption
-from responses_app.engines.vllm.compile_queue import Turns
+from responses_app.engines.vllm.compile_queue import CompileQueue
 from responses_app.engines.vllm.outputs import chunk
 from responses_app.engines.vllm.params import sampling_fields, structured_fields
 from responses_app.engines.vllm.startup import VllmStartup
 
 logger = logging.getLogger(__name__)
 
-WATCH_S = 0.25  # How often the watcher looks whether the core still lives.
-RESTART_PAUSES_S = (0.5, 1, 2, 5, 10, 30)  # Between attempts to bring a dead core back; the last one repeats.
+WATCH_S = 0.25  # Interval between checks of the core.
+RESTART_PAUSES_S = (0.5, 1, 2, 5, 10, 30)  # Pauses between attempts to restart a dead core; the last value repeats.
 
-# For the core to end before vLLM kills its process tree. On a CPU it always comes to that, as the worker minds neither its
-# closed pipe nor SIGTERM and the core would wait 9 s for it; and there is nothing left in it worth waiting for.
+# Time for the core to end before vLLM kills its process tree. On a CPU vLLM always kills it: the worker ignores its closed pipe
+# and SIGTERM, and the core would wait 9 s for it without need.
 CLOSE_S = 2.0
 
 
 class InProcessVllm:
-    """The `vllm:` engine. `options` are fields of vLLM's AsyncEngineArgs as text, converted as `vllm serve` would.
+    """The `vllm:` engine. `options` are fields of vLLM's AsyncEngineArgs as text, converted as `vllm serve` does.
 
-    If the core dies, running requests get EngineDown, and it is started again in the background until `close`.
+    If the core dies, running requests raise EngineUnavailable. The core is then restarted in the background until `close`.
     """
 
-    measures = True
+    counts_cheaply = True
     has_xgrammar = True
 
     def __init__(self, model: str, options: Mapping[str, str] | None = None) -> None:
@@ -50,25 +50,26 @@ class InProcessVllm:
         self._watcher: asyncio.Task[None] | None = None
         self._loading: VllmStartup | None = None
         self._running: set[str] = set()
-        self._turns = Turns()
+        self._compile_queue = CompileQueue()
 
     @property
     def max_model_len(self) -> int:
+        """Maximum number of tokens of prompt and output together. Raises EngineUnavailable while the core is down."""
         return int(self._core().model_config.max_model_len)
 
     @property
-    def sees(self) -> bool:
-        """What vLLM says of the model, and of the limits that it was given."""
+    def supports_images(self) -> bool:
+        """True if vLLM accepts images for the model under the configured limits."""
         processor = self._core().renderer.mm_processor
         return processor is not None and processor.info.allowed_mm_limits.get("image", 0) > 0
 
     async def start(self) -> None:
-        """Load the model, 15 s and more. Raises ValueError for options that vLLM does not know, EngineDown if it does not come up."""
+        """Load the model, for 15 s or more. Raises ValueError for unknown options, EngineUnavailable if vLLM fails to start."""
         self._llm = await self._load()
         self._watcher = asyncio.create_task(self._watch(), name="vllm watcher")
 
     def check_constraint(self, constraint: Constraint) -> None:
-        """See `Engine.check`."""
+        """Reject constraints with the checks of vLLM, see `Engine.check_constraint`."""
         from vllm.sampling_params import check_json_nesting
         from vllm.v1.structured_output.backend_xgrammar import has_xgrammar_unsupported_json_features
 
@@ -81,25 +82,26 @@ class InProcessVllm:
             raise RequestRejected(str(error)) from error
 
     async def count_tokens(self, prompt: Sequence[int], images: Sequence[bytes]) -> int:
-        """See `Engine.measure`. vLLM's own processor says it, as it will when the images are to be generated from."""
+        """Count the prompt tokens with vLLM's own processor, images expanded as in a generation."""
         from vllm.renderers import TokenizeParams
 
         renderer, unlimited = self._core().renderer, TokenizeParams(max_total_tokens=None)
         with _map_errors(images, lambda: True):
-            given = await _tokens_prompt(prompt, images)
-            # Not through the cache that the core has a copy of: what it is not sent it must not be thought to have.
-            (found,) = await renderer.render_cmpl_async([given], unlimited, skip_mm_cache=True)
-        return len(found["prompt_token_ids"])
+            tokens_prompt = await _tokens_prompt(prompt, images)
+            # Bypass the processor cache: the core has a copy, and must receive every image the cache believes it has.
+            (rendered,) = await renderer.render_cmpl_async([tokens_prompt], unlimited, skip_mm_cache=True)
+        return len(rendered["prompt_token_ids"])
 
     async def prefill(self, request: GenerateRequest) -> None:
-        """See `Engine.warm`."""
-        await read(self, request)
+        """Prefill by a generation of a single token."""
+        await prefill_by_generating(self, request)
 
     async def is_healthy(self) -> bool:
+        """Return True while the core runs."""
         return self._llm is not None and not self._llm.errored
 
     async def close(self) -> None:
-        """End running requests with `abort`, then the core with all its processes; a start that is under way is given up."""
+        """End running requests with `abort`, then the core and all child processes. Abandon a startup under way."""
         if self._watcher:
             self._watcher.cancel()
             with suppress(asyncio.CancelledError):
@@ -111,12 +113,12 @@ class InProcessVllm:
         await self._unload()
 
     def running(self) -> int:
-        """How many requests the engine works on, as vLLM counts them."""
+        """Return the number of unfinished requests, as counted by vLLM."""
         return int(self._llm.get_num_unfinished_requests()) if self._llm else 0
 
     def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
-        """See `Engine.generate`. A second request under a running id raises BadPrompt."""
-        return self._turns.generate(request, self._generate)
+        """Generate chunks, see `Engine.generate`. A second request with a running id raises RequestRejected."""
+        return self._compile_queue.generate(request, self._generate)
 
     async def _generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
         llm = self._core()
@@ -131,14 +133,14 @@ class InProcessVllm:
                     _params(request),
                     request.id,
                     priority=request.priority,
-                    reasoning_ended=True,  # A constraint holds from the first token, whatever parser vLLM may be given.
+                    reasoning_ended=True,  # Apply the constraint from the first token, whatever parser vLLM is configured with.
                 )
                 async with aclosing(stream):
                     async for output in stream:
-                        _check(output, request, fresh)
-                        told = chunk(output, request.sampling.logprobs, fresh)
+                        _check_finish(output, request, fresh)
+                        converted = chunk(output, request.sampling.logprobs, fresh)
                         fresh = False
-                        yield told
+                        yield converted
         finally:
             self._running.discard(request.id)
 
@@ -168,11 +170,11 @@ class InProcessVllm:
         with _quiet():
             await asyncio.to_thread(llm.shutdown, timeout=CLOSE_S)
         await _close_zmq(llm)
-        # Its finaliser does it again, and fails noisily if that is at the end of the interpreter.
-        llm.shutdown = _nothing
+        # Its finalizer would shut down again, and log errors at interpreter exit.
+        llm.shutdown = _do_nothing
 
     async def _watch(self) -> None:
-        """Bring the core back whenever it has died (decision F2 waits for that)."""
+        """Restart the core after every death; generations wait for the restart."""
         while True:
             await asyncio.sleep(WATCH_S)
             if self._llm is None or self._llm.errored:
@@ -192,16 +194,16 @@ class InProcessVllm:
 
 
 async def _close_zmq(llm: Any) -> None:
-    """vLLM closes its sockets but leaves their context, with its two threads, to the garbage collector, which complains."""
-    await asyncio.sleep(0)  # The sockets are closed by a callback that vLLM has put on this loop.
+    """Close the ZeroMQ context and two threads left by vLLM to the garbage collector."""
+    await asyncio.sleep(0)  # A callback of vLLM on this loop closes the sockets first.
     with suppress(AttributeError):
         llm.engine_core.resources.ctx.destroy(linger=0)
 
 
 async def _warm_up(llm: Any) -> None:
-    """Generate one token with log-probabilities, for which vLLM compiles code on a GPU: no request is to wait for that.
+    """Generate a token with log-probabilities, so vLLM compiles GPU code before the first request.
 
-    A core that dies of it is seen by the watcher.
+    The watcher restarts a core that dies meanwhile.
     """
     from vllm.exceptions import VLLMError
 
@@ -211,13 +213,13 @@ async def _warm_up(llm: Any) -> None:
             pass
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without vLLM's warnings that it has to kill what does not end."""
+    """Suppress vLLM's warnings about killing processes."""
     vllm = logging.getLogger("vllm")
     level = vllm.level
     vllm.setLevel(logging.ERROR)
@@ -229,9 +231,10 @@ def _quiet() -> Iterator[None]:
 
 @contextmanager
 def _map_errors(images: Sequence[bytes], fresh: Callable[[], bool]) -> Iterator[None]:
-    """vLLM's exceptions as those of the border.
+    """Map vLLM's exceptions to the exceptions of the engine interface.
 
-    A ValueError before the first token is the request's fault, as is an AssertionError where images are placed.
+    A ValueError or TypeError before the first token is the request's fault, and so is an AssertionError for a prompt with
+    images.
     """
     from vllm.exceptions import VLLMClientError, VLLMError
 
@@ -246,8 +249,8 @@ def _map_errors(images: Sequence[bytes], fresh: Callable[[], bool]) -> Iterator[
         raise EngineUnavailable(f"vLLM has failed: {cause!r}") from error
 
 
-def _check(output: Any, request: GenerateRequest, fresh: bool) -> None:
-    """vLLM ends a request with `error` when it lost its state, or when a grammar that it had accepted did not compile."""
+def _check_finish(output: Any, request: GenerateRequest, fresh: bool) -> None:
+    """Raise for the finish reason `error`: vLLM lost the request's state, or the constraint did not compile."""
     if output.outputs[0].finish_reason == "error":
         if fresh and request.constraint:
             raise RequestRejected(f"the {request.constraint.kind} constraint cannot be compiled")
@@ -255,10 +258,10 @@ def _check(output: Any, request: GenerateRequest, fresh: bool) -> None:
 
 
 async def _prompt(request: GenerateRequest) -> Any:
-    """What vLLM takes as prompt.
+    """Build vLLM's prompt object.
 
-    A bare one is validated here and now. One with images or a constraint goes the long way through vLLM's thread pool, as
-    decoding pictures and compiling grammars may take longer than an event loop should stand still.
+    A prompt of tokens only is validated immediately. A prompt with images or a constraint passes through vLLM's thread pool,
+    because decoding images and compiling grammars would block the event loop for too long.
     """
     from vllm.inputs import tokens_input
 
@@ -279,21 +282,21 @@ async def _tokens_prompt(tokens: Sequence[int], images: Sequence[bytes]) -> Any:
     return prompt
 
 
-# Threads of their own: the default ones render the prompts of everybody.
+# Separate threads: the default executor renders the prompts of all requests.
 _DECODERS = ThreadPoolExecutor(2, "images")
 
 
 def _decode(images: Sequence[bytes]) -> list[Any]:
-    return [_picture(data, at) for at, data in enumerate(images)]
+    return [_decode_image(data, at) for at, data in enumerate(images)]
 
 
-def _picture(data: bytes, at: int) -> Any:
-    """As vLLM's own server reads it: turned as the camera was held, on white where it is transparent."""
+def _decode_image(data: bytes, at: int) -> Any:
+    """Decode an image as vLLM's own server does: EXIF orientation applied, transparency on white."""
     from vllm.multimodal.media.image import ImageMediaIO
 
     try:
         return ImageMediaIO().load_bytes(data)
-    except Exception as error:  # Pillow's decoders raise whatever they like, some of it derived from Exception alone.
+    except Exception as error:  # Pillow's decoders raise exceptions of any class.
         raise RequestRejected(f"image {at} cannot be decoded ({type(error).__name__})") from error
 
 

@@ -1,4 +1,4 @@
-"""vLLM's outputs as chunks."""
+"""Conversion of vLLM's outputs to chunks."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from responses_app.engine_interface import Chunk, Logprob
-from responses_app.engines.vllm.params import FINISHES, LOWEST_LOGPROB
+from responses_app.engines.vllm.params import FINISH_REASONS, LOWEST_LOGPROB
 
 
 def chunk(output: Any, wanted: int | None, first: bool) -> Chunk:
-    """One output of vLLM; `wanted` is the number of alternatives with log-probabilities, `first` whether it is the first."""
+    """Convert an output of vLLM. `wanted` is the number of alternatives per token; `first` marks the first output."""
     (completion,) = output.outputs
     finish = completion.finish_reason
     return Chunk(
         tokens=tuple(completion.token_ids),
         logprobs=_logprobs(completion, wanted),
-        finish=FINISHES[finish] if finish else None,
+        finish=FINISH_REASONS[finish] if finish else None,
         cached=output.num_cached_tokens if first else None,
         prompt=len(output.prompt_token_ids or ()) or None if first else None,
     )
@@ -29,7 +29,7 @@ def _logprobs(completion: Any, wanted: int | None) -> Sequence[Logprob]:
 
 
 def _logprob(token: int, step: Mapping[int, Any], wanted: int) -> Logprob:
-    """vLLM puts the chosen token first, then the best by rank; the alternatives are the `wanted` best of them all."""
-    values = {other: max(entry.logprob, LOWEST_LOGPROB) for other, entry in step.items()}
+    """Convert the log-probabilities of a position: the best `wanted` of the sampled token and vLLM's ranked alternatives."""
+    values = {alternative: max(entry.logprob, LOWEST_LOGPROB) for alternative, entry in step.items()}
     best = sorted(values.items(), key=lambda pair: -pair[1])[:wanted]
     return Logprob(token, values.get(token, LOWEST_LOGPROB), best)

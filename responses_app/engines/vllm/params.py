@@ -1,4 +1,4 @@
-"""How a request's sampling and constraint are said in vLLM's own words, in Python as over HTTP."""
+"""Mapping of sampling parameters and constraints to vLLM's fields, in Python and over HTTP."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 from responses_app.engine_interface import Constraint, Finish, Sampling
 
-# A repetition stop only comes to those who ask for it, which nobody here does; `error` is not a way to finish.
-FINISHES: Mapping[str, Finish] = {"stop": "stop", "length": "length", "abort": "abort", "repetition": "stop"}
+# vLLM reports `repetition` only for a parameter that is never set here; `error` is an exception.
+FINISH_REASONS: Mapping[str, Finish] = {"stop": "stop", "length": "length", "abort": "abort", "repetition": "stop"}
 
-# What OpenAI writes for minus infinity, which JSON has no word for.
+# OpenAI writes minus infinity, which JSON lacks, as this value.
 LOWEST_LOGPROB = -9999.0
 
 
 def sampling_fields(sampling: Sampling) -> dict[str, Any]:
-    """The fields of vLLM's SamplingParams that `sampling` sets, as plain values."""
+    """Map `sampling` to the fields of vLLM's SamplingParams, as JSON values."""
     return {
         "max_tokens": sampling.max_tokens,
         "temperature": sampling.temperature,
@@ -27,15 +27,15 @@ def sampling_fields(sampling: Sampling) -> dict[str, Any]:
         "logit_bias": dict(sampling.bias) or None,
         "logprobs": sampling.logprobs,
         "ignore_eos": sampling.ignore_eos,
-        # vLLM stops at these whatever else it was told.
+        # vLLM stops at `stop_token_ids` even with `ignore_eos`.
         "stop_token_ids": [] if sampling.ignore_eos else list(sampling.stop_token_ids),
-        # The dialects turn ids into text themselves; doing it here too would be paid per token.
+        # The dialects detokenize; vLLM's detokenizer would cost time per token.
         "detokenize": False,
     }
 
 
 def structured_fields(constraint: Constraint) -> dict[str, Any]:
-    """The one field of vLLM's StructuredOutputsParams that `constraint` sets. Only a JSON schema may stay an object."""
+    """Map `constraint` to a field of vLLM's StructuredOutputsParams. Only a JSON schema may stay an object."""
     if constraint.kind == "json" or isinstance(constraint.value, str):
         return {constraint.kind: constraint.value}
     return {constraint.kind: json.dumps(constraint.value)}

@@ -1,4 +1,4 @@
-"""vLLM's own HTTP server as a program of ours: the engine that `embedded` loads, behind the token interface that `remote` speaks to."""
+"""vLLM's own HTTP server as a child program, with the token endpoints for the `http:` engine."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from typing import Any
 
 from responses_app.engines.vllm.args import InvalidEngineOption, engine_fields, set_env
 
-# The exit code that says: another attempt would end the same way.
-HOPELESS = 78
-# What our side of the token interface relies on. Its access log would be a line per request, in a file that nobody reads.
-INTERFACE = {"enable_scale_out": True, "enable_prompt_tokens_details": True, "disable_uvicorn_access_log": True}
+# Exit code of a permanent failure: a restart would fail the same way.
+EXIT_PERMANENT = 78
+# Options required by the `http:` engine. The access log would have a line per request, in a file without readers.
+SERVER_OPTIONS = {"enable_scale_out": True, "enable_prompt_tokens_details": True, "disable_uvicorn_access_log": True}
 
 
 def command(model: str, name: str, host: str, port: int, options: Mapping[str, str]) -> list[str]:
-    """The command line of this program. A key is passed in the environment, as VLLM_API_KEY: a command line is public."""
-    more = [word for option, value in options.items() for word in ("--option", f"{option}={value}")]
-    place = ["--model", model, "--name", name, "--host", host, "--port", str(port)]
-    return [sys.executable, "-m", __name__, *place, *more]
+    """Build the command line. Pass a key in the environment as VLLM_API_KEY: command lines are public."""
+    option_args = [word for option, value in options.items() for word in ("--option", f"{option}={value}")]
+    server_args = ["--model", model, "--name", name, "--host", host, "--port", str(port)]
+    return [sys.executable, "-m", __name__, *server_args, *option_args]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve until SIGTERM; the exit code."""
+    """Serve until SIGTERM; return the exit code."""
     parser = argparse.ArgumentParser()
     for word in ("--model", "--name", "--host"):
         parser.add_argument(word, required=True)
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--option", action="append", default=[], dest="options")
-    given = parser.parse_args(argv)
-    options = dict(option.split("=", 1) for option in given.options)
-    set_env(given.model)
+    args = parser.parse_args(argv)
+    options = dict(option.split("=", 1) for option in args.options)
+    set_env(args.model)
     try:
-        arguments = _arguments(given, options)
+        arguments = _arguments(args, options)
     except InvalidEngineOption as error:
         sys.stderr.write(f"{error}\n")
-        return HOPELESS
+        return EXIT_PERMANENT
     _run(arguments)
     return 0
 
 
-def _arguments(given: argparse.Namespace, options: Mapping[str, str]) -> Any:
-    """What `vllm serve` makes of its command line, with our fields in place of its own."""
+def _arguments(args: argparse.Namespace, options: Mapping[str, str]) -> Any:
+    """Build the arguments of `vllm serve`, with the fields from `engine_fields`."""
     from vllm.config import StructuredOutputsConfig
     from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args
     from vllm.utils.argparse_utils import FlexibleArgumentParser
 
-    fields = engine_fields(given.model, options)
+    fields = engine_fields(args.model, options)
     if isinstance(config := fields["structured_outputs_config"], dict):
-        # The engine would take it as it is, but the server looks into it first.
+        # AsyncEngineArgs accepts a dict, but the server reads its attributes first.
         fields["structured_outputs_config"] = StructuredOutputsConfig(**config)
     arguments = make_arg_parser(FlexibleArgumentParser()).parse_args([])
-    vars(arguments).update(fields, **INTERFACE, served_model_name=[given.name], host=given.host, port=given.port)
+    vars(arguments).update(fields, **SERVER_OPTIONS, served_model_name=[args.name], host=args.host, port=args.port)
     validate_parsed_serve_args(arguments)
     return arguments
 

@@ -1,4 +1,4 @@
-"""One start of vLLM: what touches the whole process happens in turn, the long wait for its core beside other starts."""
+"""Startup of vLLM: process-wide steps under a lock, then the wait for the core, beside further startups."""
 
 from __future__ import annotations
 
@@ -15,79 +15,79 @@ from typing import Any
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm.args import NO_COMPILATION, load, starts_concurrently
 
-LOOK_S = 0.1  # How often to look whether the core has been born, or the turn has come.
-FORSAKE_S = 10.0  # For a start to give up that nobody waits for: at worst it is just importing torch.
+POLL_S = 0.1  # Polling interval for the core process and for the lock.
+ABANDON_LIMIT_S = 10.0  # Time for an abandoned startup to end: in the worst case it is importing torch.
 
-# What vLLM puts into the environment for the core that it starts next. Other children, such as Postgres, must not inherit
-# the OpenMP that it preloads, and the next core must not take what was meant for this one.
-LENT = ("LD_PRELOAD", "LOCAL_WORLD_SIZE", "VLLM_SSM_CONV_STATE_LAYOUT", NO_COMPILATION[0])
+# Variables that vLLM sets for the core it starts next. They are restored afterwards: other children, such as Postgres, must not
+# inherit the preloaded OpenMP, and the next core must not take the values of this core.
+RESTORED_VARIABLES = ("LD_PRELOAD", "LOCAL_WORLD_SIZE", "VLLM_SSM_CONV_STATE_LAYOUT", NO_COMPILATION[0])
 
-# Of the process, not of a loop: it guards the environment, and modules that are imported for the first time.
-_turn = threading.Lock()
+# One lock per process, not per event loop: it guards the environment and first imports of modules.
+_startup_lock = threading.Lock()
 
 
 class VllmStartup:
-    """Begins at once. Whoever made it waits for `llm`; if that brought nothing, it has to call `end`."""
+    """Startup task of a vLLM engine; starts on construction. Await `llm`; if that fails, call `end`."""
 
     def __init__(self, model: str, options: Mapping[str, str]) -> None:
-        self._forsaken = False
+        self._abandoned = False
         self._cores: set[BaseProcess] = set()
         self._work = asyncio.create_task(self._run(model, options), name=f"vllm start of {model}")
 
     async def llm(self) -> Any:
-        """The running AsyncLLM. Cancelling this gives the start up. Raises EngineDown if it was given up, or what `load` raises."""
+        """Return the running AsyncLLM. Cancelling abandons the startup. Raises EngineUnavailable if abandoned, or an error of `load`."""
         try:
             llm = await asyncio.shield(self._work)
         except asyncio.CancelledError:
-            self._forsaken = True
+            self._abandoned = True
             raise
-        if self._forsaken:
+        if self._abandoned:
             raise EngineUnavailable("the start was given up")
         return llm
 
     async def end(self) -> Any:
-        """Give it up. The AsyncLLM if that has come up all the same, to be shut down; else None."""
-        self._forsaken = True
-        await asyncio.wait({self._work}, timeout=FORSAKE_S)
+        """Abandon the startup. Return the AsyncLLM, to be shut down, if it has come up all the same; else None."""
+        self._abandoned = True
+        await asyncio.wait({self._work}, timeout=ABANDON_LIMIT_S)
         came_up = self._work.done() and not self._work.cancelled() and self._work.exception() is None
         return self._work.result() if came_up else None
 
     async def _run(self, model: str, options: Mapping[str, str]) -> Any:
-        async with _my_turn():
-            if self._forsaken:
+        async with _hold_startup_lock():
+            if self._abandoned:
                 raise EngineUnavailable("the start was given up")
-            others = set(active_children())
-            # In a thread, as this takes its time and the server answers health checks meanwhile.
+            earlier_children = set(active_children())
+            # In a thread: loading blocks, and the server answers health checks meanwhile.
             loading = asyncio.ensure_future(asyncio.to_thread(load, model, options))
-            with _environment_kept(LENT):
+            with _restore_environment(RESTORED_VARIABLES):
                 while not loading.done() and not (self._cores and starts_concurrently(options)):
-                    await asyncio.wait({loading}, timeout=LOOK_S)
-                    self._cores |= set(active_children()) - others
-                    self._kill_if_forsaken()
+                    await asyncio.wait({loading}, timeout=POLL_S)
+                    self._cores |= set(active_children()) - earlier_children
+                    self._kill_if_abandoned()
         while not loading.done():
-            await asyncio.wait({loading}, timeout=LOOK_S)
-            self._kill_if_forsaken()
+            await asyncio.wait({loading}, timeout=POLL_S)
+            self._kill_if_abandoned()
         return loading.result()
 
-    def _kill_if_forsaken(self) -> None:
-        """A thread cannot be stopped, but this one gives up when its core is killed."""
-        if self._forsaken:
+    def _kill_if_abandoned(self) -> None:
+        """Kill the core of an abandoned startup, so that the loading thread, which cannot be stopped, fails."""
+        if self._abandoned:
             for core in filter(BaseProcess.is_alive, self._cores):
                 _kill_tree(core)
 
 
 @asynccontextmanager
-async def _my_turn() -> AsyncIterator[None]:
-    while not _turn.acquire(blocking=False):  # noqa: ASYNC110 - an asyncio.Lock would belong to one loop
-        await asyncio.sleep(LOOK_S)
+async def _hold_startup_lock() -> AsyncIterator[None]:
+    while not _startup_lock.acquire(blocking=False):  # noqa: ASYNC110 - an asyncio.Lock would belong to one loop
+        await asyncio.sleep(POLL_S)
     try:
         yield
     finally:
-        _turn.release()
+        _startup_lock.release()
 
 
 @contextmanager
-def _environment_kept(names: tuple[str, ...]) -> Iterator[None]:
+def _restore_environment(names: tuple[str, ...]) -> Iterator[None]:
     before = {name: os.environ.get(name) for name in names}
     try:
         yield
@@ -99,7 +99,7 @@ def _environment_kept(names: tuple[str, ...]) -> Iterator[None]:
 
 
 def _kill_tree(core: BaseProcess) -> None:
-    """The core with its workers, which would not notice its end. It is stopped first, so that it can start no more of them."""
+    """Kill the core and its workers, which ignore its end. SIGSTOP first keeps the core from starting more workers."""
     import psutil
 
     with suppress(psutil.NoSuchProcess):

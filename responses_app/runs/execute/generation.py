@@ -110,7 +110,7 @@ class Generation:
             max_tokens=request.sampling.max_tokens - base,
             bias=_penalties_as_bias(request.sampling, self.heard),
         )
-        return replace(request, prompt=[*request.prompt, *self.heard], sampling=sampling, heard=base)
+        return replace(request, prompt=[*request.prompt, *self.heard], sampling=sampling, prior_tokens=base)
 
     def _must_restart(self) -> bool:
         """Whether to begin at the beginning. Raises Broken."""

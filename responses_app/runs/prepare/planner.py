@@ -195,7 +195,7 @@ def _check_vision(
     own: Sequence[object],
 ) -> None:
     """Nothing is decoded or fetched for a model that does not see. Raises Invalid for the newest image."""
-    if shown and not served.sees:
+    if shown and not served.supports_images:
         where = _client_path(shown[-1].path, order, items, own) or "input"
         error = content.no_vision(where)
         told = (

@@ -73,12 +73,12 @@ class PromptRenderer:
             return RenderedPrompt(tokens, (), len(tokens))
         seen = [await self._check_vision(image) for image in shown]
         found, pixels = [data for data, _ in seen], sum(area for _, area in seen)
-        if pixels > MOST_PIXELS or not (self.measure or self.engine.measures):
+        if pixels > MOST_PIXELS or not (self.measure or self.engine.counts_cheaply):
             return RenderedPrompt(tokens, found, len(tokens), measured=False, pixels=pixels)
         try:
             return RenderedPrompt(tokens, found, await self.engine.count_tokens(tokens, found), pixels=pixels)
         except RequestRejected as error:
-            if not self.engine.measures:
+            if not self.engine.counts_cheaply:
                 # Such an engine cannot be asked how long a prompt is that is too long for it.
                 return RenderedPrompt(tokens, found, max(len(tokens), self.engine.max_model_len), pixels=pixels)
             raise InvalidRequest(

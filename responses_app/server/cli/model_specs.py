@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 import httpx2
 
-from responses_app.engines.registry import start_wait
+from responses_app.engines.registry import default_start_wait_s
 
 DEMOS = ("demo-chat", "demo-harmony", "demo-vision")
 DEFAULT = "demo-chat"
@@ -120,7 +120,7 @@ def _listed(engine: str) -> list[dict[str, str]]:
 def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
     """The answer of an engine that may still be loading: as long as the engine itself would be waited for."""
     told = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
-    deadline = time.monotonic() + (float(told) if told else start_wait())
+    deadline = time.monotonic() + (float(told) if told else default_start_wait_s())
     while True:
         try:
             return httpx2.get(url, headers=headers, timeout=LIST_LIMIT)

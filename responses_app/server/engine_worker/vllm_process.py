@@ -91,7 +91,7 @@ class VllmProcess:
         if self._server is None or pid != self._server.pid:
             return VllmFailed("a process of vLLM's core has died")
         code = self._server.wait()
-        return VllmFailed(f"the vLLM server {describe_exit(code)}", hopeless=code == vllm_server.HOPELESS)
+        return VllmFailed(f"the vLLM server {describe_exit(code)}", hopeless=code == vllm_server.EXIT_PERMANENT)
 
     async def _until_ready(self) -> None:
         began = time.monotonic()

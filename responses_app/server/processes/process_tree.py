@@ -64,7 +64,7 @@ def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
         asked += [pid for pid in alive if pid not in asked]
         time.sleep(POLL)
         _reap()
-    orphan_guard.free(shared)
+    orphan_guard.unlink_shared_memory(shared)
     return asked
 
 
