@@ -1,1 +1,1 @@
-"""What templates can say besides Django's own words."""
+"""Template filters."""

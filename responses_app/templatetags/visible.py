@@ -1,15 +1,15 @@
-"""`|visible`: text of a model or a client with everything in it shown by name that would be invisible or turn lines around."""
+"""Filter `visible`: names invisible and bidirectional control characters in a text of a model or a client."""
 
 from __future__ import annotations
 
 from django import template
 
-from responses_app.web.render.sanitize import visible as visible_
+from responses_app.web.render import sanitize
 
 register = template.Library()
 
 
 @register.filter
 def visible(text: object) -> str:
-    """The text, to be escaped as any other."""
-    return visible_(str(text))
+    """Name invisible characters. The template escapes the result like any text."""
+    return sanitize.visible(str(text))

@@ -1,1 +1,1 @@
-"""The front door for people."""
+"""Web pages."""

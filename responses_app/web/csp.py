@@ -1,4 +1,4 @@
-"""The Content-Security-Policy of every page for people, the admin's too: nothing runs, loads or is sent but files of this server."""
+"""Content-Security-Policy of every page, also of the admin: only files of this server run, load or receive data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.http.response import HttpResponseBase
 
 from responses_app.web.middleware import response_middleware
 
-# Pictures are those of the store, which a page may also carry or make by itself; nothing else comes from anywhere but here.
+# Images may also be `data:` and `blob:` URLs, for attachments and stored images. Everything else comes from this server only.
 POLICY = "; ".join(
     (
         "default-src 'none'",

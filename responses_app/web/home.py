@@ -1,4 +1,4 @@
-"""The first page: what is served here, and how to ask it something."""
+"""Home page: the served models and an example request."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from responses_app.runs import manager
 
 
 async def home(request: HttpRequest) -> HttpResponse:
-    """GET /: the base URL, the models and whether their engines are alive, and a call to copy."""
-    served = [(one.name, await one.engine.is_healthy()) for one in manager.current().served.values()]
+    """Render GET /: the base URL, the models with the health of the engines, and an example request to copy."""
+    served = [(model.name, await model.engine.is_healthy()) for model in manager.current().served.values()]
     context = {
         "base_url": request.build_absolute_uri("/v1"),
         "served": served,
         "example": served[0][0] if served else "a-model",
     }
-    # Who has signed in is looked up while the page is rendered, which must not happen on the loop.
+    # Rendering queries the session and the user, which must not block the event loop.
     return await sync_to_async(render)(request, "home.html", context)

@@ -1,4 +1,4 @@
-"""Django middleware that changes responses, for sync and async handlers alike."""
+"""Django middleware to change responses, for sync and async handlers."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Handler: TypeAlias = Callable[[HttpRequest], object]
 
 
 def response_middleware(change: Change) -> Callable[[Handler], Handler]:
-    """Return a middleware that passes every response through `change`."""
+    """Return a middleware to pass every response through `change`."""
 
     @sync_and_async_middleware
     def middleware(get_response: Handler) -> Handler:
         if iscoroutinefunction(get_response):
-            following: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = get_response
+            get_async: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = get_response
 
             async def handle_async(request: HttpRequest) -> HttpResponseBase:
-                return change(await following(request))
+                return change(await get_async(request))
 
             return handle_async
 
         def handle(request: HttpRequest) -> HttpResponseBase:
             response = get_response(request)
-            assert isinstance(response, HttpResponseBase)  # noqa: S101 - the other side of the choice above
+            assert isinstance(response, HttpResponseBase)  # noqa: S101 - a sync handler returns a response
             return change(response)
 
         return handle

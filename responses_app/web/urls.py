@@ -1,4 +1,4 @@
-"""Addresses for people."""
+"""URL configuration of the pages."""
 
 from __future__ import annotations
 

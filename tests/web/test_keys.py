@@ -42,7 +42,7 @@ class KeysTest(WebCase):
             self.assertIsNone(re.search(r"sk-[\w-]{43}", self.page("/keys")))
 
     def test_it_is_made_with_limits_which_are_changed_without_touching_the_rest(self) -> None:
-        with mock.patch.object(form.hub, "current", return_value=mock.Mock(served={"m": None, "n": None})):
+        with mock.patch.object(form.manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
             given = {"name": "k", "project": "p", "requests_per_minute": "60", "at_a_time": "", "allowed_models": ["m"]}
             self.client.post("/keys", given)
             key = ApiKey.objects.get()

@@ -73,7 +73,7 @@ class AccountTest(TestCase):
 
     def test_after_five_wrong_passwords_even_the_right_one_has_to_wait(self) -> None:
         User.objects.create_user("ada", password="countess of lovelace")
-        for _ in range(login_throttle.MOST["pair"]):
+        for _ in range(login_throttle.MAX_ATTEMPTS["pair"]):
             answer = self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
             self.assertContains(answer, "Please enter a correct username and password")
         right = {"username": "ADA ", "password": "countess of lovelace"}
@@ -90,7 +90,7 @@ class AccountTest(TestCase):
 
     def test_many_names_from_one_address_and_one_name_from_many_are_too_many(self) -> None:
         wrong = {"username": "ada", "password": "wrong"}
-        with mock.patch.dict(login_throttle.MOST, {"address": 3, "account": 3}):
+        with mock.patch.dict(login_throttle.MAX_ATTEMPTS, {"address": 3, "account": 3}):
             for number in range(3):
                 self.client.post("/sign-in", {**wrong, "username": f"n{number}"}, REMOTE_ADDR="10.1.1.1")
                 self.client.post("/sign-in", wrong, REMOTE_ADDR=f"10.2.2.{number}")
@@ -100,7 +100,7 @@ class AccountTest(TestCase):
     def test_the_right_password_forgets_the_wrong_ones_of_this_address(self) -> None:
         User.objects.create_user("ada", password="countess of lovelace")
         for _ in range(2):
-            for _ in range(login_throttle.MOST["pair"] - 1):
+            for _ in range(login_throttle.MAX_ATTEMPTS["pair"] - 1):
                 self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
             self.assertEqual(
                 self.client.post("/sign-in", {"username": "ada", "password": "countess of lovelace"}).status_code, 302

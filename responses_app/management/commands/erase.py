@@ -61,7 +61,7 @@ class Command(BaseCommand):
         user = User.objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"There is no account {name!r}.")
-        self._tell(f"account {name!r}", account.of_account(user))
+        self._tell(f"account {name!r}", account.count_records(user))
         for project in account.own_projects(user):
             self.stdout.write(f"Nobody else is a member of the project {project!r}, which stays: see --project.")
         if yes:

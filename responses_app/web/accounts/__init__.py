@@ -1,1 +1,1 @@
-"""Accounts."""
+"""Accounts of people: sign-in and erasure."""

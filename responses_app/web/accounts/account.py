@@ -1,4 +1,4 @@
-"""A person's account: what is kept of it, and its erasure."""
+"""Stored data of a user account: counts and erasure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from responses_app.models import Membership
 from responses_app.web.accounts import login_throttle
 
 
-def of_account(user: User) -> Mapping[str, int]:
-    """Count what is kept of a person, by kind."""
+def count_records(user: User) -> Mapping[str, int]:
+    """Count the stored records of a user, by kind."""
     return {
         "accounts": 1,
         "sessions": len(_sessions(user)),
@@ -25,14 +25,14 @@ def of_account(user: User) -> Mapping[str, int]:
 
 
 def own_projects(user: User) -> list[str]:
-    """List the projects of which nobody else is a member."""
+    """List the projects with `user` as the only member."""
     mine = Membership.objects.filter(user=user).values_list("project", flat=True)
     shared = Membership.objects.filter(project__in=mine).exclude(user=user).values_list("project", flat=True)
     return sorted(set(mine) - set(shared))
 
 
 def erase_account(user: User) -> None:
-    """Erase the account with its sessions, memberships, attempts at its password and entries of the admin's log."""
+    """Erase the account with all sessions, memberships, sign-in attempts and entries of the admin's log."""
     with transaction.atomic():
         Session.objects.filter(pk__in=_sessions(user)).delete()
         login_throttle.forget_account(user.get_username())
@@ -40,5 +40,5 @@ def erase_account(user: User) -> None:
 
 
 def _sessions(user: User) -> list[str]:
-    """Find the sessions of a person, by reading all: Django keeps what is in them as one text."""
-    return [one.pk for one in Session.objects.iterator() if one.get_decoded().get(SESSION_KEY) == str(user.pk)]
+    """Find the sessions of a user by decoding all sessions: Django stores the user id only inside the encoded data."""
+    return [row.pk for row in Session.objects.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)]

@@ -1,4 +1,4 @@
-"""Signing in: with an account, or with a link that works once for a few minutes; and signing out."""
+"""Sign-in pages: with a password, or with a link, valid for a single use within 15 minutes."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 class AccountLogin(LoginView):
-    """GET and POST /sign-in: a name and a password, of which nobody may try many."""
+    """Sign-in form at GET and POST /sign-in, with a limit of password attempts."""
 
     template_name = "web/sign_in.html"
     redirect_authenticated_user = True
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Refused before the password is looked at, if there were too many."""
+        """Sign in, or answer 429 before the password check after too many attempts."""
         name = request.POST.get("username", "")
         wait = login_throttle.register(name, _address(request))
         if wait is not None:
-            return self._refused(wait)
-        answer = super().post(request, *args, **kwargs)
+            return self._too_many_attempts(wait)
+        response = super().post(request, *args, **kwargs)
         if request.user.is_authenticated:
             login_throttle.clear(name, _address(request))
-        return answer
+        return response
 
-    def _refused(self, wait: timedelta) -> HttpResponse:
+    def _too_many_attempts(self, wait: timedelta) -> HttpResponse:
         minutes = math.ceil(wait.total_seconds() / 60)
         form = self.get_form_class()(self.request)
-        told = f"Too many sign-in attempts. Try again in {minutes} minute{'' if minutes == 1 else 's'}."
-        answer = self.render_to_response(self.get_context_data(form=form, refused=told), status=429)
-        answer["Retry-After"] = str(math.ceil(wait.total_seconds()))
-        return answer
+        message = f"Too many sign-in attempts. Try again in {minutes} minute{'' if minutes == 1 else 's'}."
+        response = self.render_to_response(self.get_context_data(form=form, refused=message), status=429)
+        response["Retry-After"] = str(math.ceil(wait.total_seconds()))
+        return response
 
 
 with_account = AccountLogin.as_view()
@@ -63,30 +63,30 @@ with_account = AccountLogin.as_view()
 @never_cache
 @require_GET
 def to_admin(request: HttpRequest) -> HttpResponse:
-    """GET /admin/login/: there is one door with a password, and one count of the attempts at it."""
+    """Redirect GET /admin/login/ to the sign-in page: a single page accepts passwords and counts attempts."""
     if request.user.is_authenticated:
         raise PermissionDenied("This account doesn’t have access to the admin.")
     return redirect_to_login(request.GET.get("next") or reverse("admin:index"))
 
 
 def operator() -> User:
-    """The account of whoever starts the server: it sees everything and has no password unless it is given one."""
-    user, new = User.objects.get_or_create(username=OPERATOR, defaults={"is_superuser": True, "is_staff": True})
-    if new:
+    """Return the operator's account, a superuser. Create the account without a usable password."""
+    user, is_new = User.objects.get_or_create(username=OPERATOR, defaults={"is_superuser": True, "is_staff": True})
+    if is_new:
         user.set_unusable_password()
         user.save(update_fields=["password"])
     return user
 
 
 def link(user: User) -> str:
-    """The path that signs this person in, once. It is bound to the last time they signed in, so that using it ends it."""
+    """Return the path of a sign-in link for `user`. The link contains `last_login` and is invalid after the first use."""
     return reverse("sign-in-link", args=[signing.dumps([user.pk, _stamp(user.last_login)], salt=SALT)])
 
 
 @never_cache
 @require_GET
 def with_link(request: HttpRequest, token: str) -> HttpResponse:
-    """GET /sign-in/TOKEN."""
+    """Sign in at GET /sign-in/TOKEN and redirect to the start page."""
     user = _redeem(token)
     if user is None:
         messages.error(request, LINK_REFUSED)
@@ -96,14 +96,14 @@ def with_link(request: HttpRequest, token: str) -> HttpResponse:
 
 
 def _redeem(token: str) -> User | None:
-    """Whom the token signs in. Two that come at once with the same one do not both get in: the update finds its row once."""
+    """Return the user of `token`, or None for an invalid token. The UPDATE matches only the first of concurrent uses."""
     try:
         pk, stamp = signing.loads(token, salt=SALT, max_age=VALID_SECONDS)
     except signing.BadSignature:
         return None
-    last = datetime.fromisoformat(stamp) if stamp else None
-    fresh = User.objects.filter(pk=pk, is_active=True, last_login=last).update(last_login=timezone.now())
-    return User.objects.get(pk=pk) if fresh else None
+    last_login = datetime.fromisoformat(stamp) if stamp else None
+    is_valid = User.objects.filter(pk=pk, is_active=True, last_login=last_login).update(last_login=timezone.now())
+    return User.objects.get(pk=pk) if is_valid else None
 
 
 def _address(request: HttpRequest) -> str:

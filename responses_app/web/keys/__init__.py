@@ -1,1 +1,1 @@
-"""Keys."""
+"""Pages of the API keys."""

@@ -1,4 +1,4 @@
-"""The form of a key: its name, its project while it is new, and its limits."""
+"""Forms to create and change an API key."""
 
 from __future__ import annotations
 
@@ -14,31 +14,33 @@ from responses_app.runs import manager
 
 
 class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
-    """The limits of a key and its name; an empty limit is none."""
+    """Form for the name and the limits of an API key. An empty field means no limit."""
 
     allowed_models = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple, label="Allowed models")
 
     class Meta:
+        """Model and fields of the form."""
+
         model = ApiKey
         fields = ("name", "requests_per_minute", "at_a_time", "allowed_models")
         labels: ClassVar = {"requests_per_minute": "Requests per minute", "at_a_time": "Concurrent responses"}
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        # One that was allowed and is not served now stays allowed.
+        # A model stays allowed while the server does not serve the model.
         names = dict.fromkeys([*manager.current().served, *self.instance.allowed_models])
         models = self.fields["allowed_models"]
-        assert isinstance(models, forms.MultipleChoiceField)  # noqa: S101 - see above
+        assert isinstance(models, forms.MultipleChoiceField)  # noqa: S101 - declared as such above
         models.choices = [(name, name) for name in names]
 
     @property
-    def limited(self) -> bool:
-        """Whether it says more than a name."""
+    def has_limits(self) -> bool:
+        """Return True if any limit is set."""
         return any(self[name].value() for name in ("requests_per_minute", "at_a_time", "allowed_models"))
 
 
 class NewKeyForm(KeyForm):
-    """A key that is to be made, in a project of whoever makes it."""
+    """Form to create an API key in a project of `user`."""
 
     project = forms.CharField(max_length=100)
 
@@ -49,15 +51,15 @@ class NewKeyForm(KeyForm):
         self.fields["project"].initial = next(iter(self.projects), "")
 
     def clean_project(self) -> str:
-        """One of the projects of whoever asks; superusers may begin new ones."""
+        """Reject projects without `user` as a member. Superusers may name a new project."""
         project: str = self.cleaned_data["project"]
         if not is_member(self.user, project):
             raise forms.ValidationError("You’re not a member of this project.")
         return project
 
-    def make(self) -> str:
-        """The secret of the key, which is kept now."""
-        told = self.cleaned_data
-        limits = {name: told[name] for name in ("requests_per_minute", "at_a_time", "allowed_models")}
-        _, secret = ApiKey.make(told["name"], told["project"], **limits)
+    def create_key(self) -> str:
+        """Create the key and return the secret."""
+        data = self.cleaned_data
+        limits = {name: data[name] for name in ("requests_per_minute", "at_a_time", "allowed_models")}
+        _, secret = ApiKey.make(data["name"], data["project"], **limits)
         return secret

@@ -1,4 +1,4 @@
-"""The secret of a key that was just created, on its way from the POST to the page behind it: encrypted in the session, and taken once."""
+"""Secret of a new API key, encrypted in the session from the POST until the next page shows the secret once."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from django.conf import settings
 from django.http import HttpRequest
 
 NAME: Final = "new_secret"
-# Whoever has not looked by then has to create another key.
+# After this time the secret is lost, and the user has to create a new key.
 VALID_SECONDS: Final = 10 * 60
 
 
 def put(request: HttpRequest, secret: str) -> None:
-    """Keep the secret for the next page of this person. The database has it in a form that the server alone can read."""
+    """Store the secret in the session, encrypted with a key derived from `SECRET_KEY`."""
     request.session[NAME] = _cipher(settings.SECRET_KEY).encrypt(secret.encode()).decode()
 
 
 def take(request: HttpRequest) -> str | None:
-    """The secret, once and for a few minutes; None if there is none."""
-    kept = request.session.pop(NAME, None)
-    if kept is None:
+    """Remove the secret from the session and return the decrypted secret, or None if missing or expired."""
+    encrypted = request.session.pop(NAME, None)
+    if encrypted is None:
         return None
     try:
-        return _cipher(settings.SECRET_KEY).decrypt(kept, ttl=VALID_SECONDS).decode()
+        return _cipher(settings.SECRET_KEY).decrypt(encrypted, ttl=VALID_SECONDS).decode()
     except InvalidToken:
         return None
 

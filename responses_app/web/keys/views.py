@@ -1,4 +1,4 @@
-"""The key page: keys of the projects a person belongs to. They are created, which shows the secret once, changed and revoked."""
+"""Key pages: list, create, change and revoke the API keys of the user's projects."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from responses_app.web.keys.form import KeyForm, NewKeyForm
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def index(request: HttpRequest) -> HttpResponse:
-    """GET and POST /keys. The page behind a POST shows the secret; no later one can."""
-    form = NewKeyForm(request.user, _sent(request))
+    """List keys and create a key at GET and POST /keys. Only the first page after the POST shows the secret."""
+    form = NewKeyForm(request.user, _post_data(request))
     if form.is_bound and form.is_valid():
-        new_secret.put(request, form.make())
+        new_secret.put(request, form.create_key())
         return redirect("keys")
     context: dict[str, Any] = {
         "section": "keys",
-        "keys": _mine(request).order_by(F("revoked_at").desc(nulls_first=True), "project", "-created_at"),
+        "keys": _keys_of_user(request).order_by(F("revoked_at").desc(nulls_first=True), "project", "-created_at"),
         "form": form,
         "secret": new_secret.take(request),
         "base_url": request.build_absolute_uri("/v1"),
@@ -42,23 +42,23 @@ def index(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, pk: int) -> HttpResponse:
-    """GET and POST /keys/N: its name and its limits."""
-    key = get_object_or_404(_mine(request), pk=pk)
-    form = KeyForm(_sent(request), instance=key)
+    """Change the name and the limits of a key at GET and POST /keys/N."""
+    key = get_object_or_404(_keys_of_user(request), pk=pk)
+    form = KeyForm(_post_data(request), instance=key)
     if form.is_bound and form.is_valid():
-        # The other columns may have changed meanwhile: it may be used, or revoked.
+        # Other columns may have changed meanwhile, such as `last_used_at` and `revoked_at`.
         form.instance.save(update_fields=KeyForm.Meta.fields)
         messages.success(request, f"{key.name} was updated. Its old limits may apply for up to 30 seconds.")
         return redirect("keys")
-    return render(request, "web/key.html", {"section": "keys", "key": get_object_or_404(_mine(request), pk=pk), "form": form})
+    return render(request, "web/key.html", {"section": "keys", "key": get_object_or_404(_keys_of_user(request), pk=pk), "form": form})
 
 
 @never_cache
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """GET and POST /keys/N/revoke: a question, and what is done after a yes."""
-    key = get_object_or_404(_mine(request), pk=pk)
+    """Ask for confirmation at GET /keys/N/revoke, and revoke the key at POST."""
+    key = get_object_or_404(_keys_of_user(request), pk=pk)
     if request.method != "POST" and key.revoked_at is None:
         return render(request, "web/key_revoke.html", {"section": "keys", "key": key})
     if key.revoked_at is None:
@@ -68,9 +68,9 @@ def revoke(request: HttpRequest, pk: int) -> HttpResponse:
     return redirect("keys")
 
 
-def _sent(request: HttpRequest) -> QueryDict | None:
+def _post_data(request: HttpRequest) -> QueryDict | None:
     return request.POST if request.method == "POST" else None
 
 
-def _mine(request: HttpRequest) -> QuerySet[ApiKey]:
+def _keys_of_user(request: HttpRequest) -> QuerySet[ApiKey]:
     return ApiKey.objects.filter(project__in=projects(request.user))
