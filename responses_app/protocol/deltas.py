@@ -184,6 +184,14 @@ class Compaction:
     encrypted_content: str
 
 
+@dataclass(frozen=True, slots=True)
+class ForItem:
+    """A delta for the open item at `output_index`: progress or the result of a tool, while other items are open too."""
+
+    output_index: int
+    delta: Delta
+
+
 Delta: TypeAlias = (
     TextDelta
     | RefusalDelta
@@ -209,4 +217,5 @@ Delta: TypeAlias = (
     | WebResult
     | FileResult
     | Compaction
+    | ForItem
 )

@@ -14,7 +14,6 @@ from responses_app.protocol.deltas import (
     Arguments,
     CodeResult,
     CodeStarted,
-    EndPart,
     FileResult,
     McpResult,
     McpTools,
@@ -59,6 +58,10 @@ class StreamedCall(OpenItem):
         told = [] if "".join(self.said).strip() else self._say(blank)
         self.whole = "".join(self.said)
         return [*told, events.call_done(self.kind, self.id, self.index, self.whole)]
+
+    def wait_for_result(self) -> list[Event]:
+        """End the argument stream because another item begins; the result of the call is pending."""
+        return self.finish_arguments(self.channel.blank)
 
     def close(self, status: str) -> list[Event]:
         """The channel ends, then the item."""
@@ -114,14 +117,11 @@ class McpToolCall(StreamedCall):
     """A call of an MCP tool; its status events are `in_progress` and one of `completed`, `failed`."""
 
     __slots__ = ()
+    runs_on_server = True
 
     def open(self) -> list[Event]:
         """The item opens and is in progress."""
         return [*super().open(), self.stage("in_progress")]
-
-    def close_part(self, _piece: EndPart) -> list[Event]:
-        """The arguments end here; the call is made now."""
-        return self.finish_arguments(self.channel.blank)
 
     def finish(self, piece: McpResult) -> list[Event]:
         """The result of the call."""
@@ -135,6 +135,7 @@ class McpListToolsItem(OpenItem):
     """A listing of MCP tools. The type has no status: a listing that is cut short is one that failed."""
 
     __slots__ = ()
+    runs_on_server = True
 
     def open(self) -> list[Event]:
         """The item opens and is in progress."""
@@ -154,7 +155,12 @@ class McpListToolsItem(OpenItem):
 class CodeInterpreterCall(StreamedCall):
     """A code interpreter call: code, then `interpreting`, then the outputs."""
 
-    __slots__ = ()
+    __slots__ = ("running",)
+    runs_on_server = True
+
+    def __init__(self, body: Item, index: int) -> None:
+        super().__init__(body, index)
+        self.running = False
 
     def open(self) -> list[Event]:
         """The item opens and is in progress."""
@@ -162,8 +168,10 @@ class CodeInterpreterCall(StreamedCall):
 
     def mark_running(self, _piece: CodeStarted | None = None) -> list[Event]:
         """The code is complete and runs. Said once."""
-        told = self.finish_arguments()
-        return [*told, self.stage("interpreting")] if told else []
+        if self.running:
+            return []
+        self.running = True
+        return [*self.finish_arguments(), self.stage("interpreting")]
 
     def finish(self, piece: CodeResult) -> list[Event]:
         """The outputs; a run that failed says no `completed`."""
@@ -178,6 +186,7 @@ class SearchCall(OpenItem):
     """A web search or a file search. `asked` is what its `done` tells even when nothing was found."""
 
     __slots__ = ("asked", "sought")
+    runs_on_server = True
 
     def __init__(self, body: Item, index: int) -> None:
         super().__init__(body, index)

@@ -7,7 +7,7 @@ the item became is in `body` afterwards. Nobody writes into a dict that an event
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 
 from responses_app.protocol import events
 from responses_app.protocol.content_parts import VOICES, OpenPart, OpenTextPart, new_part
@@ -34,6 +34,8 @@ class OpenItem:
     """An open item of any family; by itself, one that has nothing to say between `added` and `done`."""
 
     __slots__ = ("body", "id", "index", "kind")
+    # The server runs the tool of this family: the item stays open behind later items until its result is there.
+    runs_on_server: ClassVar[bool] = False
 
     def __init__(self, body: Item, index: int) -> None:
         self.body = body
@@ -44,6 +46,10 @@ class OpenItem:
     def open(self) -> list[Event]:
         """The item opens."""
         return [events.item_added(self.index, self.body)]
+
+    def wait_for_result(self) -> list[Event]:
+        """End the argument stream, if the family has one, because another item begins."""
+        return []
 
     def close(self, status: str) -> list[Event]:
         """The item closes; `status` is put into items that have one."""

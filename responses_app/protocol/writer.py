@@ -70,11 +70,17 @@ class Writer:
         self._number = 0
 
     @classmethod
-    def for_ending(cls, told: Sequence[Json], mint: IdFactory) -> Writer:
-        """A writer that has told these events. It can end the response, and no more: reasoning is not sealed, no ids are minted."""
-        writer = cls(told[0]["response"], mint)
+    def for_ending(cls, told: Sequence[Json], mint: IdFactory, seal: Encryptor | None = None) -> Writer:
+        """Restore the writer of a response from its first events.
+
+        `told` are all events of some of the deltas that were written. The writer goes on with the next event; `mint` makes the
+        ids of new items. Two things are not in the events: log-probabilities that wait for their text, and the queries of a file
+        search that has no result.
+        """
         whole = fold(told)
-        writer._output.restore(whole["output"], *open_item_of(told))
+        writer = cls(whole, mint, seal)
+        done = {event["output_index"] for event in told if event["type"] == "response.output_item.done"}
+        writer._output.restore(dict(zip(sorted(done), whole["output"], strict=True)), *open_item_of(told, seal))
         writer._stage = "queued" if whole["status"] == "queued" else "running"
         writer._number = len(told)
         return writer
@@ -122,7 +128,7 @@ class Writer:
         return self._assign_numbers([events.lifecycle("in_progress", dict(self._response))])
 
     def write(self, piece: Delta) -> list[Event]:
-        """What this piece makes of the open item. Never a terminal event; may be nothing."""
+        """What this piece makes of the open items. Never a terminal event; may be nothing."""
         if self._stage != "running":
             raise ProtocolError(f"nothing can be said while a response is {self._stage}")
         return self._assign_numbers(self._output.apply(piece))
@@ -134,7 +140,7 @@ class Writer:
 
         An answer without any item is given one message with one empty text (checklist 110), unless `fill` is False (warm-up,
         §1.7.4). Ends as a failure, `aloud` as in `fail`, if a function call does not parse: see the head of this file. Raises
-        GrammarError while a tool is at work.
+        GrammarError while a tool that the server runs has no result.
         """
         self._must_be("queued", "running")
         if self._output.pending_tool is not None:

@@ -24,6 +24,7 @@ from responses_app.protocol.deltas import (
     EndPart,
     FileResult,
     FileSearch,
+    ForItem,
     McpApprovalRequest,
     McpCall,
     McpList,
@@ -221,6 +222,65 @@ def speeches(draw: st.DrawFn) -> tuple[list[Delta], str]:
     if ending == "complete":
         return pieces, ending
     return pieces[: draw(st.integers(0, len(pieces)))], ending
+
+
+calls_with_results: st.SearchStrategy[tuple[list[Delta], list[Delta]]] = st.one_of(
+    st.sampled_from([([McpList("files")], [McpTools([TOOL])]), ([McpList("files")], [McpTools(error="no route")])]),
+    st.builds(lambda said, failed: _split(_mcp(said, False, failed), 1), json_arguments, st.booleans()),
+    st.builds(
+        lambda said, runs, failed: _split(_code(said, runs, failed), 1 + runs), free_arguments, st.booleans(), st.booleans()
+    ),
+    st.builds(lambda times, failed: _split(_web(times, failed), 1 + times), st.integers(0, 2), st.booleans()),
+    st.builds(lambda times: ([FileSearch()], _file(times, False)[1:]), st.integers(0, 2)),
+)
+
+
+def _split(pieces: list[Delta], results: int) -> tuple[list[Delta], list[Delta]]:
+    return pieces[:-results], pieces[-results:]
+
+
+def _in_the_log(pieces: list[Delta]) -> list[Delta]:
+    # Log-probabilities that wait for their text, and the queries of an open file search, are in no event.
+    told = [piece for piece in pieces if not isinstance(piece, TextDelta) or piece.text]
+    return [FileSearch() if isinstance(piece, FileSearch) else piece for piece in told]
+
+
+plain_clauses = clauses.map(lambda found: (_in_the_log(found), []))
+
+
+@st.composite
+def parallel_speeches(draw: st.DrawFn) -> tuple[list[Delta], list[Delta]]:
+    """One speech twice: with the result of each call right behind it, and with results at any later place."""
+    found = draw(st.lists(calls_with_results | plain_clauses, min_size=1, max_size=7))
+    pending: dict[int, list[Delta]] = {}
+    sequential: list[Delta] = []
+    interleaved: list[Delta] = []
+    scratch = writer()
+    scratch.open()
+
+    def advance() -> None:
+        """Write the next result of one of the open calls."""
+        index = draw(st.sampled_from(sorted(pending)))
+        interleaved.append(ForItem(index, pending[index].pop(0)))
+        if not pending[index]:
+            del pending[index]
+
+    for opening, results in found:
+        for piece in opening:
+            while pending and draw(st.integers(0, 3)) == 0:
+                advance()
+            interleaved.append(piece)
+            added = [e for e in scratch.write(piece) if e["type"] == "response.output_item.added"]
+            if results and added:
+                index = added[-1]["output_index"]
+        sequential += [*opening, *results]
+        for piece in results:
+            scratch.write(piece)
+        if results:
+            pending[index] = list(results)
+    while pending:
+        advance()
+    return sequential, interleaved
 
 
 def merged(pieces: Iterable[Delta]) -> list[Delta]:
