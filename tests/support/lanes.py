@@ -1,0 +1,43 @@
+"""Lanes: the tests in groups by what they need, derived from their folder, their fixtures and the marker `engine`."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+
+import pytest
+
+# From the cheapest to the dearest; `bin/test --lane NAME` runs one lane.
+LANES = ("fast", "server", "browser", "engine", "clients")
+# Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
+BROWSER_FIXTURES = frozenset({"chromium", "browser"})
+SERVER_FIXTURES = frozenset({"shared", "chat_server", "server"})
+# Folders whose tests start processes of their own.
+FOLDERS = {"clients": "clients", "contract": "engine", "server": "server", "bench": "server", "chaos": "server"}
+
+
+def lane(item: pytest.Item) -> str:
+    """Name the lane of a test."""
+    fixtures = frozenset(getattr(item, "fixturenames", ()))
+    folder = FOLDERS.get(PurePath(item.nodeid).parts[1])
+    if folder == "clients":
+        return folder
+    if folder == "engine" or item.get_closest_marker("engine"):
+        return "engine"
+    if fixtures & BROWSER_FIXTURES or item.get_closest_marker("browser"):
+        return "browser"
+    return "server" if folder or fixtures & SERVER_FIXTURES else "fast"
+
+
+def add_option(parser: pytest.Parser) -> None:
+    """Add the option `--lane` to pytest."""
+    parser.addoption("--lane", choices=LANES, help="run the tests of one lane only")
+
+
+def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Drop the tests of all lanes but the lane of `--lane`."""
+    chosen = config.getoption("--lane")
+    if chosen is None:
+        return
+    dropped = [item for item in items if lane(item) != chosen]
+    items[:] = [item for item in items if lane(item) == chosen]
+    config.hook.pytest_deselected(items=dropped)
