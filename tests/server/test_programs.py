@@ -143,7 +143,7 @@ def test_a_place_that_is_closed_itself_is_passed_over(site: Path, tmp_path: Path
 def test_a_root_that_cannot_become_another_account_is_told_so(site: Path, tmp_path: Path) -> None:
     """As in a container without CAP_SETUID; nothing is copied then."""
     code = (
-        "import sys; from pathlib import Path; from responses_app.server import programs; "
+        "import sys; from pathlib import Path; from responses_app.server.postgres import programs; "
         "from responses_app.server.postgres.account import Account; "
         "programs.program_folder(Account(65534, 65534), [Path(sys.argv[1])])"
     )
