@@ -1,4 +1,4 @@
-"""Compilation in child processes, with a cache of results and refusals."""
+"""Compiler: runs jobs in child processes and caches results and rejections."""
 
 from __future__ import annotations
 
@@ -8,63 +8,63 @@ import json
 from collections import OrderedDict
 from dataclasses import dataclass
 
-from responses_app.compiler.jobs import CONVERSIONS, Job, Result
+from responses_app.compiler.jobs import CONVERSIONS, CompileJob, Result
 from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WallTimeExceeded, WorkerDied, WorkerFailed
 from responses_app.workers.pool import Pool
 
 PROCESSES = 2
 CONVERSION_CPU_S = 2
 COMPILATION_CPU_S = 6
-# The clock may run much longer than the computing time, as the machine has other work.
+# Clock time may be much longer than CPU time, because the machine has other work.
 WALL_S = 30.0
 MEMORY_BYTES = 1 << 30
-MOST_WAITING = 64
-MOST_CACHED = 4096
-MOST_CACHED_BYTES = 32 << 20
+MAX_WAITING = 64
+MAX_CACHED = 4096
+MAX_CACHED_BYTES = 32 << 20
 
 
-class Refused(ValueError):
-    """The compiler refuses this input; the message is the reason."""
+class Rejected(ValueError):
+    """The input is rejected; the message is the reason."""
 
 
 class Overloaded(RuntimeError):
-    """Nothing was compiled, and the input is not the reason."""
+    """The job was not compiled, for reasons unrelated to the input."""
 
 
 @dataclass(eq=False, slots=True)
-class _Work:
-    """A job under way, and how many requests wait for it."""
+class _RunningJob:
+    """A job under way, and the number of requests waiting for the result."""
 
     task: asyncio.Task[Result]
     waiting: int = 0
 
 
 class Compiler:
-    """Compiles in up to two processes: one job of a project at a time, projects in turn.
+    """Compiles in up to two processes: a single job per project at a time, projects in turn.
 
-    Requests for the same text wait for one job. A job that nobody waits for is stopped.
+    Requests for the same text share a job. A job without waiting requests is stopped.
     """
 
     def __init__(self) -> None:
         limits = Limits(COMPILATION_CPU_S, WALL_S, MEMORY_BYTES)
-        self._pool = Pool("responses_app.compiler.worker:compile_json", limits, size=PROCESSES, most_waiting=MOST_WAITING)
+        self._pool = Pool("responses_app.compiler.worker:compile_json", limits, size=PROCESSES, max_waiting=MAX_WAITING)
         self._cache = _Cache()
-        self._work: dict[bytes, _Work] = {}
+        self._running: dict[bytes, _RunningJob] = {}
 
-    async def run(self, project: str, job: Job) -> str:
-        """The EBNF of a conversion, an empty text for a compilation. Raises Refused, Overloaded."""
+    async def run(self, project: str, job: CompileJob) -> str:
+        """Return the EBNF of a conversion, an empty text for a compilation. Raises Rejected, Overloaded."""
         key = job.key
         result = self._cache.get(key) or await self._wait(project, job, key)
         if result.refusal is not None:
-            raise Refused(result.refusal)
+            raise Rejected(result.refusal)
         return result.text
 
-    async def _wait(self, project: str, job: Job, key: bytes) -> Result:
-        work = self._work.get(key)
+    async def _wait(self, project: str, job: CompileJob, key: bytes) -> Result:
+        work = self._running.get(key)
         if work is None or work.task.get_loop() is not asyncio.get_running_loop():
             # An empty context: the task must not inherit the database thread of the request that started it.
             task = asyncio.create_task(self._compile(project, job, key), name="compile", context=contextvars.Context())
-            work = self._work[key] = _Work(task)
+            work = self._running[key] = _RunningJob(task)
         work.waiting += 1
         try:
             return await asyncio.shield(work.task)
@@ -72,10 +72,10 @@ class Compiler:
             work.waiting -= 1
             if not work.waiting:
                 work.task.cancel()
-                if self._work.get(key) is work:
-                    del self._work[key]
+                if self._running.get(key) is work:
+                    del self._running[key]
 
-    async def _compile(self, project: str, job: Job, key: bytes) -> Result:
+    async def _compile(self, project: str, job: CompileJob, key: bytes) -> Result:
         payload = json.dumps({"kind": job.kind, "text": job.text}).encode()
         cpu_s = CONVERSION_CPU_S if job.kind in CONVERSIONS else COMPILATION_CPU_S
         try:
@@ -91,27 +91,27 @@ class Compiler:
 
 
 class _Cache:
-    """The results that were used last, bounded in number and in bytes."""
+    """LRU cache of results, bounded in number and in bytes."""
 
     def __init__(self) -> None:
         self._results: OrderedDict[bytes, Result] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: bytes) -> Result | None:
-        """The result, which is now the one that was used last."""
+        """Return the result and mark the entry as most recently used."""
         result = self._results.get(key)
         if result is not None:
             self._results.move_to_end(key)
         return result
 
     def add(self, key: bytes, result: Result) -> None:
-        """Keep a result, and forget those that were not used for the longest time."""
+        """Add a result; evict the least recently used entries above the limits."""
         replaced = self._results.pop(key, None)
         self._results[key] = result
         self._bytes += result.size - (replaced.size if replaced else 0)
-        while self._bytes > MOST_CACHED_BYTES or len(self._results) > MOST_CACHED:
-            _, forgotten = self._results.popitem(last=False)
-            self._bytes -= forgotten.size
+        while self._bytes > MAX_CACHED_BYTES or len(self._results) > MAX_CACHED:
+            _, evicted = self._results.popitem(last=False)
+            self._bytes -= evicted.size
 
 
 shared = Compiler()

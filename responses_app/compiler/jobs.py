@@ -1,4 +1,4 @@
-"""Compilation jobs and their results."""
+"""Compilation jobs and results."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import hashlib
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-# A Lark grammar or a regular expression to convert to EBNF; or a constraint to compile as the engine will.
+# A Lark grammar or a regular expression to convert to EBNF, or a constraint to compile as the engine does.
 Kind: TypeAlias = Literal["lark_to_ebnf", "regex_to_ebnf", "json", "regex", "grammar", "structural_tag"]
 CONVERSIONS: tuple[Kind, ...] = ("lark_to_ebnf", "regex_to_ebnf")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One text to convert or to compile."""
+class CompileJob:
+    """A text to convert or to compile."""
 
     kind: Kind
     text: str
@@ -26,12 +26,12 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The EBNF of a conversion, an empty text for a compilation; or the reason why the input is refused."""
+    """The EBNF of a conversion (empty after a compilation), or the reason for a rejection."""
 
     text: str = ""
     refusal: str | None = None
 
     @property
     def size(self) -> int:
-        """About how many bytes it takes in memory."""
+        """Approximate size in memory, in bytes."""
         return 200 + len(self.text) + len(self.refusal or "")

@@ -1,4 +1,4 @@
-"""The function that compiler processes run (`workers.child`): one job, as JSON, to its result, as JSON."""
+"""Compile job: runs in a worker process, from JSON to JSON."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 from functools import cache
 
 from responses_app.compiler.jobs import CONVERSIONS
-from responses_app.compiler.xgrammars import Compiler
+from responses_app.compiler.xgrammars import GrammarCompiler
 from responses_app.dialects.constraints import grammar, lark_to_ebnf
 
-# What xgrammar puts before its messages: the time, and the line of its source.
+# xgrammar's messages begin with the time and the line of the source.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
 
 INTERNAL_ERROR = (
@@ -19,27 +19,27 @@ INTERNAL_ERROR = (
     "as in 'a{0,300}'"
 )
 
-# While the process starts, so that no job waits for it.
+# Prepare during process start, so that no job waits for it.
 lark_to_ebnf.prepare()
 
 
 def compile_json(payload: bytes) -> bytes:
-    """The result of a job with `kind` and `text`: a `text` or a `refusal`."""
+    """Run a job with `kind` and `text`; return a `text` or a `refusal`."""
     job = json.loads(payload)
     try:
         return json.dumps({"text": _compile(job["kind"], job["text"])}).encode()
     except grammar.InvalidGrammar as error:
         refusal = str(error)
     except MemoryError:
-        # The process may be of little use from now on; another one takes its place.
+        # The process may be unusable from now on; the pool replaces it.
         os.abort()
-    except Exception as error:  # Compilers in native code raise what they like; whatever it is, the input was refused.
+    except Exception as error:  # Native compilers raise exceptions of any class; in every case the input is rejected.
         refusal = _reason(error)
     return json.dumps({"refusal": refusal}).encode()
 
 
 def _reason(error: Exception) -> str:
-    """What the compiler says, in one line. Its internal checks say nothing about the input."""
+    """Return the compiler's message in a single line, or INTERNAL_ERROR: internal checks do not describe the input."""
     message = str(error)
     return INTERNAL_ERROR if "Check failed" in message else " ".join(_SOURCE.sub("", message).split()) or type(error).__name__
 
@@ -52,5 +52,5 @@ def _compile(kind: str, text: str) -> str:
 
 
 @cache
-def _compiler() -> Compiler:
-    return Compiler()
+def _compiler() -> GrammarCompiler:
+    return GrammarCompiler()

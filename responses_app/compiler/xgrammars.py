@@ -1,4 +1,4 @@
-"""xgrammar without torch and transformers, which only its Python classes import: 40 MB instead of 280 MB."""
+"""xgrammar without torch and transformers, 40 MB instead of 280 MB: loads the native library directly."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from string import ascii_lowercase
 from types import ModuleType
 from typing import Any
 
-# As vLLM's backend_xgrammar compiles: any white space, no separators of our own, strict mode, keys in the order of the schema.
+# As vLLM's backend_xgrammar compiles: any white space, default separators, strict mode, keys in schema order.
 _JSON_OPTIONS = (True, None, None, True, None, False, False)
 _RAW = 0
 
 
 def load() -> Any:
-    """The functions of xgrammar's native library. For a process that needs neither torch nor xgrammar's own classes.
+    """Load the native library of xgrammar, without torch and xgrammar's Python classes.
 
-    Raises ImportError where xgrammar is not installed.
+    Raises ImportError if xgrammar is not installed.
     """
     spec = find_spec("xgrammar")
     if spec is None or spec.submodule_search_locations is None:
         raise ImportError("xgrammar is not installed")
-    # The binding library imports torch if it can; this entry makes that import fail.
+    # The binding library imports torch if available; this entry makes the import fail.
     sys.modules.setdefault("torch", None)  # type: ignore[arg-type]
     package = ModuleType("xgrammar")
     package.__path__ = list(spec.submodule_search_locations)
@@ -31,10 +31,10 @@ def load() -> Any:
     return import_module("xgrammar.base")._core
 
 
-class Compiler:
-    """xgrammar for a small vocabulary of its own: all bytes, and all pairs of a blank or letter with a letter.
+class GrammarCompiler:
+    """xgrammar with a small vocabulary: all bytes, and all pairs of a blank or letter with a letter.
 
-    The time to compile for it grows with the size of a grammar as for a model's vocabulary, and is shorter.
+    Compile time grows with the size of a grammar as for a model's vocabulary, but is shorter.
     """
 
     def __init__(self) -> None:
@@ -42,11 +42,12 @@ class Compiler:
         tokens = [bytes([byte]) for byte in range(256)]
         tokens += [(first + second).encode() for first in " " + ascii_lowercase for second in ascii_lowercase]
         vocabulary = self._core.TokenizerInfo([*tokens, b"</s>"], _RAW, None, [len(tokens)], False)
-        # One thread, so that another project's job has the other core. With its cache, as in vLLM: xgrammar compiles differently without.
+        # One thread, so that a job of another project has the other core. With the cache, as in vLLM: xgrammar compiles
+        # differently without it.
         self._compiler = self._core.GrammarCompiler(vocabulary, 1, True, -1)
 
     def compile(self, kind: str, text: str) -> None:
-        """Parse a constraint, then compile it as an engine would. Raises whatever xgrammar raises."""
+        """Parse a constraint, then compile as an engine would. Raises the exceptions of xgrammar."""
         self._compiler.compile_grammar_ebnf(self._parse(kind, text))
         self._compiler.clear_cache()
 

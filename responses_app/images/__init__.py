@@ -1,1 +1,1 @@
-"""Pictures that come from outside: their addresses guarded, their bytes fetched and decoded. Knows nothing of the API."""
+"""Images from clients: address checks, fetching and decoding. Independent of the API."""

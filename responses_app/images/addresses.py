@@ -1,15 +1,15 @@
-"""Which network addresses a picture may be fetched from: those of the public internet, and no others."""
+"""Check of network addresses: images are fetched from the public internet only."""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
-# Public by number, but answered by the cloud that a server runs in: its keys are told there.
+# Globally routable, but answered by the cloud provider with the credentials of the machine.
 _METADATA = frozenset({ip_address("168.63.129.16"), ip_address("192.0.0.192")})
-# Not all releases of Python know these: IETF assignments, relays of 6to4, discarded, and what only one site knows.
-_CLOSED = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "100::/64", "fec0::/10", "64:ff9b:1::/48", "5f00::/16")))
-# IPv4 in the clothes of IPv6: the prefix, and how many bits follow the address.
-_WRAPPED: tuple[tuple[IPv6Network, int], ...] = (
+# Missing in `is_global` of some Python releases: IETF assignments, 6to4 relays, discard-only and site-local networks.
+_NOT_PUBLIC = tuple(map(ip_network, ("192.0.0.0/24", "192.88.99.0/24", "100::/64", "fec0::/10", "64:ff9b:1::/48", "5f00::/16")))
+# IPv6 networks with an embedded IPv4 address: the prefix, and the number of bits after the IPv4 address.
+_EMBEDDED: tuple[tuple[IPv6Network, int], ...] = (
     (IPv6Network("::/96"), 0),
     (IPv6Network("::ffff:0:0/96"), 0),
     (IPv6Network("::ffff:0:0:0/96"), 0),
@@ -19,31 +19,31 @@ _WRAPPED: tuple[tuple[IPv6Network, int], ...] = (
 
 
 def is_public(address: str) -> bool:
-    """Whether the address, in figures, is one of the public internet, in whichever way it is written."""
+    """Return True if the numeric address is on the public internet, in any notation."""
     try:
-        found = ip_address(address.partition("%")[0])
+        parsed = ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    return _public(found)
+    return _is_public(parsed)
 
 
-def _public(address: IPv4Address | IPv6Address) -> bool:
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv6Address):
-        # Teredo hides its server and its client, and nobody serves pictures on it.
+        # Teredo addresses hide a server and a client address; no image host uses them.
         if address.teredo is not None:
             return False
-        inner = _unwrapped(address)
+        inner = _embedded_ipv4(address)
         if inner is not None:
-            return _public(inner)
-    if address in _METADATA or any(address in network for network in _CLOSED):
+            return _is_public(inner)
+    if address in _METADATA or any(address in network for network in _NOT_PUBLIC):
         return False
     return address.is_global and not (
         address.is_multicast or address.is_reserved or address.is_loopback or address.is_link_local
     )
 
 
-def _unwrapped(address: IPv6Address) -> IPv4Address | None:
-    for network, behind in _WRAPPED:
+def _embedded_ipv4(address: IPv6Address) -> IPv4Address | None:
+    for network, shift in _EMBEDDED:
         if address in network:
-            return IPv4Address((int(address) >> behind) & 0xFFFFFFFF)
+            return IPv4Address((int(address) >> shift) & 0xFFFFFFFF)
     return None

@@ -1,4 +1,4 @@
-"""A picture's bytes: out of a data URL, and found to be one that can be decoded."""
+"""Image decoding: extracts the bytes of a data URL, checks and shrinks images."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from responses_app.images.limits import TooMuchWork, check_jpeg
 
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
 TYPES = ("image/png", "image/jpeg", "image/webp", "image/gif")
-# What clients call image/jpeg, too.
-_NAMES = frozenset({*TYPES, "image/jpg"})
-_DATA = re.compile(r"data:(?P<type>[^;,]*)(?P<parameters>(?:;[^;,]*)*),", re.IGNORECASE)
-MOST_BYTES = 20 * 1024 * 1024
-# A photo of the largest cameras in use. A kilobyte of PNG can say much more: its decoded size is what costs memory.
-MOST_PIXELS = 50_000_000
+# `image/jpg` is a common misspelling of `image/jpeg`.
+_MEDIA_TYPES = frozenset({*TYPES, "image/jpg"})
+_DATA_URL = re.compile(r"data:(?P<type>[^;,]*)(?P<parameters>(?:;[^;,]*)*),", re.IGNORECASE)
+MAX_BYTES = 20 * 1024 * 1024
+# Photos of the largest cameras have fewer pixels. The file size is no bound: a kilobyte of PNG can decode to gigabytes.
+MAX_PIXELS = 50_000_000
 
 
-# White space inside base64 is what MIME encoders put there.
-_SPACE = b" \t\n\r\v\f"
+# MIME encoders insert white space into base64.
+_WHITE_SPACE = b" \t\n\r\v\f"
 
 
 class Size(NamedTuple):
@@ -39,27 +39,27 @@ class Size(NamedTuple):
 
 
 class InvalidImage(ValueError):
-    """There is no picture to be had; the message begins with a capital letter, `code` is the API's word for it."""
+    """The image is invalid or unsupported. The message begins with a capital letter; `code` is the error code of the API."""
 
     def __init__(self, message: str, code: str) -> None:
         super().__init__(message)
         self.code = code
 
 
-def is_data(url: str) -> bool:
-    """Whether the URL holds the picture itself."""
+def is_data_url(url: str) -> bool:
+    """Return True for a data URL."""
     return url[:5].lower() == "data:"
 
 
 def media_type(url: str) -> str:
-    """The media type that a data URL names. Raises BadImage for one that is no base64 picture of a kind that is taken."""
-    head = _DATA.match(url)
+    """Return the media type of a data URL. Raises InvalidImage unless base64-encoded and of a supported type."""
+    head = _DATA_URL.match(url)
     if head is None or not head["parameters"].lower().endswith(";base64"):
         raise InvalidImage(
             "Expected a base64-encoded data URL with an image MIME type (e.g. 'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=').",
             "invalid_image_url",
         )
-    if head["type"].lower() not in _NAMES:
+    if head["type"].lower() not in _MEDIA_TYPES:
         kinds = ", ".join(f"'{each}'" for each in TYPES)
         raise InvalidImage(
             f"Unsupported media type '{head['type'][:64]}'. Supported media types are: {kinds}.", "unsupported_image_media_type"
@@ -67,11 +67,11 @@ def media_type(url: str) -> str:
     return head["type"].lower()
 
 
-def data(url: str) -> bytes:
-    """The bytes in a data URL. Raises BadImage."""
+def decode_data_url(url: str) -> bytes:
+    """Decode the bytes of a data URL. Raises InvalidImage."""
     media_type(url)
     try:
-        return b64decode(url.partition(",")[2].encode("ascii").translate(None, _SPACE), validate=True)
+        return b64decode(url.partition(",")[2].encode("ascii").translate(None, _WHITE_SPACE), validate=True)
     except (binascii.Error, ValueError) as error:
         raise InvalidImage(
             "Expected a base64-encoded data URL with an image MIME type, but got an invalid base64-encoded value.",
@@ -80,18 +80,18 @@ def data(url: str) -> bytes:
 
 
 def check(picture: bytes) -> Size:
-    """See that a picture can be decoded; of an animation that is its first frame. Raises BadImage.
+    """Check an image (the first frame of an animation) by decoding. Raises InvalidImage.
 
-    How long this takes is the sender's choice, within limits: to be called in a process of its own (images/decode_pool.py).
+    The sender determines how long this takes, within limits: call it in a worker process (images/decode_pool.py).
     """
     if not picture:
         raise InvalidImage("The image is empty.", "empty_image_file")
-    if len(picture) > MOST_BYTES:
-        raise InvalidImage(f"The image has {len(picture)} bytes; up to {MOST_BYTES} are taken.", "image_file_too_large")
+    if len(picture) > MAX_BYTES:
+        raise InvalidImage(f"The image has {len(picture)} bytes; up to {MAX_BYTES} are taken.", "image_file_too_large")
     try:
-        with _opened(picture) as image:
+        with _open(picture) as image:
             size = Size(image.width, image.height)
-            if size.area > MOST_PIXELS:
+            if size.area > MAX_PIXELS:
                 raise _too_large(f"{image.width} x {image.height}")
             check_jpeg(picture, size.area)
             image.load()
@@ -106,16 +106,16 @@ def check(picture: bytes) -> Size:
         kinds = ", ".join(f"'{each}'" for each in TYPES)
         message = f"The data is no image of a format that is taken. Supported formats are: {kinds}."
         raise InvalidImage(message, "invalid_image_format") from error
-    except Exception as error:  # Pillow's decoders raise whatever they like, some of it derived from Exception alone.
+    except Exception as error:  # Pillow's decoders raise exceptions of any class.
         raise InvalidImage(f"The image cannot be decoded ({type(error).__name__}).", "image_parse_error") from error
 
 
-def reduced(picture: bytes, side: int) -> bytes:
-    """A picture that was checked, no wider and no higher than `side` pixels; it itself if it is small enough."""
-    with _opened(picture) as image:
+def shrink(picture: bytes, side: int) -> bytes:
+    """Shrink a checked image to at most `side` pixels per side; return smaller images unchanged."""
+    with _open(picture) as image:
         if max(image.size) <= side:
             return picture
-        # What the camera says of how it was held would be lost, and a palette cannot be blended.
+        # Apply the EXIF orientation, which PNG would lose, and convert palettes, which cannot be resampled.
         upright = ImageOps.exif_transpose(image).convert("RGBA" if image.has_transparency_data else "RGB")
         upright.thumbnail((side, side))
         out = BytesIO()
@@ -123,9 +123,9 @@ def reduced(picture: bytes, side: int) -> bytes:
         return out.getvalue()
 
 
-def _opened(picture: bytes) -> Image.Image:
+def _open(picture: bytes) -> Image.Image:
     return Image.open(BytesIO(picture), formats=FORMATS)
 
 
 def _too_large(size: str) -> InvalidImage:
-    return InvalidImage(f"The image has {size} pixels; up to {MOST_PIXELS:,} in all are taken.", "image_too_large")
+    return InvalidImage(f"The image has {size} pixels; up to {MAX_PIXELS:,} in all are taken.", "image_too_large")

@@ -1,4 +1,4 @@
-"""Images checked and reduced in worker processes, so that none of them delays anything else."""
+"""Decode pool: images are checked and shrunk in worker processes, so decoding never blocks the server."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from responses_app.images import decode as images_decode
-from responses_app.images.decode import MOST_BYTES, InvalidImage, Size
+from responses_app.images.decode import MAX_BYTES, InvalidImage, Size
 from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied
 from responses_app.workers.pool import Pool
 
-# The slowest image that is allowed, of 50 million pixels, takes about three seconds and 700 MB.
+# The slowest allowed image, of 50 million pixels, takes about three seconds and 700 MB.
 LIMITS = Limits(cpu_s=10, wall_s=40.0, memory_bytes=1280 << 20)
-# One project decodes one image at a time. Others find a process that is free.
+# Each project decodes one image at a time. The remaining processes serve other projects.
 PROCESSES = min(max(os.cpu_count() or 1, 2), 4)
-MOST_REMEMBERED = 4096
+MAX_CACHED = 4096
 
 _pool = Pool("responses_app.images.decode_job:handle", LIMITS, size=PROCESSES, per_owner=1)
 
@@ -29,39 +29,42 @@ class DecoderBusy(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One call of the worker process: the width and height of the result, zero to check the image only."""
+    """A call of the worker process: maximum width and height of the result, zero to check the image only."""
 
     side: int
     data: bytes
 
     def payload(self) -> bytes:
-        """The bytes that are sent."""
+        """Encode the job for the worker process."""
         return self.side.to_bytes(4, "big") + self.data
 
 
 async def check(project: str, data: bytes) -> Size:
-    """See that an image can be decoded. The result is remembered by its content. Raises BadImage, DecoderBusy."""
-    if len(data) > MOST_BYTES or not data:
+    """Check an image by decoding, and cache the size by content hash. Raises InvalidImage, DecoderBusy."""
+    if len(data) > MAX_BYTES or not data:
         return images_decode.check(data)
     digest = await asyncio.to_thread(_digest, data)
-    known = _remembered.get(digest)
-    if known is None:
-        answer = await _ask(project, _Job(0, data))
-        known = Size(int.from_bytes(answer[:4], "big"), int.from_bytes(answer[4:8], "big"))
-        _remembered.put(digest, known)
-    return known
+    size = _size_cache.get(digest)
+    if size is None:
+        answer = await _run_job(project, _Job(0, data))
+        size = Size(int.from_bytes(answer[:4], "big"), int.from_bytes(answer[4:8], "big"))
+        _size_cache.put(digest, size)
+    return size
 
 
-async def reduced(project: str, data: bytes, side: int) -> bytes:
-    """An image that was checked, as a PNG with at most `side` pixels on each side; itself if it is small. Raises BadImage, DecoderBusy."""
-    return await _ask(project, _Job(side, data)) or data
+async def shrink(project: str, data: bytes, side: int) -> bytes:
+    """Shrink a checked image to a PNG of at most `side` pixels per side; return smaller images unchanged.
+
+    Raises InvalidImage, DecoderBusy.
+    """
+    return await _run_job(project, _Job(side, data)) or data
 
 
 def _digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-async def _ask(project: str, job: _Job) -> bytes:
+async def _run_job(project: str, job: _Job) -> bytes:
     try:
         answer = await _pool.run(project, job.payload())
     except LimitExceeded as error:
@@ -76,26 +79,26 @@ async def _ask(project: str, job: _Job) -> bytes:
     return answer[1:]
 
 
-class _Remembered:
-    """A cache of the newest sizes by the hash of the image. Of images that were refused nothing is kept."""
+class _SizeCache:
+    """LRU cache of image sizes by content hash. Rejected images are not cached."""
 
     def __init__(self) -> None:
         self._sizes: OrderedDict[bytes, Size] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, digest: bytes) -> Size | None:
-        """The size, which is then the newest."""
+        """Return the cached size and mark the entry as most recently used."""
         with self._lock:
             if digest in self._sizes:
                 self._sizes.move_to_end(digest)
             return self._sizes.get(digest)
 
     def put(self, digest: bytes, size: Size) -> None:
-        """Keep a size, and forget the oldest if there are too many."""
+        """Add a size; evict the least recently used entry above MAX_CACHED."""
         with self._lock:
             self._sizes[digest] = size
-            if len(self._sizes) > MOST_REMEMBERED:
+            if len(self._sizes) > MAX_CACHED:
                 self._sizes.popitem(last=False)
 
 
-_remembered = _Remembered()
+_size_cache = _SizeCache()

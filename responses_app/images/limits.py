@@ -1,4 +1,4 @@
-"""Upper bounds of the work that an image takes to decode, read from its structure before it is decoded."""
+"""Upper bounds for the work of decoding an image, checked on the file structure before decoding."""
 
 from __future__ import annotations
 
@@ -6,44 +6,47 @@ import re
 from collections.abc import Iterator
 
 # A camera's progressive JPEG has about ten scans. Each scan visits every pixel again, whatever its length in bytes.
-MOST_SCANS = 100
-MOST_SCANNED_PIXELS = 1_000_000_000
-# Cameras and editors write some dozens. Programs in Python read them one by one.
-MOST_SEGMENTS = 10_000
+MAX_SCANS = 100
+MAX_SCANNED_PIXELS = 1_000_000_000
+# Cameras and editors write some dozens of segments. Python code reads them one by one.
+MAX_SEGMENTS = 10_000
 
 _JPEG = b"\xff\xd8"
 _START_OF_SCAN, _END_OF_IMAGE = 0xDA, 0xD9
 # Markers without a length: TEM, the start and the end of the image.
-_BARE = frozenset({0x01, 0xD8, 0xD9})
-# In compressed data 0xFF is followed by zero or by a restart marker; anything else begins a segment.
+_WITHOUT_LENGTH = frozenset({0x01, 0xD8, 0xD9})
+# In compressed data 0xFF is followed by zero or by a restart marker; any other byte begins a segment.
 _MARKER = re.compile(rb"\xff([\x01-\xcf\xd8-\xfe])")
 
 
 class TooMuchWork(ValueError):
-    """The structure of the image asks for more work than is allowed; the message says which."""
+    """The image structure exceeds a limit; the message names the limit."""
 
 
 def check_jpeg(data: bytes, pixels: int) -> None:
-    """Count the segments and the scans of a JPEG of so many pixels; any other data passes. Raises TooMuchWork."""
+    """Count the segments and the scans of a JPEG with `pixels` pixels. Raises TooMuchWork.
+
+    Other formats pass.
+    """
     scans = 0
     for count, marker in enumerate(_segments(data), 1):
         scans += marker == _START_OF_SCAN
-        if scans > MOST_SCANS:
-            raise TooMuchWork(f"has more than {MOST_SCANS} scans")
-        if scans * pixels > MOST_SCANNED_PIXELS:
-            raise TooMuchWork(f"has more than {MOST_SCANNED_PIXELS:,} pixels in all its scans together")
-        if count > MOST_SEGMENTS:
-            raise TooMuchWork(f"has more than {MOST_SEGMENTS:,} segments")
+        if scans > MAX_SCANS:
+            raise TooMuchWork(f"has more than {MAX_SCANS} scans")
+        if scans * pixels > MAX_SCANNED_PIXELS:
+            raise TooMuchWork(f"has more than {MAX_SCANNED_PIXELS:,} pixels in all its scans together")
+        if count > MAX_SEGMENTS:
+            raise TooMuchWork(f"has more than {MAX_SEGMENTS:,} segments")
 
 
 def _segments(data: bytes) -> Iterator[int]:
-    """The markers of a JPEG up to its end. The contents of segments, such as a preview in an APP segment, are passed over."""
+    """Yield the markers of a JPEG up to the end marker, skipping the contents of segments (e.g. previews in APP segments)."""
     if not data.startswith(_JPEG):
         return
-    found = _MARKER.search(data)
-    while found is not None and found[1][0] != _END_OF_IMAGE:
-        marker, at = found[1][0], found.end()
-        if marker not in _BARE:
+    match = _MARKER.search(data)
+    while match is not None and match[1][0] != _END_OF_IMAGE:
+        marker, at = match[1][0], match.end()
+        if marker not in _WITHOUT_LENGTH:
             at += max(int.from_bytes(data[at : at + 2], "big"), 2)
         yield marker
-        found = _MARKER.search(data, at)
+        match = _MARKER.search(data, at)

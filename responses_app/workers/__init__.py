@@ -1,1 +1,1 @@
-"""A pool of child processes with limits on time and memory, for work whose size a client decides."""
+"""Worker processes with limits on time and memory, for work of a size chosen by clients."""

@@ -1,6 +1,6 @@
-"""The program of a worker process: `python -m responses_app.workers.child MODULE:FUNCTION PARENT_PID MEMORY_BYTES`.
+"""Program of a worker process: `python -m responses_app.workers.child MODULE:FUNCTION PARENT_PID MEMORY_BYTES`.
 
-It reads requests from the socket that is its standard input, and calls FUNCTION(bytes) -> bytes for each of them.
+The program reads requests from the socket on its standard input, and calls FUNCTION(bytes) -> bytes for each request.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from responses_app.workers import protocol
 
 PR_SET_PDEATHSIG = 1
 NICENESS = 10
-# The kernel ends a worker before any other process of the server when memory runs out.
+# The out-of-memory killer prefers workers to all other processes of the server.
 OOM_SCORE = 800
-LONGEST_TRACEBACK = 8192
+MAX_TRACEBACK = 8192
 
 
 def main(target: str, parent: int, memory_bytes: int) -> None:
-    """Serve requests until the other end of the socket is closed."""
+    """Serve requests until the peer closes the socket."""
     _die_with(parent)
     connection = _take_standard_input()
     try:
@@ -37,13 +37,13 @@ def main(target: str, parent: int, memory_bytes: int) -> None:
         protocol.send(connection, protocol.EXCEPTION, _last_traceback())
         return
     protocol.send(connection, protocol.READY, b"")
-    with suppress(protocol.Ended, BrokenPipeError, ConnectionResetError):
+    with suppress(protocol.ConnectionClosed, BrokenPipeError, ConnectionResetError):
         while True:
             _serve_one(connection, function)
 
 
 def limit_cpu(seconds: int) -> None:
-    """Have the kernel end this process when it has used so many more seconds of CPU time. The kernel counts whole seconds."""
+    """Limit the further CPU time of the process to `seconds`, rounded up to whole seconds."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     limit = int(used.ru_utime + used.ru_stime) + seconds + 1
     resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
@@ -61,14 +61,14 @@ def _serve_one(connection: socket.socket, function: Callable[[bytes], bytes]) ->
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent ends; at once, if the parent has ended already."""
+    """Have the kernel kill the process when `parent` ends. Exit at once if `parent` has ended already."""
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def _take_standard_input() -> socket.socket:
-    """The socket to the pool. Standard input becomes empty, so that no library reads requests."""
+    """Return the socket to the pool. Standard input becomes empty, so no library can read requests."""
     connection = socket.socket(fileno=os.dup(0))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -94,7 +94,7 @@ def _limit_memory(memory_bytes: int) -> None:
 
 
 def _last_traceback() -> bytes:
-    return traceback.format_exc()[-LONGEST_TRACEBACK:].encode(errors="replace")
+    return traceback.format_exc()[-MAX_TRACEBACK:].encode(errors="replace")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Resource limits of a worker process, and the errors of its jobs."""
+"""Resource limits of a worker process, and errors of jobs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one job: CPU time, clock time, and memory beyond what the process has after its imports."""
+    """Limits of a job: CPU time, clock time, and memory in addition to the memory after imports."""
 
     cpu_s: int
     wall_s: float
@@ -15,19 +15,19 @@ class Limits:
 
 
 class WorkerError(Exception):
-    """A job has no result."""
+    """The job failed without a result."""
 
 
 class LimitExceeded(WorkerError):
-    """The job used more CPU time, or more clock time, than its limits allow. Its process was killed."""
+    """The job used more CPU time, or more clock time, than allowed. The process was killed."""
 
 
 class WallTimeExceeded(LimitExceeded):
-    """The job took more clock time than its limits allow, which may be the fault of a busy machine."""
+    """The job took more clock time than allowed, possibly because the machine is busy."""
 
 
 class WorkerDied(WorkerError):
-    """The process ended during the job, and no limit explains why. `signal_number` is 0 where it was no signal."""
+    """The process ended during the job for an unknown reason. `signal_number` is 0 without a signal."""
 
     def __init__(self, message: str, signal_number: int = 0) -> None:
         super().__init__(message)
@@ -39,4 +39,4 @@ class WorkerFailed(WorkerError):
 
 
 class PoolBusy(WorkerError):
-    """Too many jobs of the same owner wait, or the job has waited too long."""
+    """Too many jobs of the owner wait, or the job has waited too long."""

@@ -1,4 +1,4 @@
-"""A pool of worker processes: started on demand, replaced when a job exceeds its limits, ended when idle."""
+"""Pool of worker processes: started on demand, replaced when a job exceeds a limit, ended when idle."""
 
 from __future__ import annotations
 
@@ -18,31 +18,32 @@ from responses_app.workers.queue import FairQueue, Job
 logger = logging.getLogger("responses.workers")
 
 IDLE_S = 300.0
-# A process that somebody else has killed gets one more try.
-TRIES = 2
+# A job whose process was killed from outside gets one more attempt.
+MAX_ATTEMPTS = 2
 
 
 class Pool:
-    """Calls `target` (`package.module:function`, bytes to bytes) in up to `size` processes, for any thread and any event loop.
+    """Calls `target` (`package.module:function`, bytes to bytes) in up to `size` processes, from any thread or event loop.
 
-    Owners take turns. Each of them has at most `per_owner` running and `most_waiting` waiting jobs, none of which waits longer
-    than `wait_s`. A thread serves each process, because the kernel ends a process with the thread that started it.
+    Owners take turns. Each owner has at most `per_owner` running and `max_waiting` waiting jobs. No job waits longer than
+    `wait_s`. Each process has a thread of its own, because the kernel ends a process with the thread that started it
+    (PR_SET_PDEATHSIG).
     """
 
     def __init__(
-        self, target: str, limits: Limits, *, size: int, per_owner: int = 1, most_waiting: int = 1000, wait_s: float = 60.0
+        self, target: str, limits: Limits, *, size: int, per_owner: int = 1, max_waiting: int = 1000, wait_s: float = 60.0
     ) -> None:
         self.target, self.limits = target, limits
-        self._size, self._most_waiting, self._wait_s = size, most_waiting, wait_s
+        self._size, self._max_waiting, self._wait_s = size, max_waiting, wait_s
         self._queue = FairQueue(per_owner)
         self._changed = threading.Condition()
         self._threads = self._idle = 0
 
     async def run(self, owner: str, payload: bytes, *, cpu_s: int | None = None) -> bytes:
-        """The result. A job whose caller is cancelled is stopped. Raises WorkerError."""
+        """Run a job and return the result. Cancelling the caller stops the job. Raises WorkerError."""
         job = self._submit(owner, payload, cpu_s)
         try:
-            async with asyncio.timeout(self._wait_s + self.limits.wall_s * TRIES):
+            async with asyncio.timeout(self._wait_s + self.limits.wall_s * MAX_ATTEMPTS):
                 return await asyncio.wrap_future(job.result)
         except TimeoutError:
             raise PoolBusy(f"no process was free for {self._wait_s:g} seconds") from None
@@ -50,10 +51,10 @@ class Pool:
             self._cancel(job)
 
     def call(self, owner: str, payload: bytes, *, cpu_s: int | None = None) -> bytes:
-        """As `run`, for a thread that may wait. Raises WorkerError."""
+        """Run a job from a thread and block until the result. Raises WorkerError."""
         job = self._submit(owner, payload, cpu_s)
         try:
-            return job.result.result(self._wait_s + self.limits.wall_s * TRIES)
+            return job.result.result(self._wait_s + self.limits.wall_s * MAX_ATTEMPTS)
         except TimeoutError:
             raise PoolBusy(f"no process was free for {self._wait_s:g} seconds") from None
         finally:
@@ -62,8 +63,8 @@ class Pool:
     def _submit(self, owner: str, payload: bytes, cpu_s: int | None) -> Job:
         job = Job(owner, payload, cpu_s or self.limits.cpu_s)
         with self._changed:
-            if self._queue.count(owner) >= self._most_waiting:
-                raise PoolBusy(f"{self._most_waiting} other jobs wait already")
+            if self._queue.count(owner) >= self._max_waiting:
+                raise PoolBusy(f"{self._max_waiting} other jobs wait already")
             self._queue.add(job)
             if self._threads < self._size and len(self._queue) > self._idle:
                 self._threads += 1
@@ -72,7 +73,7 @@ class Pool:
         return job
 
     def _cancel(self, job: Job) -> None:
-        """Stop a job, whether it waits or runs. One that has ended stays as it is."""
+        """Stop a waiting or running job. Finished jobs stay unchanged."""
         with self._changed:
             job.is_cancelled = True
             if self._queue.remove(job):
@@ -81,11 +82,11 @@ class Pool:
                 job.process.kill()
 
     def _serve(self) -> None:
-        """The program of a thread: one job after the other, in one process as long as that lives."""
+        """Run jobs in turn, in the same process as long as possible. Target of the threads."""
         process: WorkerProcess | None = None
         while (job := self._next()) is not None:
             try:
-                process = self._do(job, process)
+                process = self._run_job(job, process)
             finally:
                 with self._changed:
                     self._queue.finish(job)
@@ -93,7 +94,7 @@ class Pool:
         _end(process)
 
     def _next(self) -> Job | None:
-        """The next job; None after IDLE_S without one, and then the thread has to end."""
+        """Return the next job; None after IDLE_S without a job, then the thread must end."""
         deadline = time.monotonic() + IDLE_S
         with self._changed:
             self._idle += 1
@@ -103,30 +104,30 @@ class Pool:
             self._threads -= job is None
             return job
 
-    def _do(self, job: Job, process: WorkerProcess | None) -> WorkerProcess | None:
-        """Give the job its result; the process for the next one, if it has outlived this one."""
-        for attempt in range(TRIES):
+    def _run_job(self, job: Job, process: WorkerProcess | None) -> WorkerProcess | None:
+        """Run the job and set the result. Return the process for the next job, None if the process has ended."""
+        for attempt in range(MAX_ATTEMPTS):
             try:
                 process = process or WorkerProcess(self.target, self.limits)
-                self._ask(job, process)
+                self._call_process(job, process)
             except (LimitExceeded, WorkerDied, WorkerFailed) as error:
-                if process is not None and not (isinstance(error, WorkerFailed) and process.lives()):
+                if process is not None and not (isinstance(error, WorkerFailed) and process.is_alive()):
                     _end(process)
                     process = None
-                if _is_killed(error) and attempt + 1 < TRIES and not job.is_cancelled:
+                if _is_killed(error) and attempt + 1 < MAX_ATTEMPTS and not job.is_cancelled:
                     continue
                 self._fail(job, error)
             break
         return process
 
-    def _ask(self, job: Job, process: WorkerProcess) -> None:
+    def _call_process(self, job: Job, process: WorkerProcess) -> None:
         with self._changed:
             if job.is_cancelled:
                 return
             job.process = process
         try:
             process.start()
-            reply = process.ask(job.payload, job.cpu_s)
+            reply = process.call(job.payload, job.cpu_s)
         finally:
             with self._changed:
                 job.process = None
@@ -143,7 +144,7 @@ class Pool:
 
 
 def _is_killed(error: WorkerError) -> bool:
-    """Whether somebody else has ended the process, so that the job may succeed in another one."""
+    """Return True if the process was killed from outside, so a second attempt may succeed."""
     return isinstance(error, WorkerDied) and error.signal_number in (0, signal.SIGKILL, signal.SIGTERM)
 
 

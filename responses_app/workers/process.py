@@ -1,4 +1,4 @@
-"""One worker process, as the pool sees it: started, asked, killed."""
+"""Worker process as seen by the pool: start, call, kill."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ from responses_app.workers.limits import LimitExceeded, Limits, WallTimeExceeded
 ROOT = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 60.0
 KILL_LIMIT_S = 10.0
-# What a worker needs of the environment. Keys and passwords are not passed on. RESPONSES_OWNER is the mark of engines/orphan_guard.py.
+# Environment variables passed to workers. Keys and passwords are not passed on. RESPONSES_OWNER is the mark of
+# engines/orphan_guard.py.
 ENVIRON = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "RESPONSES_OWNER")
 
 
 class WorkerProcess:
-    """A child process that calls one function. To be made and asked by one thread, which must outlive the process.
+    """Child process for calls of a single function. Create and call from the same thread; the thread must outlive the process.
 
-    Raises WorkerFailed where no process can be made.
+    Raises WorkerFailed if the process cannot be created.
     """
 
     def __init__(self, target: str, limits: Limits) -> None:
@@ -40,7 +41,7 @@ class WorkerProcess:
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
                     env={**{name: os.environ[name] for name in ENVIRON if name in os.environ}, "PYTHONPATH": str(ROOT)},
-                    # Ctrl-C is for the server, which ends its workers itself.
+                    # Ctrl-C must reach the server only, which ends its workers.
                     start_new_session=True,
                 )
         except OSError as error:
@@ -49,15 +50,15 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The process id."""
         return self._process.pid
 
-    def lives(self) -> bool:
-        """Whether it has not ended."""
+    def is_alive(self) -> bool:
+        """Return True while the process runs."""
         return self._process.poll() is None
 
     def start(self) -> None:
-        """Wait until it has imported what it needs, the first time. Raises WorkerFailed."""
+        """Wait on first use until the process has imported the function. Raises WorkerFailed."""
         if self._is_ready:
             return
         try:
@@ -70,8 +71,8 @@ class WorkerProcess:
             raise WorkerFailed(text.decode(errors="replace"))
         self._is_ready = True
 
-    def ask(self, payload: bytes, cpu_s: int) -> bytes:
-        """The result for the payload. Raises LimitExceeded and WorkerDied, after which it has ended, and WorkerFailed."""
+    def call(self, payload: bytes, cpu_s: int) -> bytes:
+        """Return the result for the payload. Raises WorkerFailed, or LimitExceeded and WorkerDied after the end of the process."""
         deadline = time.monotonic() + self._limits.wall_s
         try:
             protocol.send(self._connection, cpu_s, payload, deadline)
@@ -80,24 +81,24 @@ class WorkerProcess:
             self.kill()
             raise WallTimeExceeded(f"more than {self._limits.wall_s:g} seconds") from None
         except OSError:
-            raise self._death(cpu_s) from None
+            raise self._end_error(cpu_s) from None
         if kind != protocol.RESULT:
             raise WorkerFailed(reply.decode(errors="replace"))
         return reply
 
     def kill(self) -> None:
-        """End it now, from any thread."""
+        """Kill the process. Thread-safe."""
         self._process.kill()
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
     def reap(self) -> int:
-        """Wait for its end and free its resources; the exit code, or -signal."""
+        """Wait for the end of the process and free the resources; return the exit code, or -signal."""
         code = self._process.wait(KILL_LIMIT_S)
         self._connection.close()
         return code
 
-    def _death(self, cpu_s: int) -> LimitExceeded | WorkerDied:
+    def _end_error(self, cpu_s: int) -> LimitExceeded | WorkerDied:
         self.kill()
         code = self._process.wait(KILL_LIMIT_S)
         if code == -signal.SIGXCPU:

@@ -1,4 +1,4 @@
-"""Message framing between the pool and a worker process: a header of fixed length, then the bytes."""
+"""Message framing between pool and worker process: a header of fixed length, then the payload."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ RESULT, EXCEPTION, READY = 0, 1, 2
 CHUNK_BYTES = 1 << 20
 
 
-class Ended(OSError):
-    """The other end has closed the connection."""
+class ConnectionClosed(OSError):
+    """The peer has closed the connection."""
 
 
 def send(connection: socket.socket, number: int, payload: bytes, deadline: float | None = None) -> None:
-    """Send one message. Raises OSError, and TimeoutError after the deadline (by `time.monotonic`)."""
+    """Send a message. Raises OSError, and TimeoutError after the deadline (by `time.monotonic`)."""
     for data in (HEADER.pack(number, len(payload)), payload):
         view = memoryview(data)
         while view:
@@ -26,7 +26,7 @@ def send(connection: socket.socket, number: int, payload: bytes, deadline: float
 
 
 def receive(connection: socket.socket, deadline: float | None = None) -> tuple[int, bytes]:
-    """Receive one message. Raises OSError, and TimeoutError after the deadline."""
+    """Receive a message. Raises OSError, and TimeoutError after the deadline."""
     number, length = HEADER.unpack(_receive_exactly(connection, HEADER.size, deadline))
     return number, _receive_exactly(connection, length, deadline)
 
@@ -37,7 +37,7 @@ def _receive_exactly(connection: socket.socket, length: int, deadline: float | N
         _set_timeout(connection, deadline)
         part = connection.recv(min(length - len(data), CHUNK_BYTES))
         if not part:
-            raise Ended("the connection was closed")
+            raise ConnectionClosed("the connection was closed")
         data += part
     return bytes(data)
 

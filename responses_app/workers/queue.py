@@ -1,4 +1,4 @@
-"""A fair queue of jobs: owners take turns, and each has a limit on its running jobs."""
+"""Fair queue of jobs: owners take turns, with a limit on running jobs per owner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """One call of the function. `process` is set while it runs."""
+    """A call of the function. `process` is set while the job runs."""
 
     owner: str
     payload: bytes
@@ -32,19 +32,19 @@ class FairQueue:
         self._running: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        """The number of all waiting jobs."""
+        """Return the number of all waiting jobs."""
         return sum(map(len, self._waiting.values()))
 
     def count(self, owner: str) -> int:
-        """The number of waiting jobs of an owner."""
+        """Return the number of waiting jobs of an owner."""
         return len(self._waiting.get(owner, ()))
 
     def add(self, job: Job) -> None:
-        """Append a job to those of its owner."""
+        """Append a job to the queue of the owner."""
         self._waiting.setdefault(job.owner, deque()).append(job)
 
     def take(self) -> Job | None:
-        """Remove the next job that may run and count it as running, None if there is none."""
+        """Remove the next job allowed to run and count the job as running; None if no job may run."""
         owner = next((owner for owner in self._waiting if self._running[owner] < self._per_owner), None)
         if owner is None:
             return None
@@ -57,7 +57,7 @@ class FairQueue:
         return job
 
     def remove(self, job: Job) -> bool:
-        """Remove a waiting job; False if it does not wait."""
+        """Remove a waiting job; return False if the job does not wait."""
         jobs = self._waiting.get(job.owner)
         if jobs is None or job not in jobs:
             return False
@@ -67,7 +67,7 @@ class FairQueue:
         return True
 
     def finish(self, job: Job) -> None:
-        """Count a running job as ended."""
+        """Stop counting a job as running."""
         self._running[job.owner] -= 1
         if not self._running[job.owner]:
             del self._running[job.owner]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from responses_app.compiler import compiler
-from responses_app.compiler.jobs import Job
+from responses_app.compiler.jobs import CompileJob
 from responses_app.schemas.json_schema import size
 from responses_app.schemas.json_schema.limits import complexity_problem
 from tests.api.case import ApiCase
@@ -131,7 +131,7 @@ def test_what_the_limits_allow_is_compiled_in_time(name: str) -> None:
     pytest.importorskip("xgrammar")
     make, limit, _ = SIZES[name]
     tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": make(limit)}}
-    assert asyncio.run(compiler.shared.run("p", Job("structural_tag", json.dumps(tag)))) == ""
+    assert asyncio.run(compiler.shared.run("p", CompileJob("structural_tag", json.dumps(tag)))) == ""
 
 
 class SoundTest(ApiCase):

@@ -14,19 +14,19 @@ from pathlib import Path
 import pytest
 
 from responses_app.compiler import compiler as compilers
-from responses_app.compiler.compiler import Compiler, Overloaded, Refused
-from responses_app.compiler.jobs import Job
+from responses_app.compiler.compiler import Compiler, Overloaded, Rejected
+from responses_app.compiler.jobs import CompileJob
 
 # Templates that make new rules of themselves without an end.
 ENDLESS = 'start: a{b}\na{x}: a{a{x}}\nb: "x"'
 LIMIT_S = 120
 
 
-def lark(definition: str) -> Job:
-    return Job("lark_to_ebnf", definition)
+def lark(definition: str) -> CompileJob:
+    return CompileJob("lark_to_ebnf", definition)
 
 
-def endless(number: int) -> Job:
+def endless(number: int) -> CompileJob:
     return lark(f"// {number}\n{ENDLESS}")
 
 
@@ -73,7 +73,7 @@ def test_a_result_and_a_refusal_are_given_to_everybody_who_asks_and_kept(compile
         results = await asyncio.gather(*(compiler.run(f"p{n}", good) for n in range(5)))
         assert set(results) == {'root ::= r0\nr0 ::= t0\nt0 ::= "a"'}
         for _ in range(2):
-            with pytest.raises(Refused, match="cannot be read"):
+            with pytest.raises(Rejected, match="cannot be read"):
                 await compiler.run("p", bad)
 
     asyncio.run(ask())
@@ -90,13 +90,13 @@ class NoPool:
 
 def test_what_computes_too_long_is_refused_and_the_next_job_is_done(compiler: Compiler) -> None:
     async def ask() -> None:
-        with pytest.raises(Refused, match=r"more than \d+ (seconds|MiB)"):
+        with pytest.raises(Rejected, match=r"more than \d+ (seconds|MiB)"):
             await compiler.run("p", endless(0))
         assert await compiler.run("p", lark('start: "b"'))
 
     asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
     began = time.monotonic()
-    with pytest.raises(Refused):
+    with pytest.raises(Rejected):
         asyncio.run(compiler.run("p", endless(0)))
     assert time.monotonic() - began < 1, "the refusal was not kept"
 
@@ -133,7 +133,7 @@ def test_a_job_ends_with_the_last_one_who_waits_for_it(compiler: Compiler) -> No
 def test_a_queue_has_an_end(compiler: Compiler) -> None:
     async def ask() -> None:
         # One may run, and so many wait.
-        waiting = [asyncio.create_task(compiler.run("p", endless(n))) for n in range(compilers.MOST_WAITING + 2)]
+        waiting = [asyncio.create_task(compiler.run("p", endless(n))) for n in range(compilers.MAX_WAITING + 2)]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         with pytest.raises(Overloaded, match="Try again"):
             done.pop().result()
@@ -156,9 +156,9 @@ def test_a_schema_is_compiled_without_torch(compiler: Compiler) -> None:
     pytest.importorskip("xgrammar")
     before = set(workers(os.getpid()))
     tag = '{"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {"type": "string", "pattern": "%s"}}}'
-    assert asyncio.run(compiler.run("p", Job("structural_tag", tag % "^a+$"))) == ""
-    with pytest.raises(Refused):
-        asyncio.run(compiler.run("p", Job("structural_tag", tag % "[")))
+    assert asyncio.run(compiler.run("p", CompileJob("structural_tag", tag % "^a+$"))) == ""
+    with pytest.raises(Rejected):
+        asyncio.run(compiler.run("p", CompileJob("structural_tag", tag % "[")))
     (pid,) = set(workers(os.getpid())) - before
     loaded = Path(f"/proc/{pid}/maps").read_text()
     assert "xgrammar" in loaded
@@ -168,10 +168,10 @@ def test_a_schema_is_compiled_without_torch(compiler: Compiler) -> None:
 PARENT = """
 import asyncio, sys
 from responses_app.compiler.compiler import shared
-from responses_app.compiler.jobs import Job
-asyncio.run(shared.run("p", Job("lark_to_ebnf", 'start: "a"')))
+from responses_app.compiler.jobs import CompileJob
+asyncio.run(shared.run("p", CompileJob("lark_to_ebnf", 'start: "a"')))
 print("ready", flush=True)
-asyncio.run(shared.run("p", Job("lark_to_ebnf", sys.argv[1])))
+asyncio.run(shared.run("p", CompileJob("lark_to_ebnf", sys.argv[1])))
 """
 
 

@@ -31,8 +31,8 @@ def test_a_picture_is_decoded(kind: str) -> None:
     async def run() -> None:
         assert await decode_pool.check("a", drawn(kind)) == (40, 30)
         assert await decode_pool.check("a", drawn(kind)) == (40, 30)
-        assert await decode_pool.reduced("a", drawn(kind), 40) == drawn(kind)
-        assert decode.check(await decode_pool.reduced("a", drawn(kind), 20)) == (20, 15)
+        assert await decode_pool.shrink("a", drawn(kind), 40) == drawn(kind)
+        assert decode.check(await decode_pool.shrink("a", drawn(kind), 20)) == (20, 15)
 
     asyncio.run(run())
 
@@ -43,7 +43,7 @@ def test_a_picture_is_decoded(kind: str) -> None:
         (b"", "empty_image_file"),
         (b"x", "invalid_image_format"),
         (drawn("PNG")[:60], "image_parse_error"),
-        (bytes(decode.MOST_BYTES + 1), "image_file_too_large"),
+        (bytes(decode.MAX_BYTES + 1), "image_file_too_large"),
         (progressive(1000), "image_too_large"),
     ],
 )

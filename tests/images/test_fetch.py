@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from responses_app.images.decode import InvalidImage
-from responses_app.images.fetch import REDIRECTS, ImageFetcher
+from responses_app.images.fetch import MAX_REDIRECTS, ImageFetcher
 from tests.images.web import HOST, Site, answer, certificate, dripping, moved, site
 
 CANNOT = "its host is not on the public internet, cannot be reached or does not answer in time"
@@ -43,7 +43,7 @@ def here() -> Iterator[Site]:
 def web(names: Names | None = None, **fields: Any) -> ImageFetcher:
     """One that takes http, and the site of these tests for one of the internet."""
     return ImageFetcher(
-        **{"schemes": ("https", "http"), "inside": {HOST}, "resolve": names or Names(), "least_refusal": 0, **fields}
+        **{"schemes": ("https", "http"), "internal_hosts": {HOST}, "resolve": names or Names(), "min_refusal_s": 0, **fields}
     )
 
 
@@ -72,10 +72,10 @@ def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
     with site(server) as here:
         here.pages["/a"] = PICTURE
         names = Names(other_example=["127.0.0.1"])
-        assert fetched(here.url("/a", scheme="https"), names=names, trust=trust) == PICTURE
+        assert fetched(here.url("/a", scheme="https"), names=names, ssl_context=trust) == PICTURE
         refused(here.url("/a", scheme="https"), CANNOT, names=names)
         other = here.url("/a", host="other.example", scheme="https")
-        refused(other, CANNOT, names=names, trust=trust, inside={"other.example"})
+        refused(other, CANNOT, names=names, ssl_context=trust, internal_hosts={"other.example"})
 
 
 @pytest.mark.parametrize(
@@ -100,11 +100,11 @@ def test_an_internal_address_is_not_asked_by_redirect_either(here: Site) -> None
 
 
 def test_redirects_are_followed_a_few_times(here: Site) -> None:
-    for number in range(REDIRECTS + 1):
+    for number in range(MAX_REDIRECTS + 1):
         here.pages[f"/r{number}"] = moved(f"/r{number + 1}" if number % 2 else here.url(f"/r{number + 1}"), 301 + number % 2)
-    here.pages[f"/r{REDIRECTS + 1}"] = PICTURE
+    here.pages[f"/r{MAX_REDIRECTS + 1}"] = PICTURE
     assert fetched(here.url("/r1")) == PICTURE
-    refused(here.url("/r0"), f"redirected more than {REDIRECTS} times")
+    refused(here.url("/r0"), f"redirected more than {MAX_REDIRECTS} times")
     here.pages["/loop"] = moved("/loop")
     refused(here.url("/loop"), "redirected more than")
     here.pages["/file"] = moved("file:///etc/passwd")
@@ -115,7 +115,7 @@ def test_a_redirect_cannot_leave_https(tmp_path: Path) -> None:
     server, trust = certificate(tmp_path)
     with site(server) as here:
         here.pages["/a"] = moved(here.url("/b"))
-        refused(here.url("/a", scheme="https"), "https URLs only", schemes=("https",), trust=trust)
+        refused(here.url("/a", scheme="https"), "https URLs only", schemes=("https",), ssl_context=trust)
 
 
 @pytest.mark.parametrize(
@@ -133,19 +133,19 @@ def test_a_redirect_cannot_leave_https(tmp_path: Path) -> None:
 )
 def test_what_is_no_picture_or_too_large_is_refused(here: Site, headers: Any, body: bytes, words: str, code: str) -> None:
     here.pages["/x"] = lambda handler: answer(handler, body, **headers)
-    refused(here.url("/x"), words, code, most=100)
+    refused(here.url("/x"), words, code, max_bytes=100)
 
 
 @pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", "", "IMAGE/JPEG; q=1"])
 def test_what_may_be_a_picture_is_read(here: Site, kind: str) -> None:
     here.pages["/y"] = lambda handler: answer(handler, PICTURE, content_type=kind)
-    assert fetched(here.url("/y"), most=len(PICTURE)) == PICTURE
+    assert fetched(here.url("/y"), max_bytes=len(PICTURE)) == PICTURE
 
 
 def test_what_never_ends_is_left(here: Site) -> None:
     here.pages["/drip"] = dripping(5)
     began = time.monotonic()
-    refused(here.url("/drip"), CANNOT, limit=0.5)
+    refused(here.url("/drip"), CANNOT, limit_s=0.5)
     assert time.monotonic() - began < 2
 
 
@@ -173,7 +173,7 @@ def test_unknown_internal_and_silent_hosts_are_told_apart_by_the_log_alone(
         told = set()
         for host in hosts:
             with pytest.raises(InvalidImage) as caught:
-                fetched(f"http://{host}/a", names=names, limit=0.3)
+                fetched(f"http://{host}/a", names=names, limit_s=0.3)
             told.add((str(caught.value).replace(host, "HOST"), caught.value.code))
     assert len(told) == 1
     assert len({record.getMessage().rpartition(": ")[2] for record in caplog.records}) == len(hosts)
@@ -182,7 +182,7 @@ def test_unknown_internal_and_silent_hosts_are_told_apart_by_the_log_alone(
 def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: Site) -> None:
     for host in ("unknown.example", "inside.example"):
         began = time.monotonic()
-        refused(f"https://{host}/a", CANNOT, names=Names(inside_example=["10.0.0.1"]), least_refusal=0.4)
+        refused(f"https://{host}/a", CANNOT, names=Names(inside_example=["10.0.0.1"]), min_refusal_s=0.4)
         assert 0.4 <= time.monotonic() - began < 5
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from responses_app.images import decode as images_decode
+from responses_app.images import decode
 from responses_app.images.decode import InvalidImage
 
 
@@ -25,13 +25,13 @@ def drawn(kind: str, mode: str = "RGB", size: tuple[int, int] = (40, 30)) -> byt
 def test_a_data_url_holds_its_bytes(data: bytes, space: str, kind: str) -> None:
     text = b64encode(data).decode()
     broken = space.join(text[at : at + 76] for at in range(0, len(text), 76))
-    assert images_decode.data(f"data:{kind};base64,{broken}") == data
+    assert decode.decode_data_url(f"data:{kind};base64,{broken}") == data
 
 
 def complaint(url: str) -> InvalidImage | None:
     """What is wrong with a data URL; any other exception is a mistake of ours."""
     try:
-        images_decode.data(url)
+        decode.decode_data_url(url)
     except InvalidImage as error:
         return error
     return None
@@ -49,23 +49,23 @@ def test_any_other_text_is_refused_in_words(text: str) -> None:
 @given(st.sampled_from(["PNG", "JPEG", "WEBP", "GIF"]), st.data())
 def test_a_picture_that_was_cut_off_is_none(kind: str, data: st.DataObject) -> None:
     whole = drawn(kind)
-    assert images_decode.check(whole) == (40, 30)
+    assert decode.check(whole) == (40, 30)
     cut = data.draw(st.integers(0, len(whole) // 2))
     with pytest.raises(InvalidImage):
-        images_decode.check(whole[:cut])
+        decode.check(whole[:cut])
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_judged_without_another_error(data: bytes) -> None:
     for head in (b"", b"\x89PNG\r\n\x1a\n", b"GIF89a", b"\xff\xd8\xff\xe0", b"RIFF\x00\x00\x00\x00WEBP"):
         with pytest.raises(InvalidImage):
-            images_decode.check(head + data)
+            decode.check(head + data)
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "P", "RGBA", "CMYK", "I;16", "LA"])
 def test_every_way_to_keep_colours_is_taken(mode: str) -> None:
     kind = "JPEG" if mode == "CMYK" else "PNG"
-    images_decode.check(drawn(kind, mode))
+    decode.check(drawn(kind, mode))
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_every_way_to_keep_colours_is_taken(mode: str) -> None:
 )
 def test_other_formats_are_not_decoded(kind: str, code: str) -> None:
     with pytest.raises(InvalidImage) as caught:
-        images_decode.check(drawn(kind))
+        decode.check(drawn(kind))
     assert caught.value.code == code
 
 
@@ -83,13 +83,13 @@ def test_a_small_file_that_is_a_large_picture_is_refused_before_it_is_decoded() 
         Image.new("1", size).save(bomb, "PNG")
         assert len(bomb.getvalue()) < 100_000
         with pytest.raises(InvalidImage) as caught:
-            images_decode.check(bomb.getvalue())
+            decode.check(bomb.getvalue())
         assert caught.value.code == "image_too_large"
 
 
 def test_a_large_file_is_refused() -> None:
     with pytest.raises(InvalidImage) as caught:
-        images_decode.check(drawn("PNG") + bytes(images_decode.MOST_BYTES))
+        decode.check(drawn("PNG") + bytes(decode.MAX_BYTES))
     assert caught.value.code == "image_file_too_large"
 
 
@@ -97,9 +97,9 @@ def test_a_large_file_is_refused() -> None:
 def test_a_picture_is_made_no_larger_than_it_may_be(mode: str) -> None:
     out = BytesIO()
     Image.new(mode, (90, 30)).save(out, "PNG")
-    assert images_decode.reduced(out.getvalue(), 90) == out.getvalue()
-    small = images_decode.reduced(out.getvalue(), 45)
-    images_decode.check(small)
+    assert decode.shrink(out.getvalue(), 90) == out.getvalue()
+    small = decode.shrink(out.getvalue(), 45)
+    decode.check(small)
     with Image.open(BytesIO(small)) as image:
         assert (image.size, image.format) == ((45, 15), "PNG")
 
@@ -108,5 +108,5 @@ def test_a_photo_that_was_held_upright_stays_upright() -> None:
     out, how = BytesIO(), Image.Exif()
     how[0x0112] = 6  # turned by a quarter
     Image.new("RGB", (90, 30)).save(out, "JPEG", exif=how)
-    with Image.open(BytesIO(images_decode.reduced(out.getvalue(), 45))) as image:
+    with Image.open(BytesIO(decode.shrink(out.getvalue(), 45))) as image:
         assert image.size == (15, 45)

@@ -12,7 +12,7 @@ from responses_app.images.limits import TooMuchWork, check_jpeg
 from tests.images.hostile import progressive, segmented
 from tests.images.test_picture import drawn
 
-MOST = 100
+MAX_SCANS = 100
 
 
 def with_preview(data: bytes, preview: bytes) -> bytes:
@@ -36,22 +36,22 @@ def test_pixels_times_scans_are_limited_before_anything_is_decoded(scans: int) -
 
 
 def test_the_number_of_scans_is_limited() -> None:
-    assert decode.check(progressive(MOST, 100)) == (100, 100)
+    assert decode.check(progressive(MAX_SCANS, 100)) == (100, 100)
     with pytest.raises(InvalidImage, match="more than 100 scans"):
-        decode.check(progressive(MOST + 1, 100))
+        decode.check(progressive(MAX_SCANS + 1, 100))
 
 
 def test_scans_of_a_preview_do_not_count() -> None:
-    preview = progressive(MOST, 100)
-    whole = with_preview(progressive(MOST, 100), preview)
+    preview = progressive(MAX_SCANS, 100)
+    whole = with_preview(progressive(MAX_SCANS, 100), preview)
     assert preview in whole
     assert decode.check(whole) == (100, 100)
     with pytest.raises(InvalidImage, match="scans"):
-        decode.check(with_preview(progressive(MOST + 1, 100), preview))
+        decode.check(with_preview(progressive(MAX_SCANS + 1, 100), preview))
 
 
 def test_bytes_behind_the_end_do_not_count() -> None:
-    check_jpeg(progressive(MOST, 100) * 2, 100 * 100)
+    check_jpeg(progressive(MAX_SCANS, 100) * 2, 100 * 100)
 
 
 def test_the_number_of_segments_is_limited() -> None:

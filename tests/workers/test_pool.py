@@ -23,8 +23,8 @@ MIB = 1 << 20
 LIMIT_S = 30.0
 
 
-def pool(size: int = 1, *, cpu_s: int = 30, wall_s: float = 30.0, per_owner: int = 1, most_waiting: int = 1000) -> Pool:
-    return Pool(TARGET, Limits(cpu_s, wall_s, 256 * MIB), size=size, per_owner=per_owner, most_waiting=most_waiting)
+def pool(size: int = 1, *, cpu_s: int = 30, wall_s: float = 30.0, per_owner: int = 1, max_waiting: int = 1000) -> Pool:
+    return Pool(TARGET, Limits(cpu_s, wall_s, 256 * MIB), size=size, per_owner=per_owner, max_waiting=max_waiting)
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -150,7 +150,7 @@ def test_the_jobs_of_one_owner_do_not_delay_those_of_another(tmp_path: Path) -> 
 
 def test_too_many_waiting_jobs_of_an_owner_are_refused(tmp_path: Path) -> None:
     async def run() -> None:
-        workers, file = pool(most_waiting=1), tmp_path / "pid"
+        workers, file = pool(max_waiting=1), tmp_path / "pid"
         first = asyncio.create_task(workers.run("a", b"sleep " + str(file).encode()))
         await until(file.exists)
         second = asyncio.create_task(workers.run("a", b"echo x"))

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from responses_app.compiler.compiler import Refused
-from responses_app.compiler.jobs import Job
+from responses_app.compiler.compiler import Rejected
+from responses_app.compiler.jobs import CompileJob
 from responses_app.dialects.constraints import structural_tag
 from responses_app.engine_interface import Constraint, Engine, RequestRejected
 from responses_app.errors import InvalidRequest
@@ -42,8 +42,8 @@ async def _compile(engine: Engine, project: str, constraint: Constraint) -> None
     value = constraint.value
     text = value if isinstance(value, str) else await asyncio.to_thread(json.dumps, value)
     try:
-        await compiled(project, Job(constraint.kind, text))
-    except Refused as error:
+        await compiled(project, CompileJob(constraint.kind, text))
+    except Rejected as error:
         raise RequestRejected(str(error)) from error
 
 

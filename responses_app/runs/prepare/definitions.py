@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from responses_app.compiler import compiler
-from responses_app.compiler.jobs import Job
+from responses_app.compiler.jobs import CompileJob
 from responses_app.errors import InvalidRequest, RateLimited
 
 Json: TypeAlias = Mapping[str, Any]
@@ -40,8 +40,8 @@ async def convert(project: str, forms: Iterable[Json]) -> Definitions:
     return Definitions({(form["syntax"], form["definition"]): await _converted(project, form, "tools") for form in grammars})
 
 
-async def compiled(project: str, job: Job) -> str:
-    """The result of a job. Raises Refused, Busy."""
+async def compiled(project: str, job: CompileJob) -> str:
+    """The result of a job. Raises Rejected, Busy."""
     try:
         return await compiler.shared.run(project, job)
     except compiler.Overloaded as error:
@@ -49,10 +49,10 @@ async def compiled(project: str, job: Job) -> str:
 
 
 async def _converted(project: str, form: Json, where: str) -> str:
-    job = Job("lark_to_ebnf" if form["syntax"] == "lark" else "regex_to_ebnf", form["definition"])
+    job = CompileJob("lark_to_ebnf" if form["syntax"] == "lark" else "regex_to_ebnf", form["definition"])
     try:
         return await compiled(project, job)
-    except compiler.Refused as error:
+    except compiler.Rejected as error:
         raise InvalidRequest(f"Invalid '{where}': {error}.", param=where, code="invalid_grammar") from error
 
 

@@ -36,7 +36,7 @@ def web() -> ImageFetcher:
 
 def fetched(found: ImageBytes) -> ImageBytes:
     """Those that have to be kept beside their items, which only name their addresses."""
-    return {key: data for key, data in found.items() if not decode.is_data(key[1])}
+    return {key: data for key, data in found.items() if not decode.is_data_url(key[1])}
 
 
 async def new_images(project: str, given: Items, items: Items, param: str = "input") -> ImageBytes:
@@ -60,8 +60,8 @@ async def new_images(project: str, given: Items, items: Items, param: str = "inp
 async def previous_images(keys: Sequence[int], items: Items) -> ImageBytes:
     """The images of the history. One that is there no more is not among them."""
     shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
-    kept = await store.by_keys(keys) if any(not decode.is_data(image.url) for image in shown) else {}
-    clear = [image for image in shown if decode.is_data(image.url)]
+    kept = await store.by_keys(keys) if any(not decode.is_data_url(image.url) for image in shown) else {}
+    clear = [image for image in shown if decode.is_data_url(image.url)]
     return {**kept, **await asyncio.to_thread(_decoded, clear)}
 
 
@@ -70,7 +70,7 @@ def _listed(items: Items) -> list[ImageReference]:
 
 
 def _decoded(shown: Sequence[ImageReference]) -> ImageBytes:
-    return {(image.item, image.url): decode.data(image.url) for image in shown}
+    return {(image.item, image.url): decode.decode_data_url(image.url) for image in shown}
 
 
 async def _all(project: str, wanted: Mapping[str, ImageReference], param: str) -> Mapping[str, bytes]:
@@ -88,7 +88,7 @@ async def _all(project: str, wanted: Mapping[str, ImageReference], param: str) -
 async def _one(project: str, image: ImageReference, param: str, room: _FetchBudget) -> bytes:
     where = f"{param}{image.path.removeprefix('input')}.image_url"
     try:
-        data = await (asyncio.to_thread(decode.data, image.url) if decode.is_data(image.url) else room.fetch(image.url))
+        data = await (asyncio.to_thread(decode.decode_data_url, image.url) if decode.is_data_url(image.url) else room.fetch(image.url))
         await decode_pool.check(project, data)
     except InvalidImage as error:
         raise InvalidRequest(f"Invalid '{where}'. {error}", param=where, code=error.code) from error

@@ -98,7 +98,7 @@ class PromptRenderer:
             raise UnsupportedInput("The image is not kept any more.", image.path, "image_file_not_found")
         try:
             if image.detail == "low":
-                data = await decode_pool.reduced(self.project, data, LOW_SIDE)
+                data = await decode_pool.shrink(self.project, data, LOW_SIDE)
             return data, (await decode_pool.check(self.project, data)).area
         except InvalidImage as error:
             raise UnsupportedInput(str(error), image.path, error.code) from error

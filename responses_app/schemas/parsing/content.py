@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from responses_app.errors import InvalidRequest
-from responses_app.images.decode import InvalidImage, is_data, media_type
+from responses_app.images.decode import InvalidImage, is_data_url, media_type
 from responses_app.runs.prepare import images
 from responses_app.schemas.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
@@ -149,7 +149,7 @@ def image_url(part: Mapping[str, Any], loc: Loc) -> str:
     url = part.get("image_url")
     if not url:
         raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
-    check = media_type if is_data(url) else images.web().check
+    check = media_type if is_data_url(url) else images.web().check
     try:
         check(url)
     except InvalidImage as error:

@@ -82,9 +82,9 @@ def image(request: HttpRequest, uid: str, item: str, place: int) -> HttpResponse
 
 
 def _picture(item: Item, url: str) -> bytes | None:
-    if decode.is_data(url):
+    if decode.is_data_url(url):
         try:
-            return decode.data(url)
+            return decode.decode_data_url(url)
         except decode.InvalidImage:
             return None
     kept = Image.objects.filter(item=item, url=url).first()
