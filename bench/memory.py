@@ -13,14 +13,14 @@ from random import Random
 
 import psutil
 
-from bench.drill.cases import Case, story
-from bench.drill.client import Client
-from bench.drill.findings import Findings
-from bench.drill.http import Wire
-from bench.drill.options import Options
-from bench.drill.system import System
 from responses_app.engines import orphan_guard
 from responses_app.server.processes import process_tree
+from tests.chaos.findings import Findings
+from tests.chaos.load.cases import Case, story
+from tests.chaos.load.client import Client
+from tests.chaos.load.http import HttpClient
+from tests.chaos.options import Options
+from tests.chaos.system.system import System
 
 AT_ONCE = 24
 LOOKS = 10
@@ -48,12 +48,12 @@ def cases(count: int, seed: int) -> list[Case]:
 
 async def measure(system: System, findings: Findings, count: int, seed: int) -> None:
     """The load in equal parts, and a look behind each of them."""
-    wire, room, step = Wire(system.key), asyncio.Semaphore(AT_ONCE), -(-count // LOOKS)
+    http, room, step = HttpClient(system.key), asyncio.Semaphore(AT_ONCE), -(-count // LOOKS)
     todo = cases(count, seed)
 
     async def live(case: Case) -> None:
         async with room:
-            await Client(case, system, wire, findings, seed).live()
+            await Client(case, system, http, findings, seed).run()
 
     print(f"{'responses':>9} {'memory':>9} {'files':>6} {'threads':>8} {'connections':>12}")
     await _look(system, 0)
@@ -61,7 +61,7 @@ async def measure(system: System, findings: Findings, count: int, seed: int) -> 
         await asyncio.gather(*map(live, todo[at : at + step]))
         await asyncio.sleep(SETTLE_S)
         await _look(system, min(at + step, count))
-    await wire.close()
+    await http.close()
 
 
 async def _look(system: System, done: int) -> None:
@@ -81,7 +81,7 @@ async def run(options: argparse.Namespace, folder: Path, findings: Findings) -> 
         await measure(system, findings, options.responses, options.seed)
     finally:
         await system.stop()
-        await system.shut()
+        await system.stop_postgres()
 
 
 def main(argv: Sequence[str]) -> int:

@@ -1,4 +1,4 @@
-"""The load: what each response is asked for and how its client behaves, all chosen by the seed."""
+"""Cases of the load: the request body of each response and the behaviour of its client, chosen by the seed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PERSON = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One response of the load.
+    """Case: one response of the load.
 
     `way`: a foreground stream, a plain POST, background that is polled, or a background stream whose client comes back after
     `leaves` events. Cancelled when `cancels` events were seen, deleted when `deletes` were. `tails` more clients follow it. With
@@ -49,18 +49,18 @@ class Case:
 
     @property
     def stored(self) -> bool:
-        """Whether it can be found afterwards."""
+        """Return whether the response can be found afterwards."""
         return bool(self.body.get("store", True)) or self.way in ("poll", "resume")
 
     @property
     def chancy(self) -> bool:
-        """Whether it is bound to a grammar and chosen by chance, so that nobody can continue it exactly."""
+        """Return whether a grammar binds the response and sampling is random, so that no process can continue it exactly."""
         bound = "text" in self.body or self.body.get("tool_choice", "auto") not in ("auto", "none")
         return bound and self.body.get("temperature", 1) > 0
 
 
 def function(name: str, description: str, **properties: Any) -> Body:
-    """A function tool whose parameters are all required."""
+    """Return a function tool whose parameters are all required."""
     schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return {"type": "function", "name": name, "description": description, "parameters": schema}
 
@@ -70,26 +70,26 @@ ADD = function("add", "Add two numbers", a={"type": "integer"}, b={"type": "inte
 
 
 def story(chance: Random, least: int = 60, most: int = 250) -> Body:
-    """Runs up to its limit, or nearly."""
+    """Return a body whose answer reaches its token limit, or nearly."""
     text = f"Tell me a long story about {chance.choice(THINGS)}."
     return {"input": text, "max_output_tokens": chance.randint(least, most), "temperature": chance.choice((0, 1))}
 
 
 def weather(chance: Random) -> Body:
-    """A call, and perhaps a thought before it."""
+    """Return a body that leads to a tool call."""
     text = f"What is the weather in {chance.choice(CITIES)}?"
     return {"input": text, "tools": [WEATHER], "max_output_tokens": 250, "temperature": 0}
 
 
 def greeting(chance: Random) -> Body:
-    """A short answer."""
+    """Return a body with a short answer."""
     return {"input": f"Hi, my name is {chance.choice(NAMES)}.", "max_output_tokens": 120}
 
 
 def person(chance: Random) -> Body:
-    """Structured output."""
+    """Return a body with structured output."""
     shape = {"format": {"type": "json_schema", "name": "person", "schema": PERSON, "strict": True}}
-    text = f"{chance.choice(NAMES)} is a person. Answer as JSON."
+    text = f"{chance.choice(NAMES)} is a person. HttpAnswer as JSON."
     return {"input": text, "text": shape, "max_output_tokens": 400, "temperature": chance.choice((0, 0, 1))}
 
 
@@ -157,7 +157,7 @@ def _cancelled(number: int, chance: Random) -> Case:
 
 
 def raced(number: int, chance: Random) -> Case:
-    """Cancelled just when it ends: there is about one event for each token, and five or so around them."""
+    """Return a case that is cancelled about when it ends: one event for each token, and about five others."""
     body = story(chance, 20, 40)
     return Case(number, "cancelled at its end", body, "resume", cancels=body["max_output_tokens"] + chance.randint(-8, 3))
 
@@ -202,7 +202,7 @@ KINDS: tuple[tuple[int, Callable[[int, Random], Case]], ...] = (
 
 
 def load(count: int, seed: int) -> list[Case]:
-    """`count` cases, the same for the same seed."""
+    """Return `count` cases, the same ones for the same seed."""
     chance = Random(f"load {seed}")
     makers = chance.choices([maker for _, maker in KINDS], [weight for weight, _ in KINDS], k=count)
     return [maker(number, chance) for number, maker in enumerate(makers)]

@@ -19,14 +19,14 @@ ENGINE_NAMES = ("VLLM::",)
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
+    """Find a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-class Web:
-    """One web process: it may be started again and again, on the same port. `state`: down, starting, up, paused, stopping."""
+class WebProcess:
+    """Web process that can be restarted on the same port. `state`: down, starting, up, paused, stopping."""
 
     def __init__(self, name: str, folder: Path, environ: Mapping[str, str]) -> None:
         self.name, self.port = name, free_port()
@@ -40,26 +40,26 @@ class Web:
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Return the base URL."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def pid(self) -> int:
-        """Of the process that runs now, or ran last."""
+        """Return the id of the process that runs now, or ran last."""
         return self._process.pid if self._process else 0
 
     @property
     def code(self) -> int | None:
-        """How it has ended, if it has."""
+        """Return the exit code, None while the process runs."""
         return self._process.poll() if self._process else None
 
     @property
     def resident(self) -> int:
-        """Bytes of memory."""
+        """Return the resident bytes of memory."""
         return int(psutil.Process(self.pid).memory_info().rss)
 
     def start(self) -> None:
-        """Start it; whoever wants to know when it answers asks."""
+        """Start the process without waiting for it."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         self.folder.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as out:
@@ -75,11 +75,11 @@ class Web:
         self.state = "starting"
 
     def send(self, number: signal.Signals) -> None:
-        """Send it a signal."""
+        """Send a signal."""
         os.kill(self.pid, number)
 
     def end(self, limit: float) -> int | None:
-        """Wait for its end; the exit code, None if it has not ended by then."""
+        """Wait up to `limit` seconds for the exit code; None if the process still runs."""
         if self._process is None:
             return 0
         try:
@@ -88,8 +88,8 @@ class Web:
             return None
 
 
-class Worker:
-    """The engine behind all of them: `manage.py engine`, or nothing where a tape plays in each web process."""
+class EngineProcess:
+    """Engine worker: `manage.py engine`."""
 
     def __init__(self, model: str, folder: Path) -> None:
         self.model, self.folder, self.port = model, folder / "engine", free_port()
@@ -97,7 +97,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, limit: float = 600.0) -> str:
-        """Start it and wait until it answers; its engine URL. Raises RuntimeError."""
+        """Start the worker, wait until it answers, and return its engine URL. Raises RuntimeError."""
         self.log.parent.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(ROOT / "manage.py"), "engine", "--model", self.model, "--port", str(self.port)]
         environ = {**os.environ, "RESPONSES_DATA_DIR": str(self.folder), "VLLM_CPU_KVCACHE_SPACE": "1"}
@@ -114,14 +114,14 @@ class Worker:
         raise RuntimeError("the engine did not come up:\n" + self.log.read_text(errors="replace")[-2000:])
 
     def victims(self) -> list[psutil.Process]:
-        """What there is to kill: vLLM's server and its core, not who keeps them alive."""
+        """Return the processes to kill: vLLM's server and its core, not their supervisor."""
         if self._process is None or self._process.poll() is not None:
             return []
         below = psutil.Process(self._process.pid).children(recursive=True)
         return [one for one in below if _about(one)]
 
     def stop(self, limit: float = 30.0) -> int | None:
-        """Have it end in order; the exit code, None if it had to be killed."""
+        """Stop the worker; return its exit code, None if it had to be killed."""
         if self._process is None:
             return 0
         self._process.send_signal(signal.SIGTERM)

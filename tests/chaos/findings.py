@@ -1,4 +1,4 @@
-"""What the drill found: contradictions, and figures for its table."""
+"""Findings of a chaos test: contradictions, and figures for its table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SHOWN = 300  # Characters of what was seen.
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """One thing that must not be: which response, where in its log, what was seen, and what there should have been."""
+    """Contradiction: the response, the event number, the bytes that were seen, and the bytes of the log."""
 
     uid: str
     number: int | None
@@ -27,7 +27,7 @@ class Contradiction:
 
 @dataclass(slots=True)
 class Findings:
-    """Filled by everybody."""
+    """Findings of a run: contradictions, counts, failures and lines of the table."""
 
     wrong: list[Contradiction] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -35,15 +35,15 @@ class Findings:
     rows: list[tuple[str, str]] = field(default_factory=list)
 
     def contradict(self, uid: str, what: str, *, number: int | None = None, seen: object = "", log: object = "") -> None:
-        """Something is not as it must be."""
+        """Add a contradiction."""
         self.wrong.append(Contradiction(uid, number, what, _text(seen), _text(log)))
 
     def count(self, name: str, by: int = 1) -> None:
-        """One more of these."""
+        """Add `by` to a count."""
         self.counts[name] += by
 
     def row(self, name: str, value: object) -> None:
-        """A line of the table."""
+        """Add a line to the table."""
         self.rows.append((name, str(value)))
 
 

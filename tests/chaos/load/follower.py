@@ -1,49 +1,49 @@
-"""Somebody who follows one response through any process, and writes down every byte."""
+"""Follower of one response: reads its stream through any web process and records every event."""
 
 from __future__ import annotations
 
 from random import Random
 
-from bench.drill.findings import Findings
-from bench.drill.http import Block, Broken, Silent, Stream, Wire, patiently
-from bench.drill.parts import Web
-from bench.drill.system import System
+from tests.chaos.findings import Findings
+from tests.chaos.load.http import ConnectionBroken, HttpClient, SseBlock, Stream, StreamSilent, pause_before_retry
+from tests.chaos.system.processes import WebProcess
+from tests.chaos.system.system import System
 
 NEAR_THE_END = frozenset({"response.output_text.done", "response.function_call_arguments.done", "response.output_item.done"})
 BEGUN = 5
 
 
-class Gone(Exception):
-    """The server does not know the response."""
+class ResponseMissing(Exception):
+    """Not found: the server answers 404 for the response."""
 
 
-class Listener:
-    """`seen` are the events of the response so far, from number 0 on without a gap; `over` when the last one was terminal."""
+class StreamFollower:
+    """Follower of one response. `seen` are its events from number 0 on without a gap; `over` means that the last one was terminal."""
 
-    def __init__(self, system: System, wire: Wire, findings: Findings, chance: Random, padded: bool) -> None:
+    def __init__(self, system: System, http: HttpClient, findings: Findings, chance: Random, padded: bool) -> None:
         self.uid = ""
-        self.seen: list[Block] = []
+        self.seen: list[SseBlock] = []
         self.over = self.marked = False
         self.connections = 0
         # Where it listens now, and whether its response holds a conversation meanwhile.
-        self.web: Web | None = None
+        self.web: WebProcess | None = None
         self.conversation = False
-        self._system, self._wire, self._findings, self._chance, self._padded = system, wire, findings, chance, padded
+        self._system, self._http, self._findings, self._chance, self._padded = system, http, findings, chance, padded
 
     @property
     def last(self) -> int:
-        """The number that was seen last."""
+        """Return the number of the last event."""
         return len(self.seen) - 1
 
     async def follow(self, uid: str, until: int | None = None) -> None:
-        """Read to the end, or until an event with that number; connect anew, anywhere, as often as needed. Raises Gone."""
+        """Read to the end, or to event `until`; reconnect to any web process as often as needed. Raises ResponseMissing."""
         self.uid = uid
         while not self.over and not self._reached(until):
-            self.web = web = await self._system.door(self._chance)
+            self.web = web = await self._system.pick_process(self._chance)
             try:
-                async with self._wire.stream(web, "GET", self._path()) as stream:
+                async with self._http.stream(web, "GET", self._path()) as stream:
                     if stream.status == 404:
-                        raise Gone(uid)
+                        raise ResponseMissing(uid)
                     if stream.status == 200:
                         self.connections += 1
                         await self.read(stream, until)
@@ -52,12 +52,12 @@ class Listener:
                             return
                         continue
                     self._refused((await stream.refusal()).status)
-            except Broken as error:
+            except ConnectionBroken as error:
                 self.broke(error)
-            await patiently()
+            await pause_before_retry()
 
     async def read(self, stream: Stream, until: int | None = None) -> None:
-        """The events of one connection. Raises Broken."""
+        """Read the events of one connection. Raises ConnectionBroken."""
         try:
             async for block in stream.blocks():
                 self._take(block)
@@ -69,16 +69,16 @@ class Listener:
         if self.over and not self.marked:
             self._wrong("the stream ended without [DONE]")
 
-    def broke(self, error: Broken) -> None:
-        """A connection may break; it may not fall silent."""
+    def broke(self, error: ConnectionBroken) -> None:
+        """Count a broken connection; report a silent one as a contradiction."""
         self._findings.count("streams that broke")
-        if isinstance(error, Silent):
+        if isinstance(error, StreamSilent):
             self._wrong(f"{error}, after event {self.last}")
 
     def _reached(self, until: int | None) -> bool:
         return until is not None and self.last >= until
 
-    def _take(self, block: Block) -> None:
+    def _take(self, block: SseBlock) -> None:
         if block.number is None:
             if not self.over or self.marked:
                 self._wrong("[DONE] where there is no end")
@@ -91,13 +91,13 @@ class Listener:
         else:
             self.seen.append(block)
             self.over = block.terminal
-            self._tell(block)
+            self._notify(block)
 
-    def _tell(self, block: Block) -> None:
+    def _notify(self, block: SseBlock) -> None:
         if block.name in NEAR_THE_END:
-            self._system.moments.tell("end", self.web)
+            self._system.moments.notify("end", self.web)
         elif self.conversation and block.number == BEGUN:
-            self._system.moments.tell("conversation", self.web)
+            self._system.moments.notify("conversation", self.web)
 
     def _path(self) -> str:
         after = f"&starting_after={self.last}" if self.seen else ""
@@ -108,6 +108,6 @@ class Listener:
         if status not in (500, 503):
             self._wrong(f"a resume was answered {status}")
 
-    def _wrong(self, what: str, block: Block | None = None) -> None:
+    def _wrong(self, what: str, block: SseBlock | None = None) -> None:
         number, seen = (block.number, block.data) if block else (None, b"")
         self._findings.contradict(self.uid or "?", what, number=number, seen=seen)

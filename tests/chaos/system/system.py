@@ -11,13 +11,13 @@ from random import Random
 
 import httpx2
 
-from bench.drill import tape
-from bench.drill.database import Database
-from bench.drill.findings import Findings
-from bench.drill.moments import Moments
-from bench.drill.options import Options
-from bench.drill.parts import Web, Worker
 from responses_app.server.postgres.cluster import Postgres
+from tests.chaos.findings import Findings
+from tests.chaos.load import tape
+from tests.chaos.options import Options
+from tests.chaos.system.database import Database
+from tests.chaos.system.moments import Moments
+from tests.chaos.system.processes import EngineProcess, WebProcess
 
 START_LIMIT = 600.0
 STOP_LIMIT = 45.0
@@ -25,7 +25,7 @@ LOOK = 0.1
 
 
 class System:
-    """`start`, then `stop` in every case."""
+    """System under test: call `start`, then `stop` in every case."""
 
     def __init__(self, options: Options, folder: Path, findings: Findings) -> None:
         self.options, self.folder, self.findings = options, folder, findings
@@ -33,14 +33,14 @@ class System:
         self.model = "m"
         self.postgres = Postgres(folder / "database")
         self.database = Database(self.postgres.url)
-        self.worker: Worker | None = None
-        self.webs: list[Web] = []
+        self.worker: EngineProcess | None = None
+        self.webs: list[WebProcess] = []
         self.engine_up = asyncio.Event()
         self.moments = Moments()
         self._rising: set[asyncio.Task[None]] = set()
 
     async def start(self) -> None:
-        """Everything up and idle. Raises RuntimeError, PostgresError."""
+        """Start all parts and wait until they are idle. Raises RuntimeError, PostgresError."""
         await asyncio.to_thread(self.postgres.start)
         url = await asyncio.to_thread(self._engine)
         self.engine_up.set()
@@ -51,54 +51,54 @@ class System:
             "RESPONSES_MODELS": f"{self.model}={url}",
             **self.settings,
         }
-        self.webs = [Web(f"web-{number}", self.folder, environ) for number in range(1, self.options.web + 1)]
+        self.webs = [WebProcess(f"web-{number}", self.folder, environ) for number in range(1, self.options.web + 1)]
         # The first one makes the tables.
-        await self.raise_(self.webs[0])
-        await asyncio.gather(*(self.raise_(web) for web in self.webs[1:]))
+        await self.start_process(self.webs[0])
+        await asyncio.gather(*(self.start_process(web) for web in self.webs[1:]))
 
     def _engine(self) -> str:
         if self.options.engine == "script":
             return f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={harmony()}"
-        self.worker = Worker(f"{self.model}={self.options.engine}", self.folder)
+        self.worker = EngineProcess(f"{self.model}={self.options.engine}", self.folder)
         return self.worker.start()
 
     @property
     def settings(self) -> dict[str, str]:
-        """What is not as it is by itself."""
+        """Return the settings that differ from their defaults."""
         return {
             # On a busy machine vLLM needs minutes for a start, and web processes that start meanwhile wait for it.
             "RESPONSES_ENGINE_WAIT": "600",
             "RESPONSES_ENGINE_START_WAIT": "600",
-            # Some of the background wait for room, and logs are sealed while blows fall.
+            # Some background responses wait for their turn, and logs are sealed while faults are injected.
             "RESPONSES_MAX_BACKGROUND": str(self.options.background),
             "RESPONSES_SEAL_AFTER": "1",
             "RESPONSES_DURABILITY": self.options.durability,
         }
 
     @property
-    def up(self) -> list[Web]:
-        """Web processes that take requests, or look as if they did: one that stands still looks like that."""
+    def up(self) -> list[WebProcess]:
+        """Return the web processes that take requests, or are stopped and look as if they did."""
         return [web for web in self.webs if web.state in ("up", "paused")]
 
     @property
-    def well(self) -> list[Web]:
-        """Those that really do."""
+    def healthy(self) -> list[WebProcess]:
+        """Return the web processes that answer."""
         return [web for web in self.webs if web.state == "up"]
 
-    async def door(self, chance: Random, but: Web | None = None) -> Web:
-        """A web process that takes requests, another one than `but` if there is one; waits until there is any."""
+    async def pick_process(self, chance: Random, but: WebProcess | None = None) -> WebProcess:
+        """Choose a web process that takes requests, another one than `but` if possible; wait until there is one."""
         while not self.up:
             await asyncio.sleep(LOOK)
         return chance.choice([web for web in self.up if web is not but] or self.up)
 
-    async def raise_(self, web: Web) -> None:
-        """Start it and wait until it answers. Raises RuntimeError."""
+    async def start_process(self, web: WebProcess) -> None:
+        """Start the process and wait until it answers. Raises RuntimeError."""
         web.start()
         deadline = time.monotonic() + START_LIMIT
         async with httpx2.AsyncClient(timeout=5) as client:
             while web.state == "starting":
                 try:
-                    # 503 is said while the engine is away.
+                    # The answer is 503 while the engine is away.
                     await client.get(f"{web.url}/health")
                     web.state, web.settled = "up", web.resident
                     return
@@ -107,16 +107,16 @@ class System:
                 if web.code is not None or time.monotonic() > deadline:
                     raise RuntimeError(f"{web.name} did not start ({web.code}):\n{web.log.read_text(errors='replace')[-2000:]}")
 
-    def bring_back(self, web: Web) -> None:
-        """Start one that has ended, in the background."""
+    def restart_in_background(self, web: WebProcess) -> None:
+        """Start an ended process again in the background."""
         task = asyncio.create_task(self._back(web))
         self._rising.add(task)
         task.add_done_callback(self._rising.discard)
 
-    async def _back(self, web: Web) -> None:
+    async def _back(self, web: WebProcess) -> None:
         for _ in range(3):
             try:
-                return await self.raise_(web)
+                return await self.start_process(web)
             except RuntimeError as error:
                 # Without a database nobody starts; with one, everybody must.
                 self.findings.count("starts that failed")
@@ -125,8 +125,8 @@ class System:
         web.state = "down"
         self.findings.contradict(web.name, "does not start any more", seen=last)
 
-    async def calm(self) -> None:
-        """Wait until everything is up."""
+    async def wait_until_up(self) -> None:
+        """Wait until all parts are up."""
         if self._rising:
             await asyncio.wait(self._rising)
         while any(web.state in ("paused", "stopping", "starting") for web in self.webs):
@@ -134,7 +134,7 @@ class System:
         await self.engine_up.wait()
 
     async def stop(self) -> None:
-        """End all web processes in order, then the engine; Postgres stays until `shut`."""
+        """End all web processes in order, then the engine; Postgres runs until `stop_postgres`."""
         for task in self._rising:
             task.cancel()
         began = time.monotonic()
@@ -155,14 +155,14 @@ class System:
         if self.worker is not None and await asyncio.to_thread(self.worker.stop) is None:
             self.findings.contradict("engine", "has not ended after SIGTERM")
 
-    async def shut(self) -> None:
+    async def stop_postgres(self) -> None:
         """End Postgres."""
         await self.database.close()
         await asyncio.to_thread(self.postgres.stop)
 
 
 def harmony() -> Path:
-    """The folder of its vocabulary."""
+    """Return the folder of the Harmony tokenizer."""
     from responses_app.server.cli.model_specs import HARMONY
 
     return HARMONY

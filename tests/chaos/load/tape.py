@@ -40,7 +40,7 @@ def record(path: Path) -> Path:
 
 
 def expected(text: str) -> str | None:
-    """What a completed answer to that input says in its message, if it says one."""
+    """Return the message text of a completed answer to that input, if the answer has a message."""
     for words, answer in LINES:
         if words in text and "final" in answer:
             return answer.rpartition("<|message|>")[2].removesuffix("<|return|>")

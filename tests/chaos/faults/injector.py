@@ -1,4 +1,4 @@
-"""What is done to the system, and when: all of it chosen by the seed, each at a certain point of the load."""
+"""Fault injection: the seed chooses the faults and their points in the load."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from random import Random
 
-from bench.drill.database import OTHERS
-from bench.drill.findings import Findings
-from bench.drill.moments import MOMENTS
-from bench.drill.options import Options
-from bench.drill.parts import Web
-from bench.drill.system import LOOK, System
-from bench.drill.takeovers import Takeovers
+from tests.chaos.faults.takeovers import Takeovers
+from tests.chaos.findings import Findings
+from tests.chaos.options import Options
+from tests.chaos.system.database import OTHERS
+from tests.chaos.system.moments import MOMENTS
+from tests.chaos.system.processes import WebProcess
+from tests.chaos.system.system import LOOK, System
 
 # When a process is killed: whenever it is, at one of the moments, or when it has just taken over from one that was killed.
 WHEN = ("", "", "", *MOMENTS, "takeover")
@@ -33,8 +33,8 @@ ENGINE_LIMIT = 600.0
 
 
 def schedule(options: Options) -> list[tuple[int, str]]:
-    """When something is done, counted in responses that have begun, and what."""
-    chance = Random(f"blows {options.seed}")
+    """Return the faults in order: each with the number of started responses at which it is due."""
+    chance = Random(f"faults {options.seed}")
     kinds = {
         "kill": options.kills,
         "stop": options.stops,
@@ -48,8 +48,8 @@ def schedule(options: Options) -> list[tuple[int, str]]:
     return sorted((chance.randint(first, last), kind) for kind, count in kinds.items() for _ in range(count))
 
 
-class Blows:
-    """Does them one after the other. The load asks `passed`, so that it does not run ahead."""
+class FaultInjector:
+    """Fault injector: injects the scheduled faults one after the other. The load calls `wait_until_due`, so that it does not run ahead."""
 
     def __init__(self, system: System, findings: Findings, takeovers: Takeovers) -> None:
         self._system, self._findings, self._takeovers = system, findings, takeovers
@@ -59,15 +59,15 @@ class Blows:
         self._news = asyncio.Condition()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def passed(self, number: int) -> None:
-        """A response is about to begin: wait until all is done that is due before it."""
+    async def wait_until_due(self, number: int) -> None:
+        """Wait until all faults are injected that are due before response `number`."""
         async with self._news:
             self._begun = max(self._begun, number)
             self._news.notify_all()
             await self._news.wait_for(lambda: not self._due or self._due[0][0] > number)
 
-    async def strike(self) -> None:
-        """Until all is done."""
+    async def run(self) -> None:
+        """Inject all faults."""
         table: dict[str, Callable[[], Awaitable[None]]] = {
             "kill": self._kill,
             "stop": self._stop,
@@ -82,24 +82,24 @@ class Blows:
                 await self._news.wait_for(lambda: self._due[0][0] <= self._begun)
             await asyncio.sleep(self._chance.random() * 1.5)
             async with self._news:
-                # The load may go on to the next blow: some blows wait for what it does.
+                # The load may go on to the next fault: some faults wait for what it does.
                 _, kind = self._due.pop(0)
                 self._news.notify_all()
             await table[kind]()
-            self._findings.count(f"blow: {kind}")
+            self._findings.count(f"fault: {kind}")
         if self._tasks:
             await asyncio.wait(self._tasks)
 
-    async def _victim(self) -> Web:
-        """One of those that are well, as soon as another one is too; if that does not take long, one that has something to lose."""
-        while len(self._system.well) < 2:
+    async def _victim(self) -> WebProcess:
+        """Choose a healthy web process, as soon as there are two; prefer a process that runs responses, for up to BUSY_S."""
+        while len(self._system.healthy) < 2:
             await asyncio.sleep(LOOK)
-        busy: list[Web] = []
+        busy: list[WebProcess] = []
         until = time.monotonic() + BUSY_S
         while not busy and time.monotonic() < until:
             await asyncio.sleep(self._chance.random() * LOOK)
-            busy = [web for web in self._system.well if await self._system.database.held(web.pid)]
-        return self._chance.choice(busy or self._system.well)
+            busy = [web for web in self._system.healthy if await self._system.database.held(web.pid)]
+        return self._chance.choice(busy or self._system.healthy)
 
     async def _kill(self) -> None:
         when = self._chance.choice(WHEN)
@@ -109,8 +109,8 @@ class Blows:
             self._findings.count("killed twice, during the take-over")
             await self._ended(heir)
 
-    async def _ended(self, *webs: Web) -> list[tuple[int, str, int, int]]:
-        """Kill them, together, and have them started again; what they had in hand."""
+    async def _ended(self, *webs: WebProcess) -> list[tuple[int, str, int, int]]:
+        """Kill the processes together and restart them; return the leases that they held."""
         for web in webs:
             web.state = "down"
             web.send(signal.SIGKILL)
@@ -120,37 +120,37 @@ class Blows:
             held += await self._system.database.held(web.pid)
         self._takeovers.watch(held, "SIGKILL")
         for web in webs:
-            self._system.bring_back(web)
+            self._system.restart_in_background(web)
         return held
 
-    async def _moment(self, kind: str) -> Web | None:
-        """Whom it is about, just now; None if no such moment comes, or comes for somebody who cannot be spared."""
-        while len(self._system.well) < 2:
+    async def _moment(self, kind: str) -> WebProcess | None:
+        """Wait for a moment and return its process; None if no moment comes, or if that process is the last healthy one."""
+        while len(self._system.healthy) < 2:
             await asyncio.sleep(LOOK)
         web = await self._system.moments.wait(kind, MOMENT_S)
         await asyncio.sleep(self._chance.random() * JUST)
-        if web not in self._system.well or len(self._system.well) < 2:
+        if web not in self._system.healthy or len(self._system.healthy) < 2:
             return None
         self._findings.count(f"killed at the moment: {kind}")
         return web
 
-    async def _heir(self, held: list[tuple[int, str, int, int]]) -> Web | None:
-        """Who has just taken over what was held, if that can be seen and somebody else is there."""
+    async def _heir(self, held: list[tuple[int, str, int, int]]) -> WebProcess | None:
+        """Find the process that has taken over one of the leases `held`, if another healthy process is left."""
         until = time.monotonic() + CLAIM_S
         while held and time.monotonic() < until:
             await asyncio.sleep(HEIR_LOOK)
             pids = await self._system.database.holders([pk for pk, *_ in held])
-            heirs = [web for web in self._system.well if web.pid in pids]
-            if heirs and len(self._system.well) > 1:
+            heirs = [web for web in self._system.healthy if web.pid in pids]
+            if heirs and len(self._system.healthy) > 1:
                 return heirs[0]
         return None
 
     async def _blackout(self) -> None:
-        """Nobody is left."""
-        while not self._system.well:
+        """Kill all web processes."""
+        while not self._system.healthy:
             await asyncio.sleep(LOOK)
         self._takeovers.hindered = True
-        await self._ended(*self._system.well)
+        await self._ended(*self._system.healthy)
         self._own(self._recovered())
 
     async def _stop(self) -> None:
@@ -160,7 +160,7 @@ class Blows:
         web.send(signal.SIGTERM)
         self._own(self._stopped(web, held))
 
-    async def _stopped(self, web: Web, held: list[tuple[int, str, int, int]]) -> None:
+    async def _stopped(self, web: WebProcess, held: list[tuple[int, str, int, int]]) -> None:
         began = time.monotonic()
         code = await asyncio.to_thread(web.end, STOP_LIMIT)
         if code is None:
@@ -173,7 +173,7 @@ class Blows:
             "slowest stop, ms", max(0, int((time.monotonic() - began) * 1000) - self._findings.counts["slowest stop, ms"])
         )
         self._takeovers.watch(held, "SIGTERM")
-        self._system.bring_back(web)
+        self._system.restart_in_background(web)
 
     async def _pause(self) -> None:
         web = await self._victim()
@@ -182,13 +182,13 @@ class Blows:
         self._takeovers.watch(await self._system.database.held(web.pid), "SIGSTOP")
         self._own(self._paused(web))
 
-    async def _paused(self, web: Web) -> None:
+    async def _paused(self, web: WebProcess) -> None:
         await asyncio.sleep(PAUSE_S)
         web.send(signal.SIGCONT)
         web.state = "up"
 
     async def _engine(self) -> None:
-        """All of it, its core or its server; who supervises it starts it again."""
+        """Kill the engine's core, its server or both; the supervisor restarts them."""
         await self._system.engine_up.wait()
         assert self._system.worker is not None
         victims = await asyncio.to_thread(self._system.worker.victims)
@@ -198,12 +198,12 @@ class Blows:
             with suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
         self._own(self._revived())
-        if self._chance.random() < TOGETHER and len(self._system.well) > 1:
+        if self._chance.random() < TOGETHER and len(self._system.healthy) > 1:
             self._findings.count("killed together with the engine")
-            await self._ended(self._chance.choice(self._system.well))
+            await self._ended(self._chance.choice(self._system.healthy))
 
     async def _revived(self) -> None:
-        """Wait until it generates again; its port answers before that, when only its core was killed."""
+        """Wait until the engine generates again; its port may answer earlier, when only its core was killed."""
         began = time.monotonic()
         assert self._system.worker is not None
         port, died = self._system.worker.port, False
@@ -221,15 +221,15 @@ class Blows:
         self._system.engine_up.set()
 
     async def _cut(self) -> None:
-        """One connection, whoever has it."""
-        await self._system.database.ask(
+        """Terminate one connection of Postgres."""
+        await self._system.database.query(
             f"SELECT pg_terminate_backend(pid) {OTHERS} ORDER BY md5(pid::text || %s) LIMIT 1", [str(self._chance.random())]
         )
 
     async def _restart(self) -> None:
-        """Postgres ends at once, as if its host had, and recovers; perhaps the engine has just died, or somebody dies with it.
+        """Shut Postgres down at once and restart it; sometimes kill the engine before, or a web process with it.
 
-        What had been told and was not on the disk is known to its owner, who writes it again: where no commit waits for the disk
+        The owner of events that were visible and not on the disk writes them again: where no commit waits for the disk,
         the owner has to live.
         """
         self._takeovers.hindered = True
@@ -237,20 +237,20 @@ class Blows:
             self._findings.count("Postgres restarted while the engine was")
             await self._engine()
         os.kill(self._system.postgres.pid, signal.SIGQUIT)
-        if self._system.options.durability == "disk" and len(self._system.well) > 1:
+        if self._system.options.durability == "disk" and len(self._system.healthy) > 1:
             self._findings.count("killed together with Postgres")
-            await self._killed_blindly(self._chance.choice(self._system.well))
+            await self._killed_blindly(self._chance.choice(self._system.healthy))
         while self._system.postgres.running:
             await asyncio.sleep(LOOK)
         await asyncio.to_thread(self._system.postgres.start)
         self._own(self._recovered())
 
-    async def _killed_blindly(self, web: Web) -> None:
-        """There is no database to ask what it has in hand."""
+    async def _killed_blindly(self, web: WebProcess) -> None:
+        """Kill a web process while the database cannot list its leases."""
         web.state = "down"
         web.send(signal.SIGKILL)
         await asyncio.to_thread(web.end, 5)
-        self._system.bring_back(web)
+        self._system.restart_in_background(web)
 
     async def _recovered(self) -> None:
         await asyncio.sleep(5)

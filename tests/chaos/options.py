@@ -1,21 +1,20 @@
-"""The command line of the drill."""
+"""Command line of the chaos test."""
 
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 ENGINES = ("demo-chat", "demo-harmony", "script")
-# Not terminal: there clients are told what no log holds, and have to be contradicted.
+# Not terminal: with that setting clients see events that no log holds, and the proof would report them.
 DURABILITY = ("visible", "disk")
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for; the numbers are how often each thing happens, `at_once` how many responses are under way."""
+    """Options of the chaos test: the number of each fault, and `at_once`, the number of concurrent responses."""
 
     responses: int = 200
     kills: int = 20
@@ -26,7 +25,7 @@ class Options:
     restarts: int = 0
     blackouts: int = 0
     durability: str = "visible"
-    # So few that some have to wait for room.
+    # So few that some have to wait for their turn.
     background: int = 2
     seed: int = 1
     web: int = 3
@@ -37,9 +36,9 @@ class Options:
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add our options to any parser, Django's included."""
+    """Add the options to `parser`."""
     add = parser.add_argument
-    add("--responses", type=int, default=200, help="how many are asked for (default: %(default)s)")
+    add("--responses", type=int, default=200, help="number of responses (default: %(default)s)")
     add("--kills", type=int, default=20, help="SIGKILL of a web process, so often (default: %(default)s)")
     add("--engine-kills", type=int, help="SIGKILL of processes of the engine (default: one for ten kills)")
     add("--stops", type=int, help="SIGTERM of a web process (default: one for eight kills)")
@@ -50,16 +49,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
     add("--durability", choices=DURABILITY, default="visible", help="with disk Postgres and a web process also die together")
     add("--seed", type=int, default=1, help="what the load and the moments are chosen by (default: %(default)s)")
     add("--web", type=int, default=3, help="web processes (default: %(default)s)")
-    add("--seconds", type=float, help="after which it is given up (default: half an hour, and 30 s for each kill)")
+    add("--seconds", type=float, help="seconds after which the run is given up (default: half an hour, and 30 s for each kill)")
     add("--engine", choices=ENGINES, default="demo-chat", help="a demo model in vLLM, or a tape (default: %(default)s)")
     add("--at-once", type=int, default=12, help="responses under way at a time (default: %(default)s)")
-    add("--folder", help="where everything is kept, and stays; without it a folder that is removed if all was well")
+    add("--folder", help="folder for all data, which stays; without it a temporary folder that is removed if all was well")
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Options from the command line. Prints help or a usage error, and then raises SystemExit, as argparse does."""
+    """Parse the command line. Print help or a usage error and raise SystemExit, as argparse does."""
     parser = argparse.ArgumentParser(
-        prog=os.environ.get("RESPONSES_PROG", "drill"), description="Kill things, and lose nothing."
+        prog="python -m tests.chaos",
+        description="Start a whole system in a folder of its own, kill its parts at random moments, and prove that nothing was lost.",
     )
     declare(parser)
     given: dict[str, Any] = vars(parser.parse_args(argv))
@@ -72,5 +72,5 @@ def parse(argv: Sequence[str]) -> Options:
         # A tape plays inside each web process: there is nothing of its own to kill.
         filled["engine_kills"] = 0
     if filled["web"] < 2:
-        parser.error("--web: somebody has to be there to take over, so at least 2")
+        parser.error("--web: a second process has to take over, so at least 2")
     return Options(**filled)

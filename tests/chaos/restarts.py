@@ -16,25 +16,26 @@ from random import Random
 
 import psutil
 
-from bench.drill import cases, leftovers, tape
-from bench.drill.client import Client
-from bench.drill.database import Database
-from bench.drill.findings import Findings
-from bench.drill.http import Wire
-from bench.drill.options import DURABILITY, Options
-from bench.drill.parts import Web
-from bench.drill.proof import Proof
-from bench.drill.system import System, harmony
-from bench.drill.table import report
 from responses_app.engines import orphan_guard
 from responses_app.local.data_dir import ROOT
 from responses_app.local.database_url import default_url
 from responses_app.server.processes import process_tree
+from tests.chaos.findings import Findings
+from tests.chaos.load import cases, tape
+from tests.chaos.load.client import Client
+from tests.chaos.load.http import HttpClient
+from tests.chaos.options import DURABILITY, Options
+from tests.chaos.proof import leftovers
+from tests.chaos.proof.checks import Proof
+from tests.chaos.report import report
+from tests.chaos.system.database import Database
+from tests.chaos.system.processes import WebProcess
+from tests.chaos.system.system import System, harmony
 
 GONE_LIMIT = 30.0
 LOOK = 0.1
 AT_ONCE = 8
-# Whom a blow meets: who installs and passes signals on, the supervisor, a web process, the database, or the plug of the machine.
+# Parts to kill: the outer process that passes signals on, the supervisor, a web process, the database, or all at once.
 OUTER, INNER, WEB, POSTGRES, ALL = "bin/serve", "the supervisor", "a web process", "Postgres", "all of it at once"
 PARTS = {
     INNER: "responses_app.server.processes.main",
@@ -43,8 +44,8 @@ PARTS = {
 }
 
 
-class Serve(Web):
-    """One `bin/serve`, with as many web processes as were asked for."""
+class Serve(WebProcess):
+    """One `bin/serve` with `webs` web processes."""
 
     def __init__(self, folder: Path, environ: Mapping[str, str], webs: int) -> None:
         super().__init__("serve", folder, environ)
@@ -53,28 +54,28 @@ class Serve(Web):
         self.command = [str(ROOT / "bin" / "serve"), "--port", str(self.port), "--web", str(webs), "--drain", "1"]
 
     def part(self, name: str) -> list[int]:
-        """The processes of that part, the first ones first."""
+        """Return the processes of that part, the oldest first."""
         below = process_tree.descendants(self.pid)
         return [pid for pid in below if PARTS[name] in process_tree.command_line(pid)]
 
 
-class House(System):
-    """The system of the drill, but that it is one `bin/serve`."""
+class ServedSystem(System):
+    """System under test that is one `bin/serve`."""
 
     async def start(self) -> None:
-        """Everything up and idle. Raises RuntimeError."""
+        """Start `bin/serve` and wait until it answers. Raises RuntimeError."""
         line = f"script://{tape.record(self.folder / 'tape.jsonl')}?loop=1&tokenizer={harmony()}"
         environ = {"RESPONSES_API_KEY": self.key, "RESPONSES_MODELS": f"{self.model}={line}", **self.settings}
         self.webs = [Serve(self.folder, environ, self.options.web)]
         self.engine_up.set()
-        await self.raise_(self.webs[0])
+        await self.start_process(self.webs[0])
         self.database = Database(default_url(self.webs[0].folder))
 
 
-async def strike(house: House, findings: Findings, guards: frozenset[int], count: int, everything: bool) -> None:
-    """Blows, one after the other, each while some responses are under way."""
-    chance = Random(f"restarts {house.options.seed}")
-    (serve,) = house.webs
+async def kill_parts(system: ServedSystem, findings: Findings, guards: frozenset[int], count: int, everything: bool) -> None:
+    """Kill one part after the other while responses are running."""
+    chance = Random(f"restarts {system.options.seed}")
+    (serve,) = system.webs
     assert isinstance(serve, Serve)
     kinds = [OUTER, INNER, WEB, POSTGRES, *([ALL] if everything else [])]
     for number in range(count):
@@ -82,7 +83,7 @@ async def strike(house: House, findings: Findings, guards: frozenset[int], count
         kind = kinds[number % len(kinds)]
         findings.count(f"killed: {kind}")
         if kind in (WEB, POSTGRES):
-            # The supervisor starts it again, and a listener may see nothing but a pause.
+            # The supervisor starts it again, and a follower may see nothing but a pause.
             for pid in serve.part(kind)[:1]:
                 os.kill(pid, signal.SIGKILL)
             await asyncio.sleep(4)
@@ -95,11 +96,11 @@ async def strike(house: House, findings: Findings, guards: frozenset[int], count
         for pid in victims:
             os.kill(pid, signal.SIGKILL)
         await _gone(findings, guards, serve)
-        await house.raise_(serve)
+        await system.start_process(serve)
 
 
 async def _gone(findings: Findings, guards: frozenset[int], serve: Serve) -> None:
-    """Nothing of it lives on. Looked at twice: an orphan has another parent from one moment to the next, and is easily overlooked."""
+    """Check twice that no process of `serve` is left: an orphan changes its parent and is easily overlooked."""
     deadline, empty = asyncio.get_running_loop().time() + GONE_LIMIT, 0
     while empty < 2:
         left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in guards]
@@ -112,41 +113,41 @@ async def _gone(findings: Findings, guards: frozenset[int], serve: Serve) -> Non
 
 
 def _reap(spare: int) -> None:
-    """Wait for the orphans that came to us, as init would: Postgres takes a dead one that nobody has waited for to be alive."""
+    """Reap adopted orphans, as init would: Postgres takes a zombie to be alive."""
     for child in psutil.Process().children():
         with suppress(psutil.Error, ChildProcessError):
             if child.pid != spare and child.status() == psutil.STATUS_ZOMBIE:
                 os.waitpid(child.pid, os.WNOHANG)
 
 
-async def drill(options: argparse.Namespace, folder: Path, findings: Findings, guards: frozenset[int]) -> None:
-    """Load and blows until both are over, then the proof."""
+async def restart_under_load(options: argparse.Namespace, folder: Path, findings: Findings, guards: frozenset[int]) -> None:
+    """Run load and faults until both are over, then the proof."""
     chosen = Options(
         engine="script", web=options.web, seed=options.seed, responses=options.responses, durability=options.durability
     )
-    house = House(chosen, folder, findings)
+    system = ServedSystem(chosen, folder, findings)
     try:
-        await house.start()
-        wire, room = Wire(house.key), asyncio.Semaphore(AT_ONCE)
-        clients = [Client(case, house, wire, findings, options.seed) for case in cases.load(options.responses, options.seed)]
+        await system.start()
+        http, slots = HttpClient(system.key), asyncio.Semaphore(AT_ONCE)
+        clients = [Client(case, system, http, findings, options.seed) for case in cases.load(options.responses, options.seed)]
 
         async def live(client: Client) -> None:
-            async with room:
-                await client.live()
+            async with slots:
+                await client.run()
 
-        await asyncio.gather(strike(house, findings, guards, options.kills, options.all), *map(live, clients))
-        await leftovers.ended(house, findings)
-        await Proof(house, wire, findings, clients).run()
-        await leftovers.held(house, findings)
-        await wire.close()
+        await asyncio.gather(kill_parts(system, findings, guards, options.kills, options.all), *map(live, clients))
+        await leftovers.wait_until_ended(system, findings)
+        await Proof(system, http, findings, clients).run()
+        await leftovers.check_nothing_held(system, findings)
+        await http.close()
     finally:
-        await house.stop()
-        await house.shut()
-        await leftovers.gone(findings, guards)
+        await system.stop()
+        await system.stop_postgres()
+        await leftovers.check_no_process_left(findings, guards)
 
 
 def main(argv: Sequence[str]) -> int:
-    """`python -m bench.restarts`; the exit code."""
+    """Run `python -m tests.chaos.restarts`; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--responses", type=int, default=150, help="how many are asked for (default: %(default)s)")
     parser.add_argument("--kills", type=int, default=20, help="how often something is killed (default: %(default)s)")
@@ -160,7 +161,7 @@ def main(argv: Sequence[str]) -> int:
         process_tree.adopt_orphans()
         guards = frozenset(process_tree.descendants(os.getpid()))
         try:
-            asyncio.run(drill(options, Path(name), findings, guards))
+            asyncio.run(restart_under_load(options, Path(name), findings, guards))
         finally:
             process_tree.end_descendants(os.getpid(), spare=guards)
         print(report(Options(engine="script", web=options.web, responses=options.responses, seed=options.seed), findings))

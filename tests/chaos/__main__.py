@@ -1,4 +1,4 @@
-"""`manage.py drill`, or `python -m bench.drill`."""
+"""Run a chaos test of a whole system: `python -m tests.chaos`."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.drill.drill import Drill
-from bench.drill.options import parse
-from bench.drill.table import report
 from responses_app.engines import orphan_guard
 from responses_app.server.postgres.cluster import PostgresError
 from responses_app.server.processes import process_tree
+from tests.chaos.options import parse
+from tests.chaos.report import report
+from tests.chaos.run import ChaosRun
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run to the end; the exit code."""
+    """Run the chaos test; return the exit code."""
     options = parse(argv)
-    folder = Path(options.folder or tempfile.mkdtemp(prefix="drill-")).resolve()
+    folder = Path(options.folder or tempfile.mkdtemp(prefix="chaos-")).resolve()
     folder.mkdir(parents=True, exist_ok=True)
     orphan_guard.guard_children(folder)
     process_tree.adopt_orphans()
     guards = frozenset(process_tree.descendants(os.getpid()))
-    drill = Drill(options, folder, guards)
+    chaos_run = ChaosRun(options, folder, guards)
     try:
-        asyncio.run(drill.run())
+        asyncio.run(chaos_run.run())
     except (RuntimeError, PostgresError) as error:
-        drill.findings.contradict("drill", "could not be held", seen=error)
+        chaos_run.findings.contradict("run", "could not run", seen=error)
     except KeyboardInterrupt:
-        drill.findings.contradict("drill", "was interrupted")
+        chaos_run.findings.contradict("run", "was interrupted")
     finally:
         process_tree.end_descendants(os.getpid(), spare=guards)
-    print(report(options, drill.findings))
-    if drill.findings.wrong:
-        print(f"\nEverything is kept in {folder}")
+    print(report(options, chaos_run.findings))
+    if chaos_run.findings.wrong:
+        print(f"\nThe data of this run is in {folder}")
         return 1
     if not options.folder:
         shutil.rmtree(folder, ignore_errors=True)

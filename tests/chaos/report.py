@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bench.drill.findings import Findings
-from bench.drill.options import Options
+from tests.chaos.findings import Findings
+from tests.chaos.options import Options
 
 FIRST = 10
 
 
 def report(options: Options, findings: Findings) -> str:
-    """All that is to be said, for people."""
+    """Format the figures and the contradictions as a table."""
     counts = sorted(findings.counts.items())
     rows = [
         ("seed, engine, web processes", f"{options.seed}, {options.engine}, {options.web}"),

@@ -13,39 +13,40 @@ from random import Random
 
 import httpx2
 
-from bench.drill import cases, leftovers
-from bench.drill.client import Client
-from bench.drill.findings import Findings
-from bench.drill.http import Wire
-from bench.drill.options import Options
-from bench.drill.parts import Web
-from bench.drill.proof import Proof
-from bench.drill.system import System
-from bench.drill.table import report
 from responses_app.engines import orphan_guard
 from responses_app.server.processes import process_tree
+from tests.chaos.findings import Findings
+from tests.chaos.load import cases
+from tests.chaos.load.client import Client
+from tests.chaos.load.http import HttpClient
+from tests.chaos.options import Options
+from tests.chaos.proof import leftovers
+from tests.chaos.proof.checks import Proof
+from tests.chaos.report import report
+from tests.chaos.system.processes import WebProcess
+from tests.chaos.system.system import System
 
 AT_ONCE = 16
-# More than AT_ONCE, so that nothing waits for room.
+# More than AT_ONCE, so that no response waits.
 BACKGROUND = 64
 
 
-async def cancel(system: System, wire: Wire, findings: Findings, count: int, seed: int) -> None:
-    """Each is cancelled just as it ends, every other one through a process that does not run it; then all are proven."""
-    chance, room = Random(f"races {seed}"), asyncio.Semaphore(AT_ONCE)
-    clients = [Client(cases.raced(number, chance), system, wire, findings, seed) for number in range(count)]
+async def cancel(system: System, http: HttpClient, findings: Findings, count: int, seed: int) -> None:
+    """Cancel responses just as they end, every other one through a process that does not run it; then check all."""
+    chance, slots = Random(f"races {seed}"), asyncio.Semaphore(AT_ONCE)
+    clients = [Client(cases.raced(number, chance), system, http, findings, seed) for number in range(count)]
 
     async def one(client: Client) -> None:
-        async with room:
-            await client.live()
+        async with slots:
+            await client.run()
 
     await asyncio.gather(*map(one, clients))
-    await Proof(system, wire, findings, clients).run()
+    await Proof(system, http, findings, clients).run()
     findings.row("cancelled in time", findings.counts["ended cancelled"])
 
 
 async def follow(system: System, findings: Findings, count: int) -> None:
-    """Two processes tell the same live response from its beginning, and again when it has ended: the same bytes four times."""
+    """Stream each live response through two processes, and again after its end; all four streams must have the same bytes."""
     headers = {"Authorization": f"Bearer {system.key}"}
     body = {"model": system.model, "input": "Tell me a long story.", "max_output_tokens": 40, "background": True}
     total = 0
@@ -57,12 +58,12 @@ async def follow(system: System, findings: Findings, count: int) -> None:
             kept = [await _told(client, web, uid) for web in (first, second)]
             total += len(live[0])
             if len({*live, *kept}) != 1 or b"event: response.incomplete" not in live[0]:
-                findings.contradict(uid, "two processes tell it differently", seen=live[0][-200:], log=live[1][-200:])
+                findings.contradict(uid, "two processes stream it differently", seen=live[0][-200:], log=live[1][-200:])
     findings.row("followed through two processes", f"{count} responses, {total} bytes each way")
 
 
-async def _told(client: httpx2.AsyncClient, web: Web, uid: str) -> bytes:
-    """All bytes of a stream but the comments, which tell that nothing is told."""
+async def _told(client: httpx2.AsyncClient, web: WebProcess, uid: str) -> bytes:
+    """Return all bytes of a stream but its comments."""
     url = f"{web.url}/v1/responses/{uid}?stream=true&include_obfuscation=false"
     async with client.stream("GET", url) as answer:
         blocks = (await answer.aread()).split(b"\n\n")
@@ -70,23 +71,23 @@ async def _told(client: httpx2.AsyncClient, web: Web, uid: str) -> bytes:
 
 
 async def race(options: argparse.Namespace, folder: Path, findings: Findings) -> None:
-    """A system of two web processes, and all of it there."""
+    """Start a system of two web processes and run both races."""
     system = System(Options(engine="script", web=2, background=BACKGROUND, seed=options.seed), folder, findings)
     try:
         await system.start()
-        wire = Wire(system.key)
-        await cancel(system, wire, findings, options.cancels, options.seed)
+        http = HttpClient(system.key)
+        await cancel(system, http, findings, options.cancels, options.seed)
         await follow(system, findings, options.follows)
-        await leftovers.held(system, findings)
-        await wire.close()
+        await leftovers.check_nothing_held(system, findings)
+        await http.close()
     finally:
         await system.stop()
-        await leftovers.hung_up(system, findings)
-        await system.shut()
+        await leftovers.check_connections_closed(system, findings)
+        await system.stop_postgres()
 
 
 def main(argv: Sequence[str]) -> int:
-    """`python -m bench.races`; the exit code."""
+    """Run `python -m tests.chaos.races`; return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cancels", type=int, default=500, help="cancellations just at the end (default: %(default)s)")
     parser.add_argument("--follows", type=int, default=100, help="responses that two processes follow (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""What must not be left: leases, transactions, connections, memory, processes."""
+"""Checks that no lease, transaction, connection, process or memory is left behind."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx2
 
-from bench.drill.findings import Findings
-from bench.drill.system import System
 from responses_app.engines import orphan_guard
 from responses_app.server.processes.process_tree import descendants
+from tests.chaos.findings import Findings
+from tests.chaos.system.system import System
 
 END_LIMIT = 120.0
 GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", re.MULTILINE)
@@ -35,8 +35,8 @@ WHERE NOT EXISTS (SELECT FROM responses_app_response response WHERE response.id 
 """
 
 
-async def ended(system: System, findings: Findings) -> None:
-    """Every response ends, in bounded time."""
+async def wait_until_ended(system: System, findings: Findings) -> None:
+    """Check that every response ends within END_LIMIT."""
     began = asyncio.get_running_loop().time()
     while (running := await system.database.running()) and asyncio.get_running_loop().time() - began < END_LIMIT:
         await asyncio.sleep(0.5)
@@ -44,12 +44,12 @@ async def ended(system: System, findings: Findings) -> None:
         findings.contradict(uid, f"has not ended {END_LIMIT:.0f} s after all was well again")
 
 
-async def held(system: System, findings: Findings) -> None:
-    """Nothing of what has ended is held, in the database or in memory."""
+async def check_nothing_held(system: System, findings: Findings) -> None:
+    """Check that ended responses hold no lease, no transaction, no connection, no engine request and no memory."""
     database = system.database
-    for uid, worker in await database.ask(HELD_BY):
+    for uid, worker in await database.query(HELD_BY):
         findings.contradict(uid, "has ended and is held", seen=worker)
-    if orphans := (await database.ask(ORPHANS))[0][0]:
+    if orphans := (await database.query(ORPHANS))[0][0]:
         findings.contradict("database", f"{orphans} events of responses that were deleted")
     if stuck := await database.stuck():
         findings.contradict("database", f"{stuck} transactions are open and do nothing")
@@ -70,14 +70,14 @@ async def held(system: System, findings: Findings) -> None:
 
 
 async def _generating(port: int) -> int:
-    """What vLLM says that it works on, or has queued."""
+    """Return the number of requests that vLLM runs or has queued."""
     async with httpx2.AsyncClient(timeout=30) as client:
         text = (await client.get(f"http://127.0.0.1:{port}/metrics")).text
     return sum(int(float(value)) for value in GENERATING.findall(text))
 
 
-async def hung_up(system: System, findings: Findings) -> None:
-    """When all web processes have ended nobody is connected."""
+async def check_connections_closed(system: System, findings: Findings) -> None:
+    """Check that no connection is left after all web processes have ended."""
     for _ in range(50):
         if not (count := await system.database.connections()):
             return
@@ -85,8 +85,8 @@ async def hung_up(system: System, findings: Findings) -> None:
     findings.contradict("database", f"{count} connections of processes that have ended")
 
 
-async def gone(findings: Findings, spare: frozenset[int]) -> None:
-    """When all has ended no process is left; `spare` is who watches over us."""
+async def check_no_process_left(findings: Findings, spare: frozenset[int]) -> None:
+    """Check that no process is left at the end; `spare` are the guards of the chaos test itself."""
     deadline = asyncio.get_running_loop().time() + GONE_LIMIT
     while True:
         left = {*orphan_guard.survivors(os.getpid()), *descendants(os.getpid())} - spare - {os.getpid()}
@@ -105,8 +105,8 @@ def _command(pid: int) -> str:
         return "?"
 
 
-def complaints(system: System, findings: Findings) -> None:
-    """What the web processes have complained of: tracebacks by their last line, without the figures in it."""
+def report_tracebacks(system: System, findings: Findings) -> None:
+    """Report tracebacks of the web processes by their last line, without its digits."""
     found: Counter[str] = Counter()
     for web in system.webs:
         within = False

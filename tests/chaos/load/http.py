@@ -11,24 +11,24 @@ from typing import Any
 
 import httpx2
 
-from bench.drill.parts import Web
+from tests.chaos.system.processes import WebProcess
 
 # A stream says something every ten seconds, be it only that it is there; one that stands still for 8 s comes back.
 SILENCE_S = 40.0
 PAD = b',"obfuscation":"'
 
 
-class Broken(Exception):
-    """The connection broke, or there was none."""
+class ConnectionBroken(Exception):
+    """Connection error: the connection broke or could not be opened."""
 
 
-class Silent(Broken):
-    """It said nothing for longer than any stream may."""
+class StreamSilent(ConnectionBroken):
+    """Timeout: the stream sent neither an event nor a comment for SILENCE_S."""
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
-    """One event of a stream: the bytes of its data, without padding. `number` is None for the end mark."""
+class SseBlock:
+    """Event of a stream: the bytes of its data, without padding. `number` is None for `[DONE]`."""
 
     name: str
     data: bytes
@@ -36,25 +36,25 @@ class Block:
 
     @property
     def terminal(self) -> bool:
-        """Whether this ends the response."""
+        """Return whether the event ends the response."""
         return self.name in ("response.completed", "response.incomplete", "response.failed")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a plain request was answered."""
+class HttpAnswer:
+    """Answer to a plain request."""
 
     status: int
     body: bytes
 
     @property
     def json(self) -> Any:
-        """Its decoded body."""
+        """Decode the body."""
         return json.loads(self.body)
 
 
-class Wire:
-    """All requests of the drill; every one on a connection of its own, as there is no telling whether an old one still lives."""
+class HttpClient:
+    """HTTP client of the chaos test; each request opens a connection of its own, since an older one may be dead."""
 
     def __init__(self, key: str) -> None:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
@@ -64,45 +64,45 @@ class Wire:
             limits=limits,
         )
 
-    async def ask(self, web: Web, method: str, path: str, body: Any = None, patience: float = 120.0) -> Answer:
-        """A plain request. Raises Broken."""
+    async def request(self, web: WebProcess, method: str, path: str, body: Any = None, patience: float = 120.0) -> HttpAnswer:
+        """Send a plain request. Raises ConnectionBroken."""
         try:
             answer = await self._client.request(
                 method, f"{web.url}{path}", json=body, timeout=httpx2.Timeout(patience, connect=10)
             )
         except httpx2.HTTPError as error:
-            raise Broken(f"{type(error).__name__} {error}") from error
-        return Answer(answer.status_code, answer.content)
+            raise ConnectionBroken(f"{type(error).__name__} {error}") from error
+        return HttpAnswer(answer.status_code, answer.content)
 
     @asynccontextmanager
-    async def stream(self, web: Web, method: str, path: str, body: Any = None) -> AsyncIterator[Stream]:
-        """A request whose answer is read as it comes. Raises Broken."""
+    async def stream(self, web: WebProcess, method: str, path: str, body: Any = None) -> AsyncIterator[Stream]:
+        """Send a request whose answer is read as a stream. Raises ConnectionBroken."""
         try:
             async with self._client.stream(method, f"{web.url}{path}", json=body) as response:
                 yield Stream(response)
         except httpx2.ReadTimeout as error:
-            raise Silent(f"{web.name} has said nothing for {SILENCE_S:.0f} s") from error
+            raise StreamSilent(f"{web.name} sent nothing for {SILENCE_S:.0f} s") from error
         except httpx2.HTTPError as error:
-            raise Broken(f"{type(error).__name__} {error}") from error
+            raise ConnectionBroken(f"{type(error).__name__} {error}") from error
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the client."""
         await self._client.aclose()
 
 
 class Stream:
-    """The answer to a request for a stream, which may be a refusal."""
+    """Answer to a request for a stream; the answer may be a refusal."""
 
     def __init__(self, response: httpx2.Response) -> None:
         self.status = response.status_code
         self._response = response
 
-    async def refusal(self) -> Answer:
-        """What was said instead of a stream."""
-        return Answer(self.status, await self._response.aread())
+    async def refusal(self) -> HttpAnswer:
+        """Read the body of a refusal."""
+        return HttpAnswer(self.status, await self._response.aread())
 
-    async def blocks(self) -> AsyncGenerator[Block, None]:
-        """Its events, and its end mark. Raises ValueError for what is no event."""
+    async def blocks(self) -> AsyncGenerator[SseBlock, None]:
+        """Yield the events and the end mark. Raises ValueError for bytes that are no event."""
         rest = b""
         async for data in self._response.aiter_raw():
             *whole, rest = (rest + data).split(b"\n\n")
@@ -113,18 +113,18 @@ class Stream:
             raise ValueError(f"the stream ended within a block: {rest[:100]!r}")
 
 
-def block(text: bytes) -> Block:
-    """One block between two blank lines."""
+def block(text: bytes) -> SseBlock:
+    """Parse one block between two blank lines."""
     if text == b"data: [DONE]":
-        return Block("", b"", None)
+        return SseBlock("", b"", None)
     name, newline, data = text.partition(b"\ndata: ")
     if not newline or not name.startswith(b"event: ") or b"\n" in data:
         raise ValueError(f"no event: {text[:100]!r}")
     at = data.rfind(PAD)
     data = data if at < 0 else data[:at] + b"}"
-    return Block(name[7:].decode(), data, json.loads(data)["sequence_number"])
+    return SseBlock(name[7:].decode(), data, json.loads(data)["sequence_number"])
 
 
-async def patiently(seconds: float = 0.3) -> None:
-    """The pause before somebody tries again."""
+async def pause_before_retry(seconds: float = 0.3) -> None:
+    """Pause before the next attempt."""
     await asyncio.sleep(seconds)

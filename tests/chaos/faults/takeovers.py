@@ -6,8 +6,8 @@ import asyncio
 import time
 from dataclasses import dataclass, field
 
-from bench.drill.database import STATE
-from bench.drill.system import System
+from tests.chaos.system.database import STATE
+from tests.chaos.system.system import System
 
 LOOK = 0.25
 LIMIT = 600.0
@@ -17,7 +17,7 @@ PROMISED = 10.0
 
 @dataclass(slots=True)
 class Takeover:
-    """One response whose process was hit: seconds until another one held it, and until its next event."""
+    """Takeover of one response: seconds until another process held it, and until its next event."""
 
     uid: str
     how: str
@@ -29,7 +29,7 @@ class Takeover:
 
 @dataclass(slots=True)
 class Takeovers:
-    """All of them; each blow is watched by a task of its own."""
+    """Takeovers of all faults; a task watches each fault."""
 
     system: System
     all: list[Takeover] = field(default_factory=list)
@@ -37,14 +37,14 @@ class Takeovers:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def watch(self, held: list[tuple[int, str, int, int]], how: str) -> None:
-        """From now on."""
+        """Watch the responses `held` from now on."""
         if held:
             task = asyncio.create_task(self._watch(held, how))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def over(self) -> None:
-        """Wait until all have gone on."""
+        """Wait until all watched responses have gone on."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 
@@ -53,7 +53,7 @@ class Takeovers:
         before = {pk: (epoch, last) for pk, _, epoch, last in held}
         self.all += found.values()
         while time.monotonic() - began < LIMIT:
-            rows = await self.system.database.ask(STATE, [list(found)])
+            rows = await self.system.database.query(STATE, [list(found)])
             age = time.monotonic() - began
             rows += [(pk, True, 0, False, None) for pk in found.keys() - {row[0] for row in rows}]  # Deleted.
             for pk, ended, epoch, taken, last in rows:
@@ -72,7 +72,7 @@ class Takeovers:
 
 
 def summary(all_: list[Takeover]) -> list[tuple[str, str]]:
-    """Lines of the table, for each kind of blow and whether something else was missing too."""
+    """Return the lines of the table: one for each kind of fault, with and without an outage of the engine or the database."""
     rows = []
     for how in sorted({one.how for one in all_}):
         for hindered in (False, True):

@@ -1,4 +1,4 @@
-"""The proof from outside: what the log says of every response, and that nobody was ever told anything else."""
+"""Proof over HTTP: every response has a consistent log, and every client saw the bytes of that log."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from random import Random
 from typing import Any
 
-from bench.drill import tape
-from bench.drill.client import Client, Told
-from bench.drill.findings import Findings
-from bench.drill.http import Answer, Block, Broken, Wire
-from bench.drill.system import System
 from responses_app.protocol.conformance import validate
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
+from tests.chaos.findings import Findings
+from tests.chaos.load import tape
+from tests.chaos.load.client import Client, ResponseRecord
+from tests.chaos.load.http import ConnectionBroken, HttpAnswer, HttpClient, SseBlock
+from tests.chaos.system.system import System
 
 ENDED = frozenset({"completed", "incomplete", "failed", "cancelled"})
 HONEST = "cannot be continued exactly"
@@ -23,20 +23,20 @@ AT_ONCE = 4
 
 
 class Proof:
-    """`run` when all is calm."""
+    """Proof over HTTP; `run` it when every response has ended."""
 
-    def __init__(self, system: System, wire: Wire, findings: Findings, clients: Sequence[Client]) -> None:
-        self._system, self._wire, self._findings = system, wire, findings
+    def __init__(self, system: System, http: HttpClient, findings: Findings, clients: Sequence[Client]) -> None:
+        self._system, self._http, self._findings = system, http, findings
         self._chance = Random(0)
         self._conversations = [client.conversation for client in clients if client.conversation]
-        self._told: dict[str, list[Told]] = {}
+        self._records: dict[str, list[ResponseRecord]] = {}
         self._cases = {str(client.case.number): client.case for client in clients}
         for client in clients:
-            for one in client.told:
-                self._told.setdefault(one.uid, []).append(one)
+            for one in client.records:
+                self._records.setdefault(one.uid, []).append(one)
 
     async def run(self) -> None:
-        """Everything that the server lists, and everything that a client knows of."""
+        """Check all responses that the server lists or a client has recorded."""
         listed = await self._listed()
         self._findings.row("responses kept", len(listed))
         limit = asyncio.Semaphore(AT_ONCE)
@@ -48,9 +48,9 @@ class Proof:
         await asyncio.gather(*(one(uid, body) for uid, body in listed.items()))
         for conversation in self._conversations:
             await self._conversation(conversation, [body for body in listed.values() if _within(body, conversation)])
-        for uid, told in self._told.items():
+        for uid, records in self._records.items():
             if uid not in listed:
-                await self._unlisted(uid, told)
+                await self._unlisted(uid, records)
 
     async def _listed(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
@@ -62,9 +62,9 @@ class Proof:
                 return found
             after = f"&after={page['last_id']}"
 
-    async def _unlisted(self, uid: str, told: list[Told]) -> None:
-        """Only what was not to be kept, or was deleted, may be missing, and it has to be."""
-        stored = any(one.case.stored and not one.deleted for one in told)
+    async def _unlisted(self, uid: str, records: list[ResponseRecord]) -> None:
+        """Check that an unlisted response was deleted or not stored, and is answered 404."""
+        stored = any(one.case.stored and not one.deleted for one in records)
         status = (await self._get(f"/v1/responses/{uid}")).status
         if stored:
             self._findings.contradict(uid, "was accepted and is not listed", seen=f"GET is answered {status}")
@@ -72,21 +72,23 @@ class Proof:
             self._findings.contradict(uid, f"store: false or deleted, and GET is answered {status}")
 
     async def _conversation(self, uid: str, listed: list[dict[str, Any]]) -> None:
-        """It has what its responses have said, each once, in their order, and nothing of those that left none; and it is free."""
+        """Check that a conversation holds the output items of its responses once, in order, and accepts new items."""
         path = f"/v1/conversations/{uid}/items"
         items = [item["id"] for item in (await self._get(f"{path}?limit=100&order=asc")).json["data"]]
-        said = [item["id"] for body in listed if body["status"] in ("completed", "incomplete") for item in body["output"]]
+        outputs = [item["id"] for body in listed if body["status"] in ("completed", "incomplete") for item in body["output"]]
         output = {item["id"] for body in listed for item in body["output"]}
-        if [one for one in items if one in output] != said:
-            self._findings.contradict(uid, "the conversation has not what was said in it", seen=items, log=said)
+        if [one for one in items if one in output] != outputs:
+            self._findings.contradict(
+                uid, "the conversation does not hold the output of its responses", seen=items, log=outputs
+            )
         self._findings.count("items of conversations", len(items))
         note = {"type": "message", "role": "user", "content": "Is anybody there?"}
-        answer = await self._wire.ask(self._system.up[0], "POST", path, {"items": [note]})
+        answer = await self._http.request(self._system.up[0], "POST", path, {"items": [note]})
         if answer.status != 200:
             self._findings.contradict(uid, f"nothing can be added to the conversation: {answer.status}", seen=answer.body)
 
     async def _prove(self, uid: str, listed: dict[str, Any]) -> None:
-        if any(told.deleted for told in self._told.get(uid, ())):
+        if any(record.deleted for record in self._records.get(uid, ())):
             self._findings.contradict(uid, "was deleted, and is listed")
         got = (await self._get(f"/v1/responses/{uid}")).json
         log = await self._log(uid)
@@ -103,8 +105,8 @@ class Proof:
                 self._findings.contradict(
                     uid, f"{name} is not the terminal snapshot", seen=_differ(seen, terminal), log=_differ(terminal, seen)
                 )
-        for told in self._told.get(uid, ()):
-            self._seen(told, log, terminal)
+        for record in self._records.get(uid, ()):
+            self._seen(record, log, terminal)
         self._said(uid, got)
         self._findings.count("events", len(log))
 
@@ -117,11 +119,11 @@ class Proof:
             return
         message = got["error"]["message"]
         self._findings.failures[message] += 1
-        case = self._cases.get(got["metadata"].get("drill", ""))
+        case = self._cases.get(got["metadata"].get("case", ""))
         if HONEST not in message or case is None or not case.chancy:
             self._findings.contradict(uid, f"has failed ({case.kind if case else 'of no case'})", seen=message)
 
-    def _numbers(self, uid: str, log: list[Block]) -> None:
+    def _numbers(self, uid: str, log: list[SseBlock]) -> None:
         for due, block in enumerate(log):
             if block.number != due:
                 self._findings.contradict(
@@ -132,28 +134,31 @@ class Proof:
         if ends != [log[-1].number]:
             self._findings.contradict(uid, f"terminal events at {ends} of {len(log)}")
 
-    def _seen(self, told: Told, log: list[Block], terminal: dict[str, Any]) -> None:
-        for listener in told.listeners:
-            self._findings.count("events seen by clients", len(listener.seen))
-            for block in listener.seen:
+    def _seen(self, record: ResponseRecord, log: list[SseBlock], terminal: dict[str, Any]) -> None:
+        for follower in record.followers:
+            self._findings.count("events seen by clients", len(follower.seen))
+            for block in follower.seen:
                 assert block.number is not None
                 if block.number >= len(log) or log[block.number].data != block.data:
                     there = log[block.number].data if block.number < len(log) else "nothing"
                     self._findings.contradict(
-                        told.uid, "a client has seen something else", number=block.number, seen=block.data, log=there
+                        record.uid, "a client has seen something else", number=block.number, seen=block.data, log=there
                     )
                     break
-        for answer in told.answers:
+        for answer in record.answers:
             if (body := json.loads(answer)) != terminal:
                 self._findings.contradict(
-                    told.uid, "a client was answered something else", seen=_differ(body, terminal), log=_differ(terminal, body)
+                    record.uid,
+                    "a client was answered something else",
+                    seen=_differ(body, terminal),
+                    log=_differ(terminal, body),
                 )
-        if told.cancelled and terminal["status"] != "cancelled":
-            self._findings.contradict(told.uid, "was cancelled, and is not", log=terminal["status"])
+        if record.cancelled and terminal["status"] != "cancelled":
+            self._findings.contradict(record.uid, "was cancelled, and is not", log=terminal["status"])
 
     def _said(self, uid: str, got: dict[str, Any]) -> None:
-        """A tape says the same to everybody: however often it changed hands, the text is the whole text, and no word twice."""
-        case = self._cases.get(got["metadata"].get("drill", ""))
+        """Compare the text with the tape: after any number of takeovers it is complete and repeats nothing."""
+        case = self._cases.get(got["metadata"].get("case", ""))
         if self._system.options.engine != "script" or case is None or case.conversation or got["status"] == "failed":
             return
         whole = tape.expected(str(case.body["input"]))
@@ -161,10 +166,10 @@ class Proof:
         if whole is None:
             return
         if text != whole if got["status"] == "completed" else not whole.startswith(text):
-            self._findings.contradict(uid, f"{got['status']}, and not what was to be said", seen=text, log=whole)
+            self._findings.contradict(uid, f"{got['status']}, and the text is not that of the tape", seen=text, log=whole)
 
-    async def _log(self, uid: str) -> list[Block]:
-        """The log, as two processes give it."""
+    async def _log(self, uid: str) -> list[SseBlock]:
+        """Replay the log through two web processes and compare."""
         one, other = await self._replay(uid, 0), await self._replay(uid, 1)
         if one != other:
             at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
@@ -173,12 +178,12 @@ class Proof:
             )
         return one
 
-    async def _replay(self, uid: str, which: int) -> list[Block]:
+    async def _replay(self, uid: str, which: int) -> list[SseBlock]:
         web = self._system.up[(hash(uid) + which) % len(self._system.up)]
         try:
-            async with self._wire.stream(web, "GET", f"/v1/responses/{uid}?stream=true&include_obfuscation=false") as stream:
+            async with self._http.stream(web, "GET", f"/v1/responses/{uid}?stream=true&include_obfuscation=false") as stream:
                 blocks = [block async for block in stream.blocks()]
-        except (Broken, ValueError) as error:
+        except (ConnectionBroken, ValueError) as error:
             self._findings.contradict(uid, f"{web.name} does not replay it", seen=error)
             return []
         if not blocks or blocks[-1].number is not None:
@@ -186,8 +191,8 @@ class Proof:
             return blocks
         return blocks[:-1]
 
-    async def _get(self, path: str) -> Answer:
-        return await self._wire.ask(self._chance.choice(self._system.up), "GET", path)
+    async def _get(self, path: str) -> HttpAnswer:
+        return await self._http.request(self._chance.choice(self._system.up), "GET", path)
 
 
 def _within(body: dict[str, Any], conversation: str) -> bool:
@@ -195,7 +200,7 @@ def _within(body: dict[str, Any], conversation: str) -> bool:
 
 
 def _folded(events: list[dict[str, Any]]) -> Any:
-    """What the events tell; or why they tell nothing."""
+    """Reduce the events; return the snapshot, or the error message."""
     try:
         return fold(events)
     except ProtocolError as error:
@@ -203,7 +208,7 @@ def _folded(events: list[dict[str, Any]]) -> Any:
 
 
 def _differ(one: Any, other: Any) -> str:
-    """The members of `one` that are not those of `other`."""
+    """Return the members of `one` that differ from those of `other`."""
     if not isinstance(one, dict) or not isinstance(other, dict):
         return str(one)
     return json.dumps({name: value for name, value in one.items() if other.get(name, ...) != value})

@@ -1,4 +1,4 @@
-"""The drill: a short one over real processes, and that it would notice what it looks for."""
+"""The chaos test: a short run over real processes, and checks that the proof notices contradictions."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from typing import Any, cast
 
 import pytest
 
-from bench.drill import cases
-from bench.drill.blows import schedule
-from bench.drill.cases import Case
-from bench.drill.client import Client, Told
-from bench.drill.findings import Findings
-from bench.drill.http import Answer, Block, Stream, Wire, block
-from bench.drill.listener import Listener
-from bench.drill.moments import Moments
-from bench.drill.options import Options, parse
-from bench.drill.parts import Web
-from bench.drill.proof import Proof
-from bench.drill.system import System
 from responses_app.local.data_dir import ROOT
 from responses_app.protocol.deltas import TextDelta
 from responses_app.protocol.writer import Writer
+from tests.chaos.faults.injector import schedule
+from tests.chaos.findings import Findings
+from tests.chaos.load import cases
+from tests.chaos.load.cases import Case
+from tests.chaos.load.client import Client, ResponseRecord
+from tests.chaos.load.follower import StreamFollower
+from tests.chaos.load.http import HttpAnswer, HttpClient, SseBlock, Stream, block
+from tests.chaos.options import Options, parse
+from tests.chaos.proof.checks import Proof
+from tests.chaos.system.moments import Moments
+from tests.chaos.system.processes import WebProcess
+from tests.chaos.system.system import System
 from tests.protocol.speech import USAGE, counted, response
 
 LIMIT = 150
 
 
-def test_a_short_drill_loses_nothing() -> None:
+def test_a_short_run_loses_nothing() -> None:
     few = ["--responses", "14", "--kills", "2", "--stops", "1", "--pauses", "0", "--cuts", "2", "--restarts", "0", "--web", "2"]
-    command = [sys.executable, str(ROOT / "manage.py"), "drill", "--engine", "script", "--seed", "5", "--seconds", "120", *few]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
+    command = [sys.executable, "-m", "tests.chaos", "--engine", "script", "--seed", "5", "--seconds", "120", *few]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "blow: kill" in done.stdout
+    assert "fault: kill" in done.stdout
     assert "CONTRADICTIONS" in done.stdout
 
 
@@ -54,60 +54,60 @@ def test_the_seed_decides() -> None:
         parse(["--web", "1"])
 
 
-def test_a_moment_is_told_to_whoever_waits_for_it() -> None:
+def test_a_waiting_task_is_notified_of_its_moment() -> None:
     async def main() -> None:
-        moments, web = Moments(), cast("Web", TWO[0])
-        moments.tell("end", web)  # Nobody waits.
+        moments, web = Moments(), cast("WebProcess", TWO[0])
+        moments.notify("end", web)  # No task waits.
         waiting = asyncio.create_task(moments.wait("end", 5))
         await asyncio.sleep(0)
-        moments.tell("accept", web)
+        moments.notify("accept", web)
         assert not waiting.done()
-        moments.tell("end", web)
+        moments.notify("end", web)
         assert await waiting is web
         assert await moments.wait("end", 0.01) is None
 
     asyncio.run(main())
 
 
-def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[Block]:
-    """A whole log, as its stream has it."""
-    writer = Writer(response(id=uid, metadata={"drill": "0"}, **changes), counted())
+def log(uid: str = "resp_1", text: tuple[str, ...] = ("Hel", "lo"), **changes: Any) -> list[SseBlock]:
+    """Return a complete log as its stream has it."""
+    writer = Writer(response(id=uid, metadata={"case": "0"}, **changes), counted())
     events = [*writer.open(), *(event for one in text for event in writer.write(TextDelta(one)))]
     events += writer.complete(now=2, usage=USAGE, service_tier="default")
-    return [Block(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
+    return [SseBlock(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
 
 
-def failed(message: str) -> list[Block]:
-    """The log of one that has failed."""
-    writer = Writer(response(id="resp_1", metadata={"drill": "0"}), counted())
+def failed(message: str) -> list[SseBlock]:
+    """Return the log of a failed response."""
+    writer = Writer(response(id="resp_1", metadata={"case": "0"}), counted())
     events = [*writer.open(), *writer.fail("server_error", message, usage=USAGE)]
-    return [Block(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
+    return [SseBlock(event["type"], json.dumps(event).encode(), event["sequence_number"]) for event in events]
 
 
 class Server:
-    """Says what it is told to say; `other` is the log as a second process has it."""
+    """Scripted server; `other` is the log as a second process has it."""
 
-    def __init__(self, log: list[Block], other: list[Block] | None = None, got: dict[str, Any] | None = None) -> None:
+    def __init__(self, log: list[SseBlock], other: list[SseBlock] | None = None, got: dict[str, Any] | None = None) -> None:
         self.logs = [log, log if other is None else other]
         self.terminal = json.loads(log[-1].data)["response"]
         self.got = got or self.terminal
 
-    async def ask(self, web: object, method: str, path: str, body: object = None) -> Answer:
-        """A plain request."""
+    async def request(self, web: object, method: str, path: str, body: object = None) -> HttpAnswer:
+        """Answer a plain request."""
         whole = {"data": [self.terminal], "has_more": False} if "?" in path else self.got
-        return Answer(200, json.dumps(whole).encode())
+        return HttpAnswer(200, json.dumps(whole).encode())
 
     @asynccontextmanager
     async def stream(self, web: object, method: str, path: str) -> Any:
-        """The log of one process, and then of the other."""
+        """Stream the log of one process, and then of the other."""
         self.logs.append(self.logs[0])
-        yield Replay([*self.logs.pop(0), Block("", b"", None)])
+        yield Replay([*self.logs.pop(0), SseBlock("", b"", None)])
 
 
 class Replay:
-    """A stream."""
+    """Scripted stream."""
 
-    def __init__(self, all_: list[Block]) -> None:
+    def __init__(self, all_: list[SseBlock]) -> None:
         self.all = all_
 
     async def blocks(self) -> Any:
@@ -120,19 +120,19 @@ TWO = [SimpleNamespace(name="a"), SimpleNamespace(name="b")]
 SYSTEM = cast("System", SimpleNamespace(up=TWO, options=Options(), moments=Moments()))
 
 
-def proven(server: Server, seen: list[Block], case: Case | None = None) -> str:
-    """What the proof has against it, in one line for each."""
-    findings, wire = Findings(), cast("Wire", server)
-    client = Client(case or Case(0, "plain", {"input": "Hi"}), SYSTEM, wire, findings, 1)
-    client.told.append(Told("resp_1", client.case, [listener(findings)]))
-    client.told[0].listeners[0].seen = seen
-    asyncio.run(Proof(SYSTEM, wire, findings, [client]).run())
+def proven(server: Server, seen: list[SseBlock], case: Case | None = None) -> str:
+    """Return the contradictions that the proof finds, one per line."""
+    findings, http = Findings(), cast("HttpClient", server)
+    client = Client(case or Case(0, "plain", {"input": "Hi"}), SYSTEM, http, findings, 1)
+    client.records.append(ResponseRecord("resp_1", client.case, [follower(findings)]))
+    client.records[0].followers[0].seen = seen
+    asyncio.run(Proof(SYSTEM, http, findings, [client]).run())
     return "\n".join(str(one) for one in findings.wrong)
 
 
-def listener(findings: Findings) -> Listener:
-    """One who has not heard anything."""
-    return Listener(SYSTEM, cast("Wire", None), findings, Random(1), padded=False)
+def follower(findings: Findings) -> StreamFollower:
+    """Return a follower that has seen no event."""
+    return StreamFollower(SYSTEM, cast("HttpClient", None), findings, Random(1), padded=False)
 
 
 def test_the_proof_of_what_is_well() -> None:
@@ -143,7 +143,7 @@ def test_the_proof_of_what_is_well() -> None:
     ("server", "seen", "wrong"),
     [
         (Server(log()), log(text=("Hel", "p!")), "a client has seen something else"),
-        (Server(log()), [*log(), Block("x", b"{}", 99)], "a client has seen something else"),
+        (Server(log()), [*log(), SseBlock("x", b"{}", 99)], "a client has seen something else"),
         (Server(log(), log(text=("Hello",))), [], "two processes replay it differently"),
         (Server(log()[:3] + log()[4:]), [], "the log has number 4 where 3 is due"),
         (Server([*log(), log()[-1]]), [], "terminal events at"),
@@ -152,7 +152,7 @@ def test_the_proof_of_what_is_well() -> None:
         (Server(failed("It cannot be continued exactly.")), [], "has failed (plain)"),
     ],
 )
-def test_the_proof_of_what_is_not(server: Server, seen: list[Block], wrong: str) -> None:
+def test_the_proof_of_what_is_not(server: Server, seen: list[SseBlock], wrong: str) -> None:
     assert wrong in proven(server, seen)
 
 
@@ -163,10 +163,10 @@ def test_only_what_is_bound_and_left_to_chance_may_fail_honestly() -> None:
     assert "has failed (bound)" in proven(server, [], Case(0, "bound", {**bound, "temperature": 0}))
 
 
-class Said(Stream):
-    """A stream that says these blocks and ends."""
+class ScriptedStream(Stream):
+    """Scripted stream of these blocks."""
 
-    def __init__(self, blocks: list[Block]) -> None:
+    def __init__(self, blocks: list[SseBlock]) -> None:
         self.all = blocks
 
     async def blocks(self) -> Any:
@@ -175,7 +175,7 @@ class Said(Stream):
             yield one
 
 
-END = Block("", b"", None)
+END = SseBlock("", b"", None)
 
 
 @pytest.mark.parametrize(
@@ -190,9 +190,9 @@ END = Block("", b"", None)
         (log(), "the stream ended without [DONE]"),
     ],
 )
-def test_a_listener_notices_gaps_and_repetitions(blocks: list[Block], wrong: str) -> None:
+def test_a_follower_notices_gaps_and_repetitions(blocks: list[SseBlock], wrong: str) -> None:
     findings = Findings()
-    asyncio.run(listener(findings).read(Said(blocks)))
+    asyncio.run(follower(findings).read(ScriptedStream(blocks)))
     assert wrong in "\n".join(str(one) for one in findings.wrong)
     assert bool(findings.wrong) is bool(wrong)
 

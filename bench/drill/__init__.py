@@ -1,1 +1,0 @@
-"""The drill: a whole system under load whose parts are killed at random moments, and a proof from outside that nothing was lost."""

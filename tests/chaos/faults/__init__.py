@@ -1,0 +1,1 @@
+"""Fault injection: kills, pauses and restarts, and how soon another process takes over."""

@@ -1,0 +1,1 @@
+"""Checks from outside that nothing was lost and that nothing is left behind."""
