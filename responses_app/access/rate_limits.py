@@ -15,7 +15,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, connection, transaction
 
 from responses_app.errors import RateLimited
-from responses_app.models import ApiKey, Slot
+from responses_app.models import ApiKey, ConcurrencySlot
 from responses_app.runs import manager
 from responses_app.runs.execute.run import Run
 from responses_app.store.cluster.leases import DEAD_S
@@ -26,22 +26,22 @@ MINUTE_S = 60.0
 # A bucket that is full again after a minute (GCRA): one column, one statement, and its lock is what makes the count below exact.
 SPEND = """
 WITH one AS (SELECT make_interval(secs => %(minute)s / requests_per_minute) AS took FROM responses_app_apikey WHERE id = %(key)s)
-UPDATE responses_app_apikey SET spent_until = greatest(spent_until, clock_timestamp()) + one.took FROM one
+UPDATE responses_app_apikey SET rate_limit_until = greatest(rate_limit_until, clock_timestamp()) + one.took FROM one
 WHERE id = %(key)s AND (one.took IS NULL
-  OR greatest(spent_until, clock_timestamp()) + one.took <= clock_timestamp() + make_interval(secs => %(minute)s))
-RETURNING requests_per_minute, at_a_time, extract(epoch FROM spent_until - clock_timestamp())::float8
+  OR greatest(rate_limit_until, clock_timestamp()) + one.took <= clock_timestamp() + make_interval(secs => %(minute)s))
+RETURNING requests_per_minute, max_concurrent, extract(epoch FROM rate_limit_until - clock_timestamp())::float8
 """
 STATE = """
-SELECT requests_per_minute, extract(epoch FROM spent_until - clock_timestamp())::float8 FROM responses_app_apikey WHERE id = %(key)s
+SELECT requests_per_minute, extract(epoch FROM rate_limit_until - clock_timestamp())::float8 FROM responses_app_apikey WHERE id = %(key)s
 """
 # Those of processes that died with what they ran.
 TIDY = """
-DELETE FROM responses_app_slot WHERE key_id = %(key)s AND worker != %(me)s AND NOT EXISTS (
-  SELECT FROM responses_app_worker worker WHERE worker.uid = responses_app_slot.worker
-  AND worker.beat_at > clock_timestamp() - make_interval(secs => %(dead)s))
+DELETE FROM responses_app_concurrencyslot WHERE key_id = %(key)s AND worker != %(me)s AND NOT EXISTS (
+  SELECT FROM responses_app_worker worker WHERE worker.uid = responses_app_concurrencyslot.worker
+  AND worker.heartbeat_at > clock_timestamp() - make_interval(secs => %(dead)s))
 """
 COUNT = """
-SELECT (SELECT count(*) FROM responses_app_slot WHERE key_id = %(key)s)
+SELECT (SELECT count(*) FROM responses_app_concurrencyslot WHERE key_id = %(key)s)
   + (SELECT count(*) FROM responses_app_response WHERE key_id = %(key)s AND ended_at IS NULL)
 """
 
@@ -96,7 +96,7 @@ async def admit(key: ApiKey) -> AsyncIterator[Admission]:
 
 
 async def _acquire(key: ApiKey) -> Admission:
-    if key.pk is None or (key.requests_per_minute is None and key.at_a_time is None):
+    if key.pk is None or (key.requests_per_minute is None and key.max_concurrent is None):
         return Admission()
     worker = await manager.current().worker()
     return await sync_to_async(_acquire_slot)(key.pk, worker)
@@ -109,20 +109,20 @@ def _acquire_slot(key: int, worker: UUID) -> Admission:
         if spent is None:
             cursor.execute(STATE, {"key": key})
             raise _limited(*(cursor.fetchone() or (1, 0.0)))
-        each_minute, at_a_time, full_s = spent
+        each_minute, max_concurrent, full_s = spent
         headers = {} if each_minute is None else _rate_limit_headers(each_minute, full_s)
-        if at_a_time is None:
+        if max_concurrent is None:
             return Admission(headers)
         cursor.execute(TIDY, {"key": key, "me": worker, "dead": DEAD_S})
         cursor.execute(COUNT, {"key": key})
         (running,) = cursor.fetchone()
         # What was counted above is taken back with the transaction: nothing was asked.
-        if running >= at_a_time:
+        if running >= max_concurrent:
             raise RateLimited(
-                f"Rate limit reached for responses at a time of this key: Limit {at_a_time}, Running {running}. "
+                f"Rate limit reached for responses at a time of this key: Limit {max_concurrent}, Running {running}. "
                 "Try again when one of them has ended."
             )
-        return Admission(headers, Slot.objects.create(key_id=key, worker=worker).pk)
+        return Admission(headers, ConcurrencySlot.objects.create(key_id=key, worker=worker).pk)
 
 
 def _limited(each_minute: int, full_s: float | None) -> RateLimited:
@@ -148,7 +148,7 @@ def _rate_limit_headers(each_minute: int, full_s: float) -> dict[str, str]:
 async def _give() -> None:
     free = list(_over)
     try:
-        await Slot.objects.filter(pk__in=free).adelete()
+        await ConcurrencySlot.objects.filter(pk__in=free).adelete()
     except DatabaseError as error:
         logger.warning("%d slots are told to be free later: %s", len(free), str(error).strip())
         return

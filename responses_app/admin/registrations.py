@@ -18,7 +18,7 @@ from django.utils.text import capfirst
 from responses_app.admin import log_view
 from responses_app.admin.actions import ACTIONS
 from responses_app.admin.log_view import pretty
-from responses_app.models import ApiKey, Conversation, Entry, Item, Membership, Response
+from responses_app.models import ApiKey, Conversation, ConversationItem, Item, Membership, Response
 from responses_app.protocol.ids import PREFIXES
 from responses_app.store.log import reader
 
@@ -104,7 +104,7 @@ class ResponseAdmin(ReadOnly):
         ("input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"),
         ("previous", "thread", "conversation_link"),
         "metadata",
-        ("links", "detail"),
+        ("links", "log_form"),
         "log",
         "snapshot",
     )
@@ -226,14 +226,14 @@ class ConversationAdmin(ReadOnly):
         """Links to its items and its responses."""
         return format_html(
             '<a href="{}?q={}">Items</a> · <a href="{}?conversation__id__exact={}">Responses</a>',
-            reverse("admin:responses_app_entry_changelist"),
+            reverse("admin:responses_app_conversationitem_changelist"),
             row.uid,
             reverse("admin:responses_app_response_changelist"),
             row.pk,
         )
 
 
-@admin.register(Entry)
+@admin.register(ConversationItem)
 class EntryAdmin(ReadOnly):
     """Items by their place in a conversation."""
 
@@ -242,9 +242,9 @@ class EntryAdmin(ReadOnly):
     search_fields = ("conversation__uid__exact",)
     search_help_text = "A full conversation ID."
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Entry]:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ConversationItem]:
         """Without the bodies of the items, which no page here shows."""
-        rows: QuerySet[Entry] = super().get_queryset(request).select_related("conversation", "item")
+        rows: QuerySet[ConversationItem] = super().get_queryset(request).select_related("conversation", "item")
         return rows.defer("item__body")
 
 

@@ -55,7 +55,7 @@ class AdminTest(TestCase):
         """Every kind of page, with filters and searches."""
         pk = Response.objects.get(uid="resp_1").pk
         lists = [
-            f"/admin/responses_app/{name}/" for name in ("response", "item", "apikey", "conversation", "entry", "membership")
+            f"/admin/responses_app/{name}/" for name in ("response", "item", "apikey", "conversation", "conversationitem", "membership")
         ]
         some = [
             f"{lists[0]}?q=resp_1",

@@ -9,7 +9,7 @@ import orjson
 from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
-from responses_app.models import Entry, Item, Response
+from responses_app.models import ConversationItem, Item, Response
 from tests.api.case import ENCODING, HELLO, TOOL, WEATHER, said, tokens
 from tests.api.test_conversations import ConversationCase, texts, user
 
@@ -146,7 +146,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual((await client.delete(f"/v1/responses/{made['id']}")).status_code, 200)
             await self.made(client, input="Two", conversation=uid)
             self.assertEqual(texts(await self.listed(client, uid)), ["One", "Hello there!", "Two", "Hello there!"])
-            self.assertEqual(await Entry.objects.acount(), 4)
+            self.assertEqual(await ConversationItem.objects.acount(), 4)
 
     async def test_what_names_no_conversation_is_refused(self) -> None:
         async with self.serving() as client:

@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from openai.types.conversations import Conversation as SdkConversation
 from openai.types.conversations import ConversationDeletedResource, ConversationItemList
 
-from responses_app.models import ApiKey, Conversation, Entry, Item
+from responses_app.models import ApiKey, Conversation, ConversationItem, Item
 from tests.api.case import ApiCase
 
 URL = "/v1/conversations"
@@ -78,7 +78,7 @@ class ConversationTest(ConversationCase):
             twenty = [user(str(number)) for number in range(20)]
             full = await self.ask(client, "post", "", items=twenty, metadata={"a": "b"})
             self.assertEqual(texts(await self.listed(client, full["id"])), [str(number) for number in range(20)])
-            counts = await Conversation.objects.acount(), await Item.objects.acount(), await Entry.objects.acount()
+            counts = await Conversation.objects.acount(), await Item.objects.acount(), await ConversationItem.objects.acount()
             for path in ("", f"/{full['id']}/items"):
                 for body, code, param in (
                     ({"items": [*twenty, user("x")]}, "array_above_max_length", "items"),
@@ -100,7 +100,7 @@ class ConversationTest(ConversationCase):
                 ({str(n): "" for n in range(17)}, "object_above_max_properties", "metadata"),
             ):
                 self.refused(await self.call(client, "post", "", metadata=bad), 400, code, param)
-            after = await Conversation.objects.acount(), await Item.objects.acount(), await Entry.objects.acount()
+            after = await Conversation.objects.acount(), await Item.objects.acount(), await ConversationItem.objects.acount()
             self.assertEqual(after, counts)
 
     async def test_another_project_sees_nothing(self) -> None:

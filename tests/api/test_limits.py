@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from responses_app.access import api_keys, rate_limits
 from responses_app.engines.replay.tape import Delay, Recording
-from responses_app.models import ApiKey, Response, Slot, Worker
+from responses_app.models import ApiKey, ConcurrencySlot, Response, Worker
 from tests.api.case import HELLO, ApiCase, said
 
 
@@ -34,8 +34,8 @@ class LimitsCase(ApiCase):
     async def elsewhere(self, *, silent: float = 0.0) -> None:
         """Another process has one response of the key under way, which is in no table; it was last heard of so long ago."""
         heard = timezone.now() - timedelta(seconds=silent)
-        worker = await Worker.objects.acreate(uid=uuid4(), name="other", started_at=heard, beat_at=heard)
-        await Slot.objects.acreate(key=self.key, worker=worker.uid)
+        worker = await Worker.objects.acreate(uid=uuid4(), name="other", heartbeat_at=heard)
+        await ConcurrencySlot.objects.acreate(key=self.key, worker=worker.uid)
 
 
 class MinuteTest(LimitsCase):
@@ -60,10 +60,10 @@ class MinuteTest(LimitsCase):
             self.assertEqual((await client.get("/v1/models")).status_code, 200)
 
     async def test_the_minute_fills_again_by_and_by(self) -> None:
-        await self.limit(requests_per_minute=2, spent_until=timezone.now() + timedelta(seconds=55))
+        await self.limit(requests_per_minute=2, rate_limit_until=timezone.now() + timedelta(seconds=55))
         async with self.serving(said(HELLO)) as client:
             self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
-            await self.limit(spent_until=timezone.now() + timedelta(seconds=29))
+            await self.limit(rate_limit_until=timezone.now() + timedelta(seconds=29))
             self.assertEqual((await self.post(client)).status_code, 200)
             self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
 
@@ -78,7 +78,7 @@ class MinuteTest(LimitsCase):
                 self.refused(answer, 429, "rate_limit_exceeded", None)
 
     async def test_making_a_conversation_and_adding_to_it_are_requests_too(self) -> None:
-        await self.limit(requests_per_minute=2, at_a_time=1)
+        await self.limit(requests_per_minute=2, max_concurrent=1)
         body = orjson.dumps({"items": [{"role": "user", "content": "Hi"}]})
         async with self.serving() as client:
             made = await client.post("/v1/conversations", body, content_type="application/json")
@@ -88,7 +88,7 @@ class MinuteTest(LimitsCase):
             self.assertEqual((added.status_code, added["x-ratelimit-remaining-requests"]), (200, "0"))
             for one in ("/v1/conversations", path):
                 self.refused(await client.post(one, body, content_type="application/json"), 429, "rate_limit_exceeded", None)
-            self.assertEqual(await Slot.objects.acount(), 0)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_a_key_without_limits_costs_no_query_and_has_no_headers(self) -> None:
         async with self.serving(said(HELLO)) as client:
@@ -101,7 +101,7 @@ class TogetherTest(LimitsCase):
     """So many responses at a time."""
 
     async def test_one_more_is_refused_until_one_has_ended_stored_or_not(self) -> None:
-        await self.limit(at_a_time=1)
+        await self.limit(max_concurrent=1)
         for store in (True, False):
             async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
                 running = await self.post(client, stream=True, store=store)
@@ -112,10 +112,10 @@ class TogetherTest(LimitsCase):
                 await self.read(running)
                 # Whoever has seen the end can ask the next one at once.
                 self.assertEqual((await self.post(client, store=store)).status_code, 200)
-        self.assertEqual(await Slot.objects.acount(), 0)
+        self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_of_many_that_come_at_once_so_many_are_let_in(self) -> None:
-        await self.limit(at_a_time=2)
+        await self.limit(max_concurrent=2)
         async with self.serving(slowly(HELLO, 0.05), slowly(HELLO, 0.05)) as client:
             answers = await asyncio.gather(*(self.post(client, stream=True, store=number % 2 == 0) for number in range(6)))
             self.assertEqual(sorted(answer.status_code for answer in answers), [200] * 2 + [429] * 4)
@@ -124,49 +124,49 @@ class TogetherTest(LimitsCase):
                     await self.read(answer)
 
     async def test_one_that_is_refused_for_another_reason_gives_its_place_back(self) -> None:
-        await self.limit(at_a_time=1, requests_per_minute=100)
+        await self.limit(max_concurrent=1, requests_per_minute=100)
         async with self.serving(said(HELLO)) as client:
             self.refused(await self.post(client, temperature=9), 400, "decimal_above_max_value", "temperature")
             self.refused(await self.post(client, model="unknown"), 400, "model_not_found", "model")
             self.assertEqual((await self.post(client)).status_code, 200)
-        self.assertEqual(await Slot.objects.acount(), 0)
+        self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_a_client_that_leaves_gives_its_place_back(self) -> None:
-        await self.limit(at_a_time=1)
+        await self.limit(max_concurrent=1)
         async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
             leaving = await self.post(client, stream=True, store=False)
-            self.assertEqual(await Slot.objects.acount(), 1)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
             run = next(iter(self.hub.runs.values()))
             await asyncio.to_thread(leaving.close)
             await run.wait_terminal()
-            while await Slot.objects.aexists():
+            while await ConcurrencySlot.objects.aexists():
                 await asyncio.sleep(0.01)
             self.assertEqual((await self.post(client)).status_code, 200)
 
     async def test_what_other_processes_run_counts_while_they_live(self) -> None:
-        await self.limit(at_a_time=1)
+        await self.limit(max_concurrent=1)
         async with self.serving(said(HELLO)) as client:
             await self.elsewhere()
             self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
-            await Worker.objects.filter(name="other").aupdate(beat_at=timezone.now() - timedelta(seconds=30))
+            await Worker.objects.filter(name="other").aupdate(heartbeat_at=timezone.now() - timedelta(seconds=30))
             self.assertEqual((await self.post(client)).status_code, 200)
 
     async def test_a_place_that_could_not_be_given_back_goes_with_the_next_one(self) -> None:
-        await self.limit(at_a_time=2)
+        await self.limit(max_concurrent=2)
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            with mock.patch.object(rate_limits.Slot.objects, "filter", side_effect=DatabaseError("away")):
+            with mock.patch.object(rate_limits.ConcurrencySlot.objects, "filter", side_effect=DatabaseError("away")):
                 self.assertEqual((await self.post(client, store=False)).status_code, 200)
-            self.assertEqual(await Slot.objects.acount(), 1)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
             self.assertEqual((await self.post(client, store=False)).status_code, 200)
-            self.assertEqual(await Slot.objects.acount(), 0)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_a_minute_is_not_spent_on_what_there_is_no_room_for(self) -> None:
-        await self.limit(at_a_time=1, requests_per_minute=2)
+        await self.limit(max_concurrent=1, requests_per_minute=2)
         async with self.serving(said(HELLO)) as client:
             await self.elsewhere()
             for _ in range(3):
                 self.refused(await self.post(client), 429, "rate_limit_exceeded", None, "at a time")
-            await Slot.objects.all().adelete()
+            await ConcurrencySlot.objects.all().adelete()
             self.assertEqual((await self.post(client))["x-ratelimit-remaining-requests"], "1")
 
 

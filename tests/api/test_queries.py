@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
-from responses_app.models import Conversation, Direction, Entry, Item, Response
+from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.runs.ids import new_id
 from tests.api.case import HELLO, ApiCase, said, tokens
 
@@ -41,7 +41,7 @@ def prolong(project: str, uid: str, conversation: str) -> None:
     items = earlier(project)
     Response.objects.filter(uid=uid).update(history=[item.pk for item in items])
     row = Conversation.objects.get(uid=conversation)
-    Entry.objects.bulk_create(Entry(conversation=row, item=item, uid=item.uid) for item in items)
+    ConversationItem.objects.bulk_create(ConversationItem(conversation=row, item=item, uid=item.uid) for item in items)
 
 
 class QueriesTest(ApiCase):

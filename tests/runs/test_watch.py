@@ -61,7 +61,7 @@ class WatchTest(TransactionTestCase):
     def beat(self) -> object:
         """When it has said last that it lives; asked on another connection, as the watch has to mend its own."""
         with psycopg.connect(**place()) as link:
-            return link.execute("SELECT max(beat_at) FROM responses_app_worker").fetchone()
+            return link.execute("SELECT max(heartbeat_at) FROM responses_app_worker").fetchone()
 
     async def until_it_beats(self, after: object) -> None:
         """Wait for a heartbeat."""

@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from responses_app.access import api_keys, rate_limits
-from responses_app.models import ApiKey, Slot
+from responses_app.models import ApiKey, ConcurrencySlot
 from tests.api.case import HELLO, said
 from tests.sockets.case import PATIENCE, SocketCase
 
@@ -35,11 +35,11 @@ class LimitsTest(SocketCase):
         api_keys.clear_cache()
 
     async def test_a_turn_behind_another_is_not_one_too_many_at_a_time(self) -> None:
-        await self.limit(at_a_time=1)
+        await self.limit(max_concurrent=1)
         async with self.serving(*[said(HELLO)] * 6), self.socket() as socket:
             for store in (False, True, False, False, True, True):
                 self.assertEqual((await socket.made(store=store))["status"], "completed")
-        self.assertEqual(await Slot.objects.acount(), 0)
+        self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_one_too_many_is_an_error_and_the_socket_stays_usable(self) -> None:
         await self.limit(requests_per_minute=2)
@@ -52,7 +52,7 @@ class LimitsTest(SocketCase):
             self.assertEqual((await socket.made())["status"], "completed")
 
     async def test_a_client_that_leaves_while_its_slot_is_given_back_takes_none_with_it(self) -> None:
-        await self.limit(at_a_time=1)
+        await self.limit(max_concurrent=1)
         for store in (True, False):
             # A stored one gives it back once its row tells that it runs, the other one before its end is told.
             with self.subTest(store=store), slow_giving() as (giving, go):
@@ -61,10 +61,10 @@ class LimitsTest(SocketCase):
                         await socket.create(store=store)
                         async with asyncio.timeout(PATIENCE):
                             await giving.wait()
-                    self.assertEqual(await Slot.objects.acount(), 1)
+                    self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
                     go.set()
                     async with asyncio.timeout(PATIENCE):
-                        while self.hub.runs or await Slot.objects.aexists():
+                        while self.hub.runs or await ConcurrencySlot.objects.aexists():
                             await asyncio.sleep(0.01)
                     async with self.socket() as socket:
                         self.assertEqual((await socket.made(store=store))["status"], "completed")
@@ -74,4 +74,4 @@ class LimitsTest(SocketCase):
         async with self.serving(), self.socket() as socket:
             refused = await socket.refused()
             self.assertEqual((refused["status"], refused["param"]), (403, "model"))
-            self.assertEqual(await Slot.objects.acount(), 0)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 0)

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from django.test import override_settings
 
-from responses_app.models import Prompt, Response
+from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
 from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
 from tests.dialects.test_lark_size import LARGE
@@ -142,8 +142,8 @@ class CreateTest(SocketCase):
         async with self.serving(said(HELLO)), self.socket() as socket:
             for generate in (True, False):
                 made = await socket.made(generate=generate)
-                prompt = await Prompt.objects.aget(response__uid=made["id"])
-                order = CreateRequest.load(prompt.order, [])
+                prompt = await StoredRequest.objects.aget(response__uid=made["id"])
+                order = CreateRequest.load(prompt.create_request, [])
                 self.assertEqual((order.emit_error_event, order.generate, order.stream), (False, generate, True))
 
     async def test_a_tool_is_called_and_answered(self) -> None:

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from django.db import connection
 from django.test import AsyncClient, Client
 
-from responses_app.models import ApiKey, Attempt, Conversation, Image, Item, Membership, Response
+from responses_app.models import ApiKey, Conversation, Image, Item, LoginAttempt, Membership, Response
 from tests.api.case import HELLO, ApiCase, KeyedClient, said
 from tests.store.test_retention import contents
 
@@ -104,7 +104,7 @@ class EraseCommandTest(ApiCase):
         erase("--user", "ada", "--yes")
         self.assertEqual(browser.get("/responses").status_code, 302)
         self.assertEqual(other.get("/responses").status_code, 200)
-        self.assertEqual((User.objects.get(), Session.objects.count(), Attempt.objects.count()), (bob, 1, 0))
+        self.assertEqual((User.objects.get(), Session.objects.count(), LoginAttempt.objects.count()), (bob, 1, 0))
         with connection.cursor() as cursor:
             cursor.execute("SELECT count(*) FROM auth_user WHERE username = 'ada'")
             self.assertEqual(cursor.fetchone(), (0,))

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.models import Event, Lease
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import STRICT, write
-from responses_app.store.log.records import Append, Ending, Fenced, ResponseLog, StoredRequest
+from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
 from tests.store.test_recorder import NOW, durable, frame, log
 
@@ -117,5 +117,5 @@ class LostTest(TransactionTestCase):
 def held(uid: str) -> ResponseLog:
     """A log that this process has the lease of."""
     one = log(uid)
-    one.asked, one.worker = StoredRequest("{}", (), "m"), uuid4()
+    one.asked, one.worker = RequestRecord("{}", (), "m"), uuid4()
     return one

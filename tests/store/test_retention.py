@@ -14,7 +14,7 @@ from django.db import connection
 from django.test import TestCase, TransactionTestCase, override_settings
 
 from responses_app.errors import InvalidRequest
-from responses_app.models import Conversation, Detail, Entry, Event, Item, Lease, Page, Prompt, Response
+from responses_app.models import Conversation, ConversationItem, Event, Item, Lease, LogForm, LogPage, Response, StoredRequest
 from responses_app.runs import maintenance
 from responses_app.runs.maintenance import archive_due, prune_due
 from responses_app.store.content import history
@@ -56,13 +56,13 @@ class RetentionTest(TestCase):
         self.assertEqual(prune("deltas"), 0)
         seal(row.pk)
         snapshot = async_to_sync(reader.snapshot)(row.pk)
-        size = sum(len(page.data) for page in Page.objects.all())
+        size = sum(len(page.data) for page in LogPage.objects.all())
         self.assertEqual(prune("deltas"), 1)
         self.assertEqual(prune("deltas"), 0)
         self.assertEqual(async_to_sync(reader.snapshot)(row.pk), snapshot)
         self.assertEqual(reader.read(row.pk), [frame for frame in frames if not frame.type.endswith(".delta")])
-        self.assertEqual(Page.objects.count(), 2)
-        self.assertLess(sum(len(page.data) for page in Page.objects.all()), size)
+        self.assertEqual(LogPage.objects.count(), 2)
+        self.assertLess(sum(len(page.data) for page in LogPage.objects.all()), size)
 
     def test_what_is_no_longer_whole_is_not_replayed(self) -> None:
         row = kept(told(20))
@@ -93,7 +93,7 @@ class RetentionTest(TestCase):
         self.assertEqual(len(context.items), 6)
         await Response.objects.aupdate(ended_at=NOW)
         self.assertEqual(await sync_to_async(prune)("responses"), 1)
-        self.assertEqual(await Item.objects.acount() + await Event.objects.acount() + await Page.objects.acount(), 0)
+        self.assertEqual(await Item.objects.acount() + await Event.objects.acount() + await LogPage.objects.acount(), 0)
 
     def test_batches_follow_each_other_and_what_runs_stays(self) -> None:
         for number in range(7):
@@ -118,7 +118,7 @@ class RetentionTest(TestCase):
             self.assertEqual(list(prune_due(now)), [1])
         old.refresh_from_db()
         new.refresh_from_db()
-        self.assertEqual((old.detail, new.detail), (Detail.OUTLINE, Detail.PAGES))
+        self.assertEqual((old.log_form, new.log_form), (LogForm.WITHOUT_DELTAS, LogForm.PAGES))
         with override_settings(RESPONSES_KEEP_RESPONSES=timedelta(hours=1)):
             self.assertEqual(list(prune_due(now)), [1])
         self.assertEqual([row.uid for row in Response.objects.all()], ["resp_new"])
@@ -135,15 +135,15 @@ class EraseTest(TestCase):
             conversation = Conversation.objects.create(uid="conv_1", project="p", created_at=NOW)
             Item.objects.create(uid="msg_mark", response=row, project="p", type="message", body='{"text":"resp_mark"}')
             other = Item.objects.create(uid="msg_other", response=row, project="p", type="message", body="{}")
-            Entry.objects.create(conversation=conversation, item=other, uid="msg_other")
-            Prompt.objects.create(response=row, order='{"x":"resp_mark"}', tokens=b"resp_mark")
+            ConversationItem.objects.create(conversation=conversation, item=other, uid="msg_other")
+            StoredRequest.objects.create(response=row, create_request='{"x":"resp_mark"}', prompt_tokens=b"resp_mark")
             Lease.objects.create(response=row, model=self.MARK)
             if seals:
                 seal(row.pk)
             self.assertTrue(erase("p", self.MARK))
             self.assertNotIn("mark", contents())
             # The data of a page is not to be read as text.
-            self.assertEqual(Page.objects.count(), 0)
+            self.assertEqual(LogPage.objects.count(), 0)
             # A conversation keeps its items.
             self.assertEqual(Item.objects.get().pk, other.pk)
             Conversation.objects.all().delete()
@@ -175,12 +175,12 @@ class CommandTest(TestCase):
         counts = {"deltas": 1, "responses": 2, "temporary": 1}
         told = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
         self.assertEqual(said, told + "items: kept, no age given\n")
-        self.assertEqual((Response.objects.count(), Page.objects.count()), (2, 2))
+        self.assertEqual((Response.objects.count(), LogPage.objects.count()), (2, 2))
 
     def test_it_says_how_far_it_is_and_how_much_it_was(self) -> None:
         said = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m")
         self.assertIn("responses: 2 deleted so far\nresponses: 2 deleted\n", said)
-        self.assertEqual(Response.objects.count() + Event.objects.count() + Page.objects.count(), 0)
+        self.assertEqual(Response.objects.count() + Event.objects.count() + LogPage.objects.count(), 0)
 
     def test_an_age_that_is_none_is_refused(self) -> None:
         with self.assertRaises(CommandError):
@@ -199,7 +199,7 @@ class UpkeepTest(TransactionTestCase):
         ):
             task = asyncio.create_task(maintenance.upkeep())
             async with asyncio.timeout(30):
-                while (await Response.objects.aget(pk=row.pk)).detail != Detail.PAGES:
+                while (await Response.objects.aget(pk=row.pk)).log_form != LogForm.PAGES:
                     await asyncio.sleep(0.01)
             self.assertFalse(task.done())
             task.cancel()

@@ -1,9 +1,9 @@
-"""The migrations say what the models say, and the log's numbers are the database's business."""
+"""Migrations match the models, and the database enforces the numbers of a log."""
 
 from __future__ import annotations
 
 from django.core.management import call_command
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.test import TestCase
 
 from responses_app.models import Event
@@ -15,6 +15,14 @@ class SchemaTest(TestCase):
 
     def test_no_migration_is_missing(self) -> None:
         call_command("makemigrations", "--check", "--dry-run", verbosity=0)
+
+    def test_the_statements_of_the_migration_beyond_django_are_in_the_database(self) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT (SELECT count(*) FROM pg_trigger WHERE tgname = 'event_contiguous'), (SELECT attstorage FROM pg_attribute"
+                " WHERE attrelid = 'responses_app_logpage'::regclass AND attname = 'data')"
+            )
+            self.assertEqual(cursor.fetchone(), (1, "e"))
 
     def test_a_number_is_given_once_per_response(self) -> None:
         row = log().row

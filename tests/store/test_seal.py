@@ -14,7 +14,7 @@ from asgiref.sync import async_to_sync, sync_to_async
 from django.db import IntegrityError, connection, transaction
 from django.test import TestCase, TransactionTestCase
 
-from responses_app.models import Detail, Event, Page, Response
+from responses_app.models import Event, LogForm, LogPage, Response
 from responses_app.store.content import responses
 from responses_app.store.log import archive, reader
 from responses_app.store.log.records import EventFrame
@@ -44,7 +44,7 @@ class SealTest(TestCase):
         before = await reader.snapshot(row.pk)
         self.assertEqual(await sync_to_async(archive.seal)(row.pk), len(frames))
         self.assertEqual(await Event.objects.acount(), 0)
-        self.assertEqual(await Page.objects.acount(), 4)
+        self.assertEqual(await LogPage.objects.acount(), 4)
         for after in (-1, 0, 7, 998, 999, 1000, 2000, len(frames) - 2, len(frames) - 1, len(frames), 2**31 - 1):
             self.assertEqual(await self.read(row, after), frames[after + 1 :])
         self.assertEqual(await reader.snapshot(row.pk), before)
@@ -55,9 +55,9 @@ class SealTest(TestCase):
             row = await sync_to_async(kept)(frames, f"resp_{count}")
             self.assertEqual(await sync_to_async(archive.seal)(row.pk), count)
             self.assertEqual(await self.read(row), frames)
-            self.assertEqual((await Response.objects.aget(pk=row.pk)).detail, Detail.PAGES)
+            self.assertEqual((await Response.objects.aget(pk=row.pk)).log_form, LogForm.PAGES)
             if count:
-                last = await Page.objects.filter(response=row).order_by("last").alast()
+                last = await LogPage.objects.filter(response=row).order_by("last").alast()
                 assert last is not None
                 self.assertEqual((last.first, last.last), (count - 1, count - 1))
 
@@ -84,12 +84,12 @@ class SealTest(TestCase):
 
     def test_its_work_is_found_by_an_index(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n}").row for n in range(2000)])
-        Response.objects.update(ended_at=NOW, detail=Detail.PAGES)
+        Response.objects.update(ended_at=NOW, log_form=LogForm.PAGES)
         kept(told(1), "resp_new")
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE responses_app_response")
-        found = Response.objects.filter(detail=Detail.ROWS, ended_at__lt=NOW).order_by("ended_at")
-        self.assertIn("response_detail", found.explain())
+        found = Response.objects.filter(log_form=LogForm.ROWS, ended_at__lt=NOW).order_by("ended_at")
+        self.assertIn("response_log_form", found.explain())
 
     def test_a_writer_that_was_replaced_cannot_add_to_a_sealed_log(self) -> None:
         row = kept(told(3))
@@ -104,7 +104,7 @@ class SealTest(TestCase):
         late = mock.patch.object(archive, "_parts", return_value=iter([frames[:-1]]))
         with late, self.assertRaises(archive.LogChanged):
             archive.seal(row.pk)
-        self.assertEqual((Event.objects.count(), Page.objects.count()), (len(frames), 0))
+        self.assertEqual((Event.objects.count(), LogPage.objects.count()), (len(frames), 0))
         self.assertEqual(reader.read(row.pk), frames)
 
 

@@ -23,7 +23,7 @@ LARGEST = 60_000
 def made(uid: str = "resp_1", *, deltas: int = 40, **fields: Any) -> Response:
     """A response that has ended, with a log and an answer."""
     row = kept(
-        told(deltas), uid, **{"ended_at": NOW + timedelta(seconds=2), "output_tokens": deltas, "first_ms": 120, **fields}
+        told(deltas), uid, **{"ended_at": NOW + timedelta(seconds=2), "output_tokens": deltas, "time_to_first_token_ms": 120, **fields}
     )
     item(
         row,

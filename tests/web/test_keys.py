@@ -43,23 +43,23 @@ class KeysTest(WebCase):
 
     def test_it_is_made_with_limits_which_are_changed_without_touching_the_rest(self) -> None:
         with mock.patch.object(form.manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
-            given = {"name": "k", "project": "p", "requests_per_minute": "60", "at_a_time": "", "allowed_models": ["m"]}
+            given = {"name": "k", "project": "p", "requests_per_minute": "60", "max_concurrent": "", "allowed_models": ["m"]}
             self.client.post("/keys", given)
             key = ApiKey.objects.get()
-            self.assertEqual((key.requests_per_minute, key.at_a_time, key.allowed_models), (60, None, ["m"]))
+            self.assertEqual((key.requests_per_minute, key.max_concurrent, key.allowed_models), (60, None, ["m"]))
             self.assertIn("60 per minute, m", self.page("/keys"))
             self.assertIn('value="60"', self.page(f"/keys/{key.pk}"))
             ApiKey.objects.update(revoked_at=timezone.now())
-            self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new", "at_a_time": "2"}), "/keys")
+            self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new", "max_concurrent": "2"}), "/keys")
         key.refresh_from_db()
-        self.assertEqual((key.name, key.requests_per_minute, key.at_a_time, key.allowed_models), ("new", None, 2, []))
+        self.assertEqual((key.name, key.requests_per_minute, key.max_concurrent, key.allowed_models), ("new", None, 2, []))
         self.assertIsNotNone(key.revoked_at)
 
     def test_a_limit_that_cannot_be_is_told_and_nothing_is_made(self) -> None:
         for field, value, told in (
             ("requests_per_minute", "0", "greater than or equal to 1"),
             ("requests_per_minute", "many", "Enter a whole number"),
-            ("at_a_time", "10001", "less than or equal to 10000"),
+            ("max_concurrent", "10001", "less than or equal to 10000"),
             ("allowed_models", "unknown", "not one of the available choices"),
             ("name", "a\0b", "Null characters"),
         ):

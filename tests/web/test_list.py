@@ -24,7 +24,7 @@ UID = re.compile(r'class="open mono" href="/responses/([\w-]+)"')
 MANY = 20_000
 FILL = """
 INSERT INTO responses_app_response (uid, project, model, status, background, streamed, stored, thread, history, metadata, error_code,
-  created_at, ended_at, input_tokens, cached_tokens, output_tokens, reasoning_tokens, first_ms, tools, detail)
+  created_at, ended_at, input_tokens, cached_tokens, output_tokens, reasoning_tokens, time_to_first_token_ms, tools, log_form)
 SELECT 'resp_many_' || n, 'p' || n %% 3, 'm' || n %% 4, CASE WHEN n %% 500 = 0 THEN 'failed' ELSE 'completed' END, false, true, true,
   'resp_many_' || n, '{}', CASE WHEN n %% 100 = 0 THEN '{"user": "ada"}'::jsonb ELSE '{}'::jsonb END, '',
   now() - (%(many)s - n) * interval '1 second', now() - (%(many)s - n) * interval '1 second' + interval '2 seconds',
@@ -89,7 +89,7 @@ class ListTest(WebCase):
         self.assertEqual(len(self.shown("?project=p")), 9)
 
     def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
-        made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), first_ms=120, output_tokens=60_000)
+        made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)
         self.assertIn('<td class="n" data-name="tokens/s"></td>', self.page("/responses"))
 
     def test_what_is_not_understood_is_told_and_narrows_nothing(self) -> None:

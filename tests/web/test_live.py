@@ -71,7 +71,7 @@ class LiveTest(ApiCase):
             self.assertIn("&quot;text&quot;: &quot;Hi&quot;", wire)
             await self.made(client, tools=[TOOL])
         row = await Response.objects.aget(uid=uid)
-        self.assertIsNotNone(row.first_ms)
+        self.assertIsNotNone(row.time_to_first_token_ms)
         called = await Response.objects.exclude(uid=uid).aget()
         self.assertEqual((row.tools, called.tools), ([], ["get_weather"]))
 

@@ -31,7 +31,7 @@ def ended(status: str, terminal: str, **fields: Any) -> Response:
 
 def running(status: str, events: int) -> Response:
     """A response that has not ended, with the first events of a log."""
-    row = made(f"resp_{status}", status=status, ended_at=None, output_tokens=None, first_ms=None)
+    row = made(f"resp_{status}", status=status, ended_at=None, output_tokens=None, time_to_first_token_ms=None)
     Event.objects.filter(response=row, number__gte=events).delete()
     return row
 

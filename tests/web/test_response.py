@@ -11,7 +11,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from PIL import Image as Picture
 
-from responses_app.models import Detail, Direction, Event, Item, Prompt, Response
+from responses_app.models import Direction, Event, Item, LogForm, Response, StoredRequest
 from responses_app.store.log.archive import seal
 from responses_app.store.log.group_commit import packed
 from tests.store.logs import told
@@ -109,7 +109,7 @@ class ResponseTest(WebCase):
     def test_a_thinned_log_is_still_shown_and_not_judged(self) -> None:
         row = made(deltas=100)
         seal(row.pk)
-        Response.objects.filter(pk=row.pk).update(detail=Detail.OUTLINE)
+        Response.objects.filter(pk=row.pk).update(log_form=LogForm.WITHOUT_DELTAS)
         self.assertIn("can’t be validated", self.page("/responses/resp_1/check"))
         for tab in TABS:
             self.page(f"/responses/resp_1{tab}")
@@ -198,7 +198,7 @@ class ResponseTest(WebCase):
 
     def test_the_prompt_without_its_model_is_numbers(self) -> None:
         row = made()
-        Prompt.objects.create(response=row, order="{}", tokens=packed([5, 6, 70000]))
+        StoredRequest.objects.create(response=row, create_request="{}", prompt_tokens=packed([5, 6, 70000]))
         page = self.page("/responses/resp_1/prompt")
         self.assertIn("3 tokens", page)
         self.assertIn("5 6 70000", page)

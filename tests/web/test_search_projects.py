@@ -15,7 +15,7 @@ from tests.web.case import WebCase, item, made
 OTHERS = 1_500
 FILL = """
 INSERT INTO responses_app_response (uid, project, model, status, background, streamed, stored, thread, history, metadata, error_code,
-  created_at, ended_at, tools, detail)
+  created_at, ended_at, tools, log_form)
 SELECT 'resp_other_' || n, 'other', 'm', 'completed', false, true, true, 'resp_other_' || n, '{}', '{}'::jsonb, '', now(), now(), '{}', 1
 FROM generate_series(1, %(others)s) AS n
 """
@@ -73,7 +73,7 @@ class SearchProjectsTest(WebCase):
         scan = plan["Plan"]
         self.assertEqual((scan["Node Type"], scan["Actual Rows"]), ("Bitmap Heap Scan", 1))
         index = scan["Plans"][0]
-        self.assertEqual(index["Index Name"], "item_words")
+        self.assertEqual(index["Index Name"], "item_search")
         self.assertLess(index["Actual Rows"], OTHERS / 10)
 
     def test_names_of_projects_are_quoted(self) -> None:

@@ -17,7 +17,7 @@ from django.test import Client, TestCase
 from django.utils import timezone
 
 from responses_app.access import api_keys, browser_key, permissions
-from responses_app.models import ApiKey, Attempt, Membership
+from responses_app.models import ApiKey, LoginAttempt, Membership
 from responses_app.web import csp
 from responses_app.web.accounts import login_throttle, sign_in
 from tests.api.case import HELLO as GREETING
@@ -84,9 +84,9 @@ class AccountTest(TestCase):
         # Neither from elsewhere nor for somebody else; and not when the time is over.
         self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}, REMOTE_ADDR="10.1.1.1").status_code, 302)
         self.client.logout()
-        Attempt.objects.update(at=timezone.now() - login_throttle.WINDOW)
+        LoginAttempt.objects.update(at=timezone.now() - login_throttle.WINDOW)
         self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}).status_code, 302)
-        self.assertFalse(Attempt.objects.exists())
+        self.assertFalse(LoginAttempt.objects.exists())
 
     def test_many_names_from_one_address_and_one_name_from_many_are_too_many(self) -> None:
         wrong = {"username": "ada", "password": "wrong"}

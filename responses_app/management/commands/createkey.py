@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from responses_app.models import MOST_AT_A_TIME, MOST_REQUESTS, ApiKey
+from responses_app.models import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey
 
 
 class Command(BaseCommand):
@@ -18,19 +18,23 @@ class Command(BaseCommand):
         parser.add_argument("--project", help="keys in the same project share responses (default: the name)")
         parser.add_argument(
             "--requests-per-minute",
-            type=_upto(MOST_REQUESTS),
+            type=_upto(MAX_REQUESTS_PER_MINUTE),
             metavar="N",
             help="limit on requests to models (default: no limit)",
         )
         parser.add_argument(
-            "--at-a-time", type=_upto(MOST_AT_A_TIME), metavar="N", help="limit on concurrent responses (default: no limit)"
+            "--at-a-time",
+            dest="max_concurrent",
+            type=_upto(MAX_CONCURRENT),
+            metavar="N",
+            help="limit on concurrent responses (default: no limit)",
         )
         parser.add_argument(
             "--model", action="append", default=[], help="allow only this model; repeat to allow several (default: all models)"
         )
 
     def handle(self, *_args: Any, name: str, project: str | None, model: list[str], **limits: Any) -> None:
-        told = {field: limits[field] for field in ("requests_per_minute", "at_a_time")}
+        told = {field: limits[field] for field in ("requests_per_minute", "max_concurrent")}
         _, secret = ApiKey.make(name, project, None, **told, allowed_models=model)
         self.stdout.write(secret)
 

@@ -20,7 +20,7 @@ from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest
 from responses_app.store.content.history import ConversationContext
-from responses_app.store.log.records import ResponseLog, StoredRequest
+from responses_app.store.log.records import RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
 
 
@@ -53,7 +53,7 @@ def _log(
     """What is kept of it; None if nothing is."""
     if not (order.store or order.background or plan.before.conversation is not None):
         return None
-    asked = StoredRequest(order.dump(), plan.request.prompt, served.name, order.priority)
+    asked = RequestRecord(order.dump(), plan.request.prompt, served.name, order.priority)
     row = _row(order, plan.request.id, now, plan.before)
     return ResponseLog(row, [*plan.before.carried, *plan.own], plan.fetched, asked, worker)
 

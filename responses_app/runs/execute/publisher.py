@@ -112,8 +112,8 @@ class DurablePublisher(Broadcast):
 
     def _record_first_delta(self, frames: Sequence[EventFrame]) -> None:
         """When the model said its first word, which the row of the response tells when it has ended."""
-        if self._log is not None and self._log.row.first_ms is None:
-            self._log.row.first_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
+        if self._log is not None and self._log.row.time_to_first_token_ms is None:
+            self._log.row.time_to_first_token_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
 
     def _frames(self, events: Iterable[Event]) -> list[EventFrame]:
         ms = 0 if self._log is None else int((time.time() - self._log.row.created_at.timestamp()) * 1000)

@@ -33,7 +33,7 @@ from responses_app.store.content import history
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import unpacked
-from responses_app.store.log.records import ResponseLog, StoredRequest
+from responses_app.store.log.records import RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
 
 logger = logging.getLogger("responses.takeover")
@@ -77,11 +77,11 @@ async def take_over(pk: int, worker: UUID, models: Mapping[str, ServedModel], re
     known = models.get(found.lease.model)
     plan, broken = await _planned(found, known)
     served = known or next(iter(models.values()))
-    stuck = 0 if found.lease.waiting else await sync_to_async(leases.record_takeover)(pk, found.last)
-    if stuck is None:
+    stalled = 0 if found.lease.waiting else await sync_to_async(leases.record_takeover)(pk, found.last)
+    if stalled is None:
         return None
-    if stuck >= HOPELESS:
-        broken = f"{LOST}it was tried {stuck} times."
+    if stalled >= HOPELESS:
+        broken = f"{LOST}it was tried {stalled} times."
     state, broken = _state(found, plan, broken)
     logger.info("%s: taken over at event %d, %d tokens", found.row.uid, found.last, len(state.heard))
     return _run(found, plan, served, state, broken, worker, recorder)
@@ -150,7 +150,7 @@ def _run(
         wait=settings.RESPONSES_ENGINE_WAIT,
         owner_epoch=take,
     )
-    asked = StoredRequest("", (), lease.model, lease.priority)
+    asked = RequestRecord("", (), lease.model, lease.priority)
     return Run(
         state.writer,
         generation,

@@ -19,6 +19,6 @@ def first_key(data_dir: Path) -> str:
     A key that was revoked stays so: it is returned, and refused.
     """
     secret = os.environ.get("RESPONSES_API_KEY") or load_or_create(data_dir / "api_key", f"sk-{secrets.token_urlsafe(32)}")
-    if not ApiKey.known(secret):
+    if not ApiKey.is_stored(secret):
         ApiKey.make(NAME, project=PROJECT, secret=secret)
     return secret

@@ -21,9 +21,9 @@ DEAD_S = 5.0
 FORGET_S = 86400.0
 
 BEAT = """
-INSERT INTO responses_app_worker (uid, name, serves, started_at, beat_at)
-VALUES (%s, %s, %s, clock_timestamp(), clock_timestamp())
-ON CONFLICT (uid) DO UPDATE SET beat_at = clock_timestamp()
+INSERT INTO responses_app_worker (uid, name, served_models, heartbeat_at)
+VALUES (%s, %s, %s, clock_timestamp())
+ON CONFLICT (uid) DO UPDATE SET heartbeat_at = clock_timestamp()
 """
 # What is free: nobody's, or a dead worker's. Of what waits only as much as there is room for, but a cancelled one needs none.
 CLAIM = """
@@ -31,7 +31,7 @@ UPDATE responses_app_lease SET worker = %(me)s, epoch = epoch + 1 WHERE response
     SELECT lease.response_id FROM responses_app_lease lease
     WHERE {which} AND lease.model = ANY(%(models)s) AND lease.worker IS DISTINCT FROM %(me)s AND NOT EXISTS (
         SELECT FROM responses_app_worker worker WHERE worker.uid = lease.worker
-        AND (worker.beat_at > clock_timestamp() - make_interval(secs => %(dead)s))
+        AND (worker.heartbeat_at > clock_timestamp() - make_interval(secs => %(dead)s))
     )
     ORDER BY lease.priority, lease.response_id LIMIT %(most)s FOR UPDATE SKIP LOCKED
 )
@@ -48,8 +48,8 @@ UPDATE responses_app_lease SET worker = %(me)s, epoch = epoch + 1 WHERE response
     SELECT lease.response_id FROM responses_app_lease lease JOIN responses_app_response response ON response.id = lease.response_id
     WHERE response.created_at < clock_timestamp() - make_interval(secs => %(old)s) AND NOT EXISTS (
         SELECT FROM responses_app_worker worker
-        WHERE (worker.uid = lease.worker OR lease.model = ANY(worker.serves))
-        AND worker.beat_at > clock_timestamp() - make_interval(secs => %(old)s)
+        WHERE (worker.uid = lease.worker OR lease.model = ANY(worker.served_models))
+        AND worker.heartbeat_at > clock_timestamp() - make_interval(secs => %(old)s)
     )
     ORDER BY lease.response_id LIMIT %(most)s FOR UPDATE OF lease SKIP LOCKED
 )
@@ -104,8 +104,8 @@ def renew_epoch(me: UUID, pk: int) -> bool:
     return Lease.objects.filter(pk=pk, worker=me).update(epoch=F("epoch") + 1) > 0
 
 
-def record_takeover(pk: int, reached: int) -> int | None:
-    """How often in a row the response has changed hands without getting on, now that its log ends with number `reached`.
+def record_takeover(pk: int, last_number: int) -> int | None:
+    """How often in a row the response has changed hands without getting on, now that its log ends with number `last_number`.
 
     None if it has ended meanwhile.
     """
@@ -113,10 +113,10 @@ def record_takeover(pk: int, reached: int) -> int | None:
         lease = Lease.objects.select_for_update().filter(pk=pk).first()
         if lease is None:
             return None
-        lease.stuck = lease.stuck + 1 if lease.reached == reached else 0
-        lease.reached = reached
-        lease.save(update_fields=["stuck", "reached"])
-    return lease.stuck
+        lease.stalled_takeovers = lease.stalled_takeovers + 1 if lease.last_number == last_number else 0
+        lease.last_number = last_number
+        lease.save(update_fields=["stalled_takeovers", "last_number"])
+    return lease.stalled_takeovers
 
 
 def cancel(pk: int) -> bool:
@@ -141,14 +141,14 @@ def purge_workers() -> None:
     """Drop the rows of workers that are long dead."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "DELETE FROM responses_app_worker WHERE beat_at < clock_timestamp() - make_interval(secs => %s)", [FORGET_S]
+            "DELETE FROM responses_app_worker WHERE heartbeat_at < clock_timestamp() - make_interval(secs => %s)", [FORGET_S]
         )
 
 
 def load(pk: int) -> tuple[Response, Lease, str, bytes] | None:
     """A response to be run on: its row, its lease, the order as JSON and the prompt; None if it is gone."""
-    row = Response.objects.select_related("lease", "prompt").filter(pk=pk, ended_at=None).first()
+    row = Response.objects.select_related("lease", "stored_request").filter(pk=pk, ended_at=None).first()
     parts: Any = row
-    if row is None or not hasattr(row, "lease") or not hasattr(row, "prompt"):
+    if row is None or not hasattr(row, "lease") or not hasattr(row, "stored_request"):
         return None
-    return row, parts.lease, parts.prompt.order, bytes(parts.prompt.tokens)
+    return row, parts.lease, parts.stored_request.create_request, bytes(parts.stored_request.prompt_tokens)

@@ -9,7 +9,7 @@ import orjson
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from responses_app.models import Conversation, Direction, Entry, Item, Response
+from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.store.content import images, orphans
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.content.input_items import ItemPage
@@ -37,7 +37,7 @@ def add(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: ImageByt
     """Append items, all or none; their bodies, in the same order. Raises Locked, Present, Conversation.DoesNotExist."""
     with durable_transaction():
         _open(row)
-        if row.entries.filter(uid__in=[item["id"] for item in items]).exists():
+        if row.conversation_items.filter(uid__in=[item["id"] for item in items]).exists():
             raise ItemExists
         return _insert_entries(row, items, fetched)
 
@@ -46,8 +46,8 @@ def remove(row: Conversation, uid: str) -> bool:
     """Take an item out. False if it is not there. Raises Locked, Conversation.DoesNotExist."""
     with durable_transaction():
         _open(row)
-        keys = list(row.entries.filter(uid=uid).values_list("item_id", flat=True))
-        row.entries.filter(uid=uid).delete()
+        keys = list(row.conversation_items.filter(uid=uid).values_list("item_id", flat=True))
+        row.conversation_items.filter(uid=uid).delete()
         orphans.mark(keys, timezone.now())
         return bool(keys)
 
@@ -56,7 +56,7 @@ def delete(row: Conversation) -> None:
     """Delete a conversation. Items that no response has become orphans. Raises Locked, Conversation.DoesNotExist."""
     with durable_transaction():
         _open(row)
-        keys = list(row.entries.values_list("item_id", flat=True))
+        keys = list(row.conversation_items.values_list("item_id", flat=True))
         row.delete()
         orphans.mark(keys, timezone.now())
 
@@ -65,7 +65,7 @@ async def context(row: Conversation) -> ConversationContext:
     """All items, oldest first, in one query however long the conversation is. Raises Locked while a response adds to it."""
     if await active_response(row).aexists():
         raise ConversationLocked
-    entries = row.entries.order_by("pk").values_list("item_id", "item__body")
+    entries = row.conversation_items.order_by("pk").values_list("item_id", "item__body")
     pairs = [pair async for pair in entries]
     items = [orjson.loads(body) for _, body in pairs]
     return ConversationContext([pk for pk, _ in pairs], items, row.uid, "completed", conversation=row.pk)
@@ -78,14 +78,14 @@ def active_response(row: Conversation) -> QuerySet[Response]:
 
 async def item(row: Conversation, uid: str) -> str | None:
     """The body of one item, or None."""
-    return await row.entries.filter(uid=uid).values_list("item__body", flat=True).afirst()
+    return await row.conversation_items.filter(uid=uid).values_list("item__body", flat=True).afirst()
 
 
 async def page(row: Conversation, *, limit: int, newest_first: bool, after: str | None) -> ItemPage | None:
     """Up to `limit` items behind the item `after`. None if there is no such item."""
-    entries = row.entries.order_by("-pk" if newest_first else "pk")
+    entries = row.conversation_items.order_by("-pk" if newest_first else "pk")
     if after is not None:
-        mark = await row.entries.filter(uid=after).values_list("pk", flat=True).afirst()
+        mark = await row.conversation_items.filter(uid=after).values_list("pk", flat=True).afirst()
         if mark is None:
             return None
         entries = entries.filter(pk__lt=mark) if newest_first else entries.filter(pk__gt=mark)
@@ -106,14 +106,14 @@ def _insert_entries(row: Conversation, items: Sequence[Mapping[str, Any]], fetch
     for item in items:
         wanted.setdefault(item["id"], item)
     known = (
-        Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, entries=None).order_by("-pk")
+        Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, conversation_items=None).order_by("-pk")
     )
     rows = {one.uid: one for one in known}
     new = [_item(row, body) for uid, body in wanted.items() if uid not in rows]
     Item.objects.bulk_create(new)
     images.insert(new, fetched)
     rows.update((one.uid, one) for one in new)
-    Entry.objects.bulk_create([Entry(conversation=row, item=rows[uid], uid=uid) for uid in wanted])
+    ConversationItem.objects.bulk_create([ConversationItem(conversation=row, item=rows[uid], uid=uid) for uid in wanted])
     return [rows[item["id"]].body for item in items]
 
 

@@ -25,7 +25,7 @@ def orphaned_items(row: Response) -> list[int]:
     others = Response.objects.filter(thread=row.thread).exclude(pk=row.pk)
     kept = {pk for history in others.values_list("history", flat=True) for pk in history}
     kept.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
-    return list(Item.objects.filter(pk__in=own - kept, entries=None).values_list("pk", flat=True))
+    return list(Item.objects.filter(pk__in=own - kept, conversation_items=None).values_list("pk", flat=True))
 
 
 def expired_unstored(before: datetime, limit: int) -> list[tuple[str, str]]:

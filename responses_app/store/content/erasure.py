@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from responses_app.models import ApiKey, Conversation, Event, Image, Item, Membership, Page, Response
+from responses_app.models import ApiKey, Conversation, Event, Image, Item, LogPage, Membership, Response
 from responses_app.store.cluster import leases
 from responses_app.store.content import orphans
 from responses_app.store.content.deletion import erase
@@ -27,7 +27,7 @@ def counted(responses: QuerySet[Response], items: QuerySet[Item], conversations:
         "responses": responses.count(),
         "of them running": responses.filter(ended_at=None).count(),
         "events": Event.objects.filter(response__in=responses).count(),
-        "pages of sealed logs": Page.objects.filter(response__in=responses).count(),
+        "pages of sealed logs": LogPage.objects.filter(response__in=responses).count(),
         "conversations": conversations.count(),
         "items": items.count(),
         "fetched images": Image.objects.filter(item__in=items).count(),
@@ -82,7 +82,7 @@ def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
 
 
 def _items_of(row: Conversation) -> QuerySet[Item]:
-    entered = row.entries.values("item_id")
+    entered = row.conversation_items.values("item_id")
     return Item.objects.filter(project=row.project, pk__in=entered) | Item.objects.filter(
         project=row.project, response__in=row.responses.all()
     )

@@ -75,6 +75,6 @@ async def of_response(row: Response) -> tuple[ConversationContext, ConversationC
 
 async def find(project: str, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Stored items by id, for `item_reference`; the oldest wins where an id was stored twice."""
-    items = Item.objects.filter(project=project, uid__in=uids).exclude(response__stored=False, entries=None)
+    items = Item.objects.filter(project=project, uid__in=uids).exclude(response__stored=False, conversation_items=None)
     rows = items.order_by("-pk").values_list("uid", "body")
     return {uid: orjson.loads(body) async for uid, body in rows}

@@ -20,7 +20,7 @@ WHERE project = %s AND item IN (SELECT unnest(%s::bigint[]))
 
 def mark(keys: Sequence[int], now: datetime) -> None:
     """Note since when these items are orphans, those of them that are."""
-    Item.objects.filter(pk__in=keys, response=None, entries=None).update(orphaned_at=now)
+    Item.objects.filter(pk__in=keys, response=None, conversation_items=None).update(orphaned_at=now)
 
 
 def erase(project: str, keys: Sequence[int]) -> int:
@@ -29,7 +29,7 @@ def erase(project: str, keys: Sequence[int]) -> int:
         mine = Item.objects.filter(pk__in=keys, project=project)
         # Locked, so that none is put into a conversation meanwhile.
         locked = set(mine.select_for_update().order_by("pk").values_list("pk", flat=True))
-        orphans = list(Item.objects.filter(pk__in=locked, response=None, entries=None).values_list("pk", flat=True))
+        orphans = list(Item.objects.filter(pk__in=locked, response=None, conversation_items=None).values_list("pk", flat=True))
         doomed = set(orphans) - needed(project, orphans)
         Item.objects.filter(pk__in=doomed).delete()
         # What is needed goes with the last response that needs it (store.erase), and what has found a place stays.

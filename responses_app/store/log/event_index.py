@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from responses_app.models import Event, Page
+from responses_app.models import Event, LogPage
 from responses_app.store.log.page_codec import outline as pages_outline
 from responses_app.store.log.page_codec import unpack
 from responses_app.store.log.records import EventFrame
@@ -41,14 +41,14 @@ def events_by_number(pk: int, numbers: Iterable[int]) -> dict[int, EventFrame]:
 
 
 def _sealed(pk: int, after: int) -> list[EventHeader]:
-    pages = Page.objects.filter(response_id=pk, last__gt=after).order_by("first").values_list("data", flat=True)
+    pages = LogPage.objects.filter(response_id=pk, last__gt=after).order_by("first").values_list("data", flat=True)
     marks = (EventHeader(*mark) for data in pages[: MOST // 1000 + 2] for mark in pages_outline(bytes(data)))
     return [mark for mark in marks if mark.number > after]
 
 
 def _pages(pk: int, wanted: set[int]) -> Iterator[bytes]:
     """Those in which these numbers are."""
-    spans = Page.objects.filter(response_id=pk, last__gte=min(wanted), first__lte=max(wanted)).order_by("first")
+    spans = LogPage.objects.filter(response_id=pk, last__gte=min(wanted), first__lte=max(wanted)).order_by("first")
     keys = [key for key, first, last in spans.values_list("pk", "first", "last") if any(first <= one <= last for one in wanted)]
-    for data in Page.objects.filter(pk__in=keys).order_by("first").values_list("data", flat=True):
+    for data in LogPage.objects.filter(pk__in=keys).order_by("first").values_list("data", flat=True):
         yield bytes(data)

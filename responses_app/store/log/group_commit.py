@@ -19,20 +19,31 @@ from psycopg.generators import copy_end, copy_to, execute
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGconn
 
-from responses_app.models import LOCK, Conversation, Direction, Entry, Event, Item, Lease, Prompt, Response, Status
+from responses_app.models import (
+    CONVERSATION_LOCK,
+    Conversation,
+    ConversationItem,
+    Direction,
+    Event,
+    Item,
+    Lease,
+    Response,
+    Status,
+    StoredRequest,
+)
 from responses_app.store.content import images
 from responses_app.store.content.tool_names import tool_names
 from responses_app.store.db import STRICT
-from responses_app.store.log.records import Append, ConversationLocked, Fenced, ResponseLog, StoredRequest
+from responses_app.store.log.records import Append, ConversationLocked, Fenced, RequestRecord, ResponseLog
 
 COPY = b"COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
 # One statement for all that end in a flush, and one parameter: what Django makes of `bulk_update` for nine columns, a CASE for each
 # of every row, took a millisecond a response.
 ENDED = """UPDATE responses_app_response SET status = told.status, ended_at = told.ended_at, error_code = told.error_code,
   input_tokens = told.input_tokens, cached_tokens = told.cached_tokens, output_tokens = told.output_tokens,
-  reasoning_tokens = told.reasoning_tokens, first_ms = told.first_ms, tools = told.tools
+  reasoning_tokens = told.reasoning_tokens, time_to_first_token_ms = told.time_to_first_token_ms, tools = told.tools
 FROM json_to_recordset(%s) AS told(id bigint, status text, ended_at timestamptz, error_code text, input_tokens integer,
-  cached_tokens integer, output_tokens integer, reasoning_tokens integer, first_ms integer, tools text[])
+  cached_tokens integer, output_tokens integer, reasoning_tokens integer, time_to_first_token_ms integer, tools text[])
 WHERE responses_app_response.id = told.id
 """
 GIVEN_BACK = "DELETE FROM responses_app_lease WHERE (response_id, epoch) IN (SELECT * FROM unnest(%s::bigint[], %s::integer[]))"
@@ -126,7 +137,7 @@ def _open(appends: Sequence[Append]) -> None:
     try:
         Response.objects.bulk_create([append.log.row for append in appends])
     except IntegrityError as error:
-        if LOCK in str(error):
+        if CONVERSATION_LOCK in str(error):
             raise ConversationLocked(str(error)) from error
         raise
     _insert_leases(append.log for append in appends)
@@ -141,11 +152,14 @@ def _open(appends: Sequence[Append]) -> None:
 def _insert_leases(logs: Iterable[ResponseLog]) -> None:
     """What was asked is kept, and who runs it."""
     asked = [(log, log.asked) for log in logs if log.asked is not None]
-    Prompt.objects.bulk_create([Prompt(response=log.row, order=told.order, tokens=packed(told.tokens)) for log, told in asked])
+    StoredRequest.objects.bulk_create(
+        StoredRequest(response=log.row, create_request=told.create_request, prompt_tokens=packed(told.prompt_tokens))
+        for log, told in asked
+    )
     Lease.objects.bulk_create([_lease(log, told) for log, told in asked])
 
 
-def _lease(log: ResponseLog, asked: StoredRequest) -> Lease:
+def _lease(log: ResponseLog, asked: RequestRecord) -> Lease:
     waiting = log.worker is None
     return Lease(response=log.row, worker=log.worker, model=asked.model, waiting=waiting, priority=asked.priority)
 
@@ -234,9 +248,9 @@ def _add_to_conversation(rows: Sequence[Response]) -> None:
     wanted = Conversation.objects.select_for_update().filter(pk__in=[row.conversation_id for row in rows])
     places = {row.pk: row.conversation_id for row in rows if row.conversation_id in set(wanted.values_list("pk", flat=True))}
     items = Item.objects.filter(response_id__in=places).order_by("pk").values_list("pk", "uid", "response_id")
-    entries = [Entry(conversation_id=places[of], item_id=pk, uid=uid) for pk, uid, of in items if of is not None]
+    entries = [ConversationItem(conversation_id=places[of], item_id=pk, uid=uid) for pk, uid, of in items if of is not None]
     # An item that the client sent with the id of one that is there already stays where it is.
-    Entry.objects.bulk_create(entries, ignore_conflicts=True)
+    ConversationItem.objects.bulk_create(entries, ignore_conflicts=True)
 
 
 ENTERING = (Status.COMPLETED, Status.INCOMPLETE)
@@ -249,7 +263,7 @@ ENDING_FIELDS = (
     "cached_tokens",
     "output_tokens",
     "reasoning_tokens",
-    "first_ms",
+    "time_to_first_token_ms",
     "tools",
 )
 

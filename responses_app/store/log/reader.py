@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from django.db.models import OuterRef, QuerySet, Subquery
 
 from responses_app.errors import InvalidRequest
-from responses_app.models import Detail, Event, Page, Response
+from responses_app.models import Event, LogForm, LogPage, Response
 from responses_app.store.log.page_codec import unpack
 from responses_app.store.log.records import EventFrame
 
@@ -27,7 +27,7 @@ class DeltasErased(Exception):
 
 def check_replayable(row: Response) -> None:
     """The log can be replayed from beginning to end. Raises Invalid."""
-    if row.detail == Detail.OUTLINE:
+    if row.log_form == LogForm.WITHOUT_DELTAS:
         raise InvalidRequest(
             "The detail of this response's events is no longer kept, so they cannot be streamed again. "
             "The response itself can be retrieved without 'stream'.",
@@ -50,7 +50,7 @@ def rows(pk: int, after: int = -1, limit: int = PAGE) -> list[EventFrame]:
 
 
 def _paged(pk: int, after: int) -> list[EventFrame]:
-    pages = Page.objects.filter(response_id=pk, last__gt=after).order_by("first").values_list("data", flat=True)
+    pages = LogPage.objects.filter(response_id=pk, last__gt=after).order_by("first").values_list("data", flat=True)
     # Two, as most logs have no more: the last event is alone in the second.
     return [frame for data in pages[:2] for frame in unpack(bytes(data)) if frame.number > after]
 
@@ -59,7 +59,7 @@ def last_number(pk: int) -> int:
     """The last number of a log; -1 if it is empty."""
     row = Event.objects.filter(response_id=pk).order_by("-number").values_list("number", flat=True).first()
     if row is None:
-        row = Page.objects.filter(response_id=pk).order_by("-first").values_list("last", flat=True).first()
+        row = LogPage.objects.filter(response_id=pk).order_by("-first").values_list("last", flat=True).first()
     return -1 if row is None else row
 
 
@@ -98,7 +98,7 @@ async def snapshot(pk: int) -> bytes | None:
 def with_last_event(responses: QuerySet[Response]) -> QuerySet[Any]:
     """The responses, each with where its log ends, in one query: one look into an index for each, whatever the log's length."""
     row = Event.objects.filter(response=OuterRef("pk")).order_by("-number")
-    page = Page.objects.filter(response=OuterRef("pk")).order_by("-first")
+    page = LogPage.objects.filter(response=OuterRef("pk")).order_by("-first")
     return responses.annotate(
         last_data=Subquery(row.values("data")[:1]),
         last_page=Subquery(page.values("data")[:1]),

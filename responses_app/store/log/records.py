@@ -37,11 +37,11 @@ class EventFrame(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class StoredRequest:
+class RequestRecord:
     """What a run can be built again from: the order as JSON, the prompt as the model sees it, and which model."""
 
-    order: str
-    tokens: Sequence[int]
+    create_request: str
+    prompt_tokens: Sequence[int]
     model: str
     priority: int = 0
 
@@ -57,7 +57,7 @@ class ResponseLog:
     input: Sequence[Mapping[str, Any]]
     # Images of the input that had to be fetched.
     images: ImageBytes = field(default_factory=dict)
-    asked: StoredRequest | None = None
+    asked: RequestRecord | None = None
     worker: UUID | None = None
     epoch: int = 1
     # The primary keys of its items, once they are kept.

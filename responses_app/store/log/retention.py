@@ -10,7 +10,7 @@ from typing import Any, Final
 from django.db import transaction
 from django.db.models import QuerySet
 
-from responses_app.models import Detail, Page, Response
+from responses_app.models import LogForm, LogPage, Response
 from responses_app.store.content.deletion import erase
 from responses_app.store.log.archive import SIZE, lock_for_archive, page
 from responses_app.store.log.page_codec import unpack
@@ -41,14 +41,14 @@ def _erase(row: Response) -> bool:
 def outline(row: Response) -> bool:
     """Take the deltas out of a sealed log. False if they are out already, or another process is about to."""
     with transaction.atomic():
-        if not lock_for_archive(row.pk, Detail.PAGES):
+        if not lock_for_archive(row.pk, LogForm.PAGES):
             return False
         # The last page is the terminal event, which GET reads.
-        old = list(Page.objects.filter(response_id=row.pk).order_by("first"))[:-1]
+        old = list(LogPage.objects.filter(response_id=row.pk).order_by("first"))[:-1]
         frames = [frame for one in old for frame in unpack(bytes(one.data)) if not frame.type.endswith(".delta")]
-        Page.objects.filter(pk__in=[one.pk for one in old]).delete()
-        Page.objects.bulk_create([page(row.pk, part) for part in _parts(frames)])
-        Response.objects.filter(pk=row.pk).update(detail=Detail.OUTLINE)
+        LogPage.objects.filter(pk__in=[one.pk for one in old]).delete()
+        LogPage.objects.bulk_create([page(row.pk, part) for part in _parts(frames)])
+        Response.objects.filter(pk=row.pk).update(log_form=LogForm.WITHOUT_DELTAS)
     return True
 
 
@@ -57,8 +57,8 @@ def _parts(frames: Sequence[EventFrame]) -> Iterator[Sequence[EventFrame]]:
 
 
 RULES: Final[Mapping[str, RetentionRule]] = {
-    "deltas": RetentionRule([{"detail": Detail.PAGES}], outline),
-    "responses": RetentionRule([{"detail": detail} for detail in Detail], _erase),
+    "deltas": RetentionRule([{"log_form": LogForm.PAGES}], outline),
+    "responses": RetentionRule([{"log_form": form} for form in LogForm], _erase),
     "temporary": RetentionRule([{"stored": False}], _erase),
 }
 

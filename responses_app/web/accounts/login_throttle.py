@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Count, Min, Q
 from django.utils import timezone
 
-from responses_app.models import Attempt
+from responses_app.models import LoginAttempt
 
 WINDOW: Final = timedelta(minutes=15)
 # Attempts per `WINDOW` for an account from one address, from an address (perhaps of a whole office), and for an account.
@@ -24,12 +24,12 @@ def register(name: str, address: str) -> timedelta | None:
     Call before the password check, so that concurrent attempts are counted too.
     """
     now, account = timezone.now(), _hash(name)
-    Attempt.objects.filter(at__lt=now - WINDOW).delete()
+    LoginAttempt.objects.filter(at__lt=now - WINDOW).delete()
     kinds = {"pair": Q(account=account, address=address), "address": Q(address=address), "account": Q(account=account)}
-    attempt = Attempt.objects.create(account=account, address=address, at=now)
+    attempt = LoginAttempt.objects.create(account=account, address=address, at=now)
     counts = {f"{kind}_count": Count("pk", filter=which) for kind, which in kinds.items()}
     firsts = {f"{kind}_since": Min("at", filter=which) for kind, which in kinds.items()}
-    totals = Attempt.objects.filter(kinds["address"] | kinds["account"], pk__lte=attempt.pk).aggregate(**counts, **firsts)
+    totals = LoginAttempt.objects.filter(kinds["address"] | kinds["account"], pk__lte=attempt.pk).aggregate(**counts, **firsts)
     over: list[datetime] = [totals[f"{kind}_since"] for kind, limit in MAX_ATTEMPTS.items() if totals[f"{kind}_count"] > limit]
     if not over:
         return None
@@ -40,12 +40,12 @@ def register(name: str, address: str) -> timedelta | None:
 
 def clear(name: str, address: str) -> None:
     """Delete the attempts for an account from `address`, after a correct password."""
-    Attempt.objects.filter(account=_hash(name), address=address).delete()
+    LoginAttempt.objects.filter(account=_hash(name), address=address).delete()
 
 
 def forget_account(name: str) -> None:
     """Delete all attempts for an account."""
-    Attempt.objects.filter(account=_hash(name)).delete()
+    LoginAttempt.objects.filter(account=_hash(name)).delete()
 
 
 def _hash(name: str) -> str:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
-from responses_app.models import Event, Page, Response
+from responses_app.models import Event, LogPage, Response
 from responses_app.store.log.page_codec import outline
 from responses_app.web.responses.rows import ResponseStats
 
@@ -52,7 +52,7 @@ def _marks(keys: Sequence[int]) -> Mapping[int, list[tuple[str, int]]]:
     for pk, type_, ms in events.values_list("response_id", "type", "ms"):
         found[pk].append((type_, ms))
     # A log that was sealed between the two questions is found by the second.
-    sealed = Page.objects.filter(response__in=[pk for pk in keys if pk not in found]).order_by("response", "first")
+    sealed = LogPage.objects.filter(response__in=[pk for pk in keys if pk not in found]).order_by("response", "first")
     for pk, data in sealed.values_list("response_id", "data"):
         found[pk] += [(type_, ms) for _, type_, ms in outline(bytes(data))]
     return found

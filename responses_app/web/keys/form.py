@@ -22,8 +22,8 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
         """Model and fields of the form."""
 
         model = ApiKey
-        fields = ("name", "requests_per_minute", "at_a_time", "allowed_models")
-        labels: ClassVar = {"requests_per_minute": "Requests per minute", "at_a_time": "Concurrent responses"}
+        fields = ("name", "requests_per_minute", "max_concurrent", "allowed_models")
+        labels: ClassVar = {"requests_per_minute": "Requests per minute", "max_concurrent": "Concurrent responses"}
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -36,7 +36,7 @@ class KeyForm(forms.ModelForm):  # type: ignore[type-arg]
     @property
     def has_limits(self) -> bool:
         """Return True if any limit is set."""
-        return any(self[name].value() for name in ("requests_per_minute", "at_a_time", "allowed_models"))
+        return any(self[name].value() for name in ("requests_per_minute", "max_concurrent", "allowed_models"))
 
 
 class NewKeyForm(KeyForm):
@@ -60,6 +60,6 @@ class NewKeyForm(KeyForm):
     def create_key(self) -> str:
         """Create the key and return the secret."""
         data = self.cleaned_data
-        limits = {name: data[name] for name in ("requests_per_minute", "at_a_time", "allowed_models")}
+        limits = {name: data[name] for name in ("requests_per_minute", "max_concurrent", "allowed_models")}
         _, secret = ApiKey.make(data["name"], data["project"], **limits)
         return secret

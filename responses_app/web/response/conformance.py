@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.models import Detail
+from responses_app.models import LogForm
 from responses_app.protocol.conformance import StreamValidator, Violation
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
@@ -28,7 +28,7 @@ MOST: Final = 100
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """GET /responses/ID/check."""
     row = get_response(request, uid)
-    if row.detail == Detail.OUTLINE:
+    if row.log_form == LogForm.WITHOUT_DELTAS:
         return render_page(request, row, "response-check", "web/verdict.html", outline=True)
     judged = ConformanceReport(events(row.pk))
     return render_page(

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from responses_app.models import Prompt, Response
+from responses_app.models import Response, StoredRequest
 from responses_app.runs import manager
 from responses_app.store.log.group_commit import unpacked
 from responses_app.web.render.sanitize import visible
@@ -30,8 +30,8 @@ SPECIAL: Final = re.compile(
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """GET /responses/ID/prompt."""
     row = get_response(request, uid)
-    kept = Prompt.objects.filter(response=row).first()
-    tokens = unpacked(bytes(kept.tokens)) if kept is not None else []
+    kept = StoredRequest.objects.filter(response=row).first()
+    tokens = unpacked(bytes(kept.prompt_tokens)) if kept is not None else []
     after = max(number(request, "after", 0), 0)
     shown = tokens[after : after + SHOWN]
     text = _spelled(row, shown)

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_GET
 
-from responses_app.models import Detail
+from responses_app.models import LogForm
 from responses_app.runs import manager
 from responses_app.web.response.detail import get_response, number
 from responses_app.wire.event_stream import EventStream
@@ -20,6 +20,6 @@ from responses_app.wire.sse import EventFormat
 async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
     """GET /responses/ID/live?after=N: the stream that any client gets, for a person who has signed in."""
     row = await sync_to_async(get_response)(request, uid)
-    if row.detail == Detail.OUTLINE:
+    if row.log_form == LogForm.WITHOUT_DELTAS:
         return HttpResponse(status=204)
     return EventStream(manager.current().subscribe(row.uid, row.pk, number(request, "after")), EventFormat())

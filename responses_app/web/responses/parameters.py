@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from responses_app.models import Prompt, Response
+from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import OWN_THRESHOLD, CreateRequest
 
 # Fields of an order that a request has under the same name.
@@ -30,7 +30,7 @@ EMPTY: tuple[object, ...] = ((), [], {})
 
 def parameters(row: Response) -> dict[str, Any]:
     """What the request of the response said beyond model, input and what it continues; without what it left to the defaults."""
-    kept = Prompt.objects.filter(response=row).values_list("order", flat=True).first()
+    kept = StoredRequest.objects.filter(response=row).values_list("create_request", flat=True).first()
     return _parameters(CreateRequest.load(kept, ())) if kept is not None else {}
 
 

@@ -39,7 +39,7 @@ class ResponseStats:
     @property
     def first_s(self) -> float | None:
         """Seconds to the model's first words."""
-        return None if self.row.first_ms is None else self.row.first_ms / 1000
+        return None if self.row.time_to_first_token_ms is None else self.row.time_to_first_token_ms / 1000
 
     @property
     def rate(self) -> float | None:

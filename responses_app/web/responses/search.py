@@ -10,7 +10,7 @@ import orjson
 from django.contrib.postgres.search import SearchQuery
 from django.db import OperationalError, connection, transaction
 
-from responses_app.models import PROJECT_WORD, WORDS, Item
+from responses_app.models import PROJECT_TERM_PREFIX, SEARCH_VECTOR, Item
 
 # Among so many every letter is looked at.
 NEAR = 3_000
@@ -36,7 +36,7 @@ class InProjects(SearchQuery):
 
     def __init__(self, projects: Sequence[str]) -> None:
         # In a tsquery a quoted word has its quotes and backslashes doubled.
-        words = [(PROJECT_WORD + name).replace("\\", "\\\\").replace("'", "''") for name in projects]
+        words = [(PROJECT_TERM_PREFIX + name).replace("\\", "\\\\").replace("'", "''") for name in projects]
         super().__init__(" | ".join(f"'{word}'" for word in words))
 
 
@@ -58,7 +58,7 @@ def search_indexed(text: str, projects: Sequence[str] | None = None) -> list[int
     wanted: Any = PrefixQuery(text, config="simple")
     if projects is not None:
         wanted = wanted & InProjects(projects)
-    said = Item.objects.annotate(words=WORDS).filter(words=wanted, body__icontains=_written(text))
+    said = Item.objects.annotate(words=SEARCH_VECTOR).filter(words=wanted, body__icontains=_written(text))
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             # Anything but the index would read, and take apart, every item.

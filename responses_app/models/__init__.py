@@ -1,0 +1,45 @@
+"""Database models: API keys, responses with their items and event logs, conversations, workers and project memberships."""
+
+from __future__ import annotations
+
+from responses_app.models.accounts import LoginAttempt, Membership
+from responses_app.models.conversations import Conversation, ConversationItem
+from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
+from responses_app.models.log import Event, LogPage, StoredRequest
+from responses_app.models.responses import (
+    CONVERSATION_LOCK,
+    PROJECT_TERM_PREFIX,
+    SEARCH_VECTOR,
+    Direction,
+    Image,
+    Item,
+    LogForm,
+    Response,
+    Status,
+)
+from responses_app.models.workers import Lease, Worker
+
+__all__ = [
+    "CONVERSATION_LOCK",
+    "MAX_CONCURRENT",
+    "MAX_REQUESTS_PER_MINUTE",
+    "PROJECT_TERM_PREFIX",
+    "SEARCH_VECTOR",
+    "ApiKey",
+    "ConcurrencySlot",
+    "Conversation",
+    "ConversationItem",
+    "Direction",
+    "Event",
+    "Image",
+    "Item",
+    "Lease",
+    "LogForm",
+    "LogPage",
+    "LoginAttempt",
+    "Membership",
+    "Response",
+    "Status",
+    "StoredRequest",
+    "Worker",
+]

@@ -1,0 +1,38 @@
+"""Project memberships of users, and failed logins."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+
+
+class LoginAttempt(models.Model):
+    """Failed or unfinished login, counted by the login throttle. `account` is a hash: people type passwords into that field."""
+
+    account = models.CharField(max_length=64)
+    address = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = (
+            models.Index(fields=("account", "at"), name="login_attempt_account"),
+            models.Index(fields=("address", "at"), name="login_attempt_address"),
+        )
+
+    def __str__(self) -> str:
+        return f"from {self.address}"
+
+
+class Membership(models.Model):
+    """Membership of a user in a project. Members see its responses and make its keys. Superusers belong to all projects."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
+    project = models.CharField(max_length=100)
+
+    class Meta:
+        ordering = ("project", "id")
+        constraints = (models.UniqueConstraint(fields=("user", "project"), name="membership_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.user} in {self.project}"

@@ -1,0 +1,116 @@
+"""API keys and their limits."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from typing import Any, Self
+
+from django.contrib.postgres.fields import ArrayField
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+
+from responses_app.keyring import secret_keys
+
+SECRET_BYTES = 32
+PREFIX_LENGTH = 10
+MAX_REQUESTS_PER_MINUTE = 100_000
+MAX_CONCURRENT = 10_000
+
+
+class ApiKey(models.Model):
+    """Bearer key. All keys of a project see the same responses; keys of other projects do not."""
+
+    name = models.CharField(max_length=100)
+    project = models.CharField(max_length=100)
+    prefix = models.CharField(max_length=16, editable=False, help_text="The first characters of the key.")
+    digest = models.CharField(max_length=64, unique=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    revoked_at = models.DateTimeField(null=True, blank=True, help_text="The key is refused from this time on.")
+    last_used_at = models.DateTimeField(null=True, blank=True, editable=False, help_text="To the minute.")
+    requests_per_minute = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_REQUESTS_PER_MINUTE)),
+        help_text="Leave blank for no limit.",
+    )
+    max_concurrent = models.PositiveIntegerField(
+        "concurrent responses",
+        null=True,
+        blank=True,
+        validators=(MinValueValidator(1), MaxValueValidator(MAX_CONCURRENT)),
+        help_text="Responses that have not ended, in all processes. Leave blank for no limit.",
+    )
+    allowed_models = ArrayField(
+        models.CharField(max_length=200), default=list, db_default=[], blank=True, help_text="Leave blank to allow all models."
+    )
+    # State of the token bucket (GCRA): each request moves this time forward by 60 s / requests_per_minute.
+    rate_limit_until = models.DateTimeField(
+        null=True, editable=False, help_text="When all requests of a minute are available again."
+    )
+
+    class Meta:
+        verbose_name = "API key"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def limits(self) -> list[str]:
+        """Describe the limits for a page; empty if the key has none."""
+        words = []
+        if self.requests_per_minute is not None:
+            words.append(f"{self.requests_per_minute} per minute")
+        if self.max_concurrent is not None:
+            words.append(f"{self.max_concurrent} concurrent")
+        return words + self.allowed_models
+
+    @staticmethod
+    def hashes(secret: str) -> list[str]:
+        """Hash a key with SECRET_KEY and then with each older key. Keys have 256 random bits, so no slow hash is needed."""
+        return [hmac.new(key.encode(), secret.encode(), hashlib.sha256).hexdigest() for key in secret_keys()]
+
+    @classmethod
+    def hash(cls, secret: str) -> str:
+        """Hash a key with SECRET_KEY: an HMAC-SHA256 in hexadecimal."""
+        return cls.hashes(secret)[0]
+
+    @classmethod
+    def make(cls, name: str, project: str | None = None, secret: str | None = None, **limits: Any) -> tuple[Self, str]:
+        """Create a key and return the row and the secret, which is not stored. `project` defaults to `name`."""
+        secret = secret or f"sk-{secrets.token_urlsafe(SECRET_BYTES)}"
+        fields = {"name": name, "project": project or name, "prefix": secret[:PREFIX_LENGTH], "digest": cls.hash(secret)}
+        return cls.objects.create(**fields, **limits), secret
+
+    @classmethod
+    def find(cls, secret: str) -> Self | None:
+        """Find the key with this secret; None if unknown or revoked. A digest made with an older SECRET_KEY is replaced."""
+        digests = cls.hashes(secret)
+        keys = {key.digest: key for key in cls.objects.filter(digest__in=digests)}
+        key = next((keys[digest] for digest in digests if digest in keys), None)
+        if key is None or key.revoked_at is not None:
+            return None
+        if key.digest != digests[0]:
+            cls.objects.filter(pk=key.pk).update(digest=digests[0])
+            key.digest = digests[0]
+        return key
+
+    @classmethod
+    def is_stored(cls, secret: str) -> bool:
+        """Return whether a row has this secret, revoked or not."""
+        return cls.objects.filter(digest__in=cls.hashes(secret)).exists()
+
+
+class ConcurrencySlot(models.Model):
+    """Running response without a row in `Response`, of a key with `max_concurrent`. Counts while its worker is alive."""
+
+    key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="slots")
+    # No foreign key, for the reason given at `Lease.worker`.
+    worker = models.UUIDField()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return f"{self.key_id} in {self.worker}"

@@ -1,0 +1,58 @@
+"""Event log of a response, and the request that it answers."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from responses_app.models.responses import Response
+
+
+class Event(models.Model):
+    """One event of a running response or of a log not archived yet. `data` is the JSON of the wire, without obfuscation."""
+
+    # No constraint in the database: checking the response costs as much as the insert itself, once per event. Only the log writer
+    # inserts rows, after the response; `store.content.deletion` deletes both.
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="events", db_index=False, db_constraint=False)
+    number = models.IntegerField()
+    type = models.CharField(max_length=64)
+    data = models.TextField()
+    ms = models.IntegerField("time", default=0, db_default=0, help_text="Milliseconds since the response was created.")
+    tokens = models.BinaryField(null=True, help_text="The tokens generated since the event before; a resumed run replays them.")
+
+    class Meta:
+        ordering = ("-id",)
+        # A trigger, created by the first migration, rejects gaps in the numbers.
+        constraints = (models.UniqueConstraint(fields=("response", "number"), name="event_number"),)
+
+    def __str__(self) -> str:
+        return f"{self.number} {self.type}"
+
+
+class LogPage(models.Model):
+    """Compressed part of an archived log: the events `first` to `last`, encoded by `store.log.page_codec`.
+
+    The last event has a page of its own.
+    """
+
+    response = models.ForeignKey(Response, on_delete=models.CASCADE, related_name="pages", db_index=False)
+    first = models.IntegerField()
+    last = models.IntegerField()
+    data = models.BinaryField()
+
+    class Meta:
+        ordering = ("-id",)
+        constraints = (models.UniqueConstraint(fields=("response", "first"), name="page_first"),)
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.last}"
+
+
+class StoredRequest(models.Model):
+    """Request of a response, to resume the run after a failure: the validated request as JSON, and the rendered prompt."""
+
+    response = models.OneToOneField(Response, on_delete=models.CASCADE, primary_key=True, related_name="stored_request")
+    create_request = models.TextField(help_text="JSON, without the input, which is in the items.")
+    prompt_tokens = models.BinaryField(help_text="Token ids, four bytes each, little-endian.")
+
+    def __str__(self) -> str:
+        return f"{len(self.prompt_tokens) // 4} tokens"

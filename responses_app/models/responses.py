@@ -1,0 +1,167 @@
+"""Responses, their items, and images of items."""
+
+from __future__ import annotations
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.contrib.postgres.search import SearchVector, SearchVectorField
+from django.db import models
+from django.db.models import F, Func, Value
+from django.db.models.functions import Left, Replace
+
+from responses_app.models.conversations import Conversation
+from responses_app.models.keys import ApiKey
+
+# Name of the constraint that allows one running response per conversation.
+CONVERSATION_LOCK = "conversation_lock"
+# Full-text search indexes only the beginning of an item's body: a long body would cost milliseconds per insert.
+MAX_INDEXED_CHARS = 8_000
+# Escaped line feeds and tabs of the JSON separate words, so they are replaced by blanks.
+_BODY_VECTOR = SearchVector(
+    Replace(Replace(Left("body", MAX_INDEXED_CHARS), Value("\\n"), Value(" ")), Value("\\t"), Value(" ")), config="simple"
+)
+# Prefix of the search term that stands for an item's project. Terms of a text contain no blank, so no text can imitate it.
+PROJECT_TERM_PREFIX = "project "
+_PROJECT_VECTOR = Func(
+    Value(PROJECT_TERM_PREFIX), F("project"), arg_joiner=" || ", template="array_to_tsvector(ARRAY[%(expressions)s])"
+)
+# The project is part of the search vector, so that a search in one project reads no items of others.
+# Keyword arguments in alphabetical order, as in a migration: Django compares them in order.
+SEARCH_VECTOR = Func(
+    _PROJECT_VECTOR, _BODY_VECTOR, arg_joiner=" || ", output_field=SearchVectorField(), template="(%(expressions)s)"
+)
+
+
+class Status(models.TextChoices):
+    """Status of a response, as in the OpenAI API reference."""
+
+    QUEUED = "queued"
+    IN_PROGRESS = "in_progress", "In progress"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class LogForm(models.IntegerChoices):
+    """Storage form of a response's events."""
+
+    ROWS = 0, "events"
+    PAGES = 1, "pages"
+    WITHOUT_DELTAS = 2, "pages without deltas"
+
+
+class Response(models.Model):
+    """Stored response: the columns that lists and filters need. The body is in the event log, the items are in `Item`.
+
+    `history` holds the primary keys of all items before this response's own input, oldest first. A continuation reads a chain
+    of any length in one query. `thread` is the uid of the chain's first response.
+    """
+
+    uid = models.CharField("id", max_length=64, unique=True)
+    request_id = models.CharField(
+        "request id", max_length=64, blank=True, default="", db_default="", help_text="The x-request-id header of its request."
+    )
+    project = models.CharField(max_length=100)
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL)
+    model = models.CharField(max_length=200)
+    status = models.CharField(max_length=12, choices=Status, default=Status.IN_PROGRESS)
+    background = models.BooleanField(
+        default=False, help_text="Runs whether or not a client is connected, and can be cancelled."
+    )
+    streamed = models.BooleanField(default=False, help_text="Requested as a stream.")
+    stored = models.BooleanField(default=True, help_text="If not, it is kept for a short time only, for polling.")
+    thread = models.CharField(max_length=64, db_index=True)
+    previous_uid = models.CharField(max_length=64, null=True, blank=True)  # noqa: DJ001 - null is the API's value
+    history = ArrayField(models.BigIntegerField(), default=list)
+    conversation = models.ForeignKey(
+        Conversation, null=True, blank=True, on_delete=models.SET_NULL, related_name="responses", db_index=False
+    )
+    metadata = models.JSONField(default=dict)
+    error_code = models.CharField(max_length=64, blank=True, default="")
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    input_tokens = models.IntegerField(null=True)
+    cached_tokens = models.IntegerField(null=True)
+    output_tokens = models.IntegerField(null=True)
+    reasoning_tokens = models.IntegerField(null=True)
+    time_to_first_token_ms = models.IntegerField("first token", null=True, help_text="Milliseconds to the first token.")
+    tools = ArrayField(models.CharField(max_length=200), default=list, db_default=[], help_text="Tools that the model called.")
+    log_form = models.SmallIntegerField(
+        "log", choices=LogForm, default=LogForm.ROWS, db_default=LogForm.ROWS, help_text="How the events are stored."
+    )
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = (
+            models.Index(fields=("project", "-id"), name="response_project"),
+            # Maintenance archives, prunes or erases the oldest responses first.
+            models.Index(fields=("log_form", "ended_at"), name="response_log_form"),
+            models.Index(fields=("model", "-id"), name="response_model"),
+            models.Index(fields=("status", "-id"), name="response_status"),
+            models.Index(fields=("ended_at",), name="response_temporary", condition=models.Q(stored=False)),
+            models.Index(fields=("created_at",), name="response_created"),
+            # varchar_pattern_ops: also searched by prefix.
+            models.Index(fields=("request_id",), name="response_request", opclasses=("varchar_pattern_ops",)),
+            # Partial indexes: few responses are running, and few belong to a conversation.
+            models.Index(fields=("key",), name="response_running", condition=models.Q(ended_at=None)),
+            models.Index(
+                fields=("conversation", "-id"), name="response_conversation", condition=models.Q(conversation__isnull=False)
+            ),
+            # Partial indexes: most responses have no tools and no metadata.
+            GinIndex(fields=("tools",), name="response_tools", condition=~models.Q(tools=[])),
+            GinIndex(OpClass("metadata", "jsonb_path_ops"), name="response_metadata", condition=~models.Q(metadata={})),
+        )
+        constraints = (
+            # Lock of a conversation: one running response at a time, in all processes.
+            models.UniqueConstraint(fields=("conversation",), name=CONVERSATION_LOCK, condition=models.Q(ended_at=None)),
+        )
+
+    def __str__(self) -> str:
+        return self.uid
+
+
+class Direction(models.TextChoices):
+    """Direction of an item: part of a request, or generated by the model."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+
+
+class Item(models.Model):
+    """One item, stored once, in its wire form. Later responses refer to it by primary key, so it may outlive its response."""
+
+    uid = models.CharField("id", max_length=128, db_index=True)
+    response = models.ForeignKey(Response, null=True, on_delete=models.SET_NULL, related_name="items")
+    project = models.CharField(max_length=100)
+    direction = models.CharField(max_length=6, choices=Direction)
+    type = models.CharField(max_length=40)
+    body = models.TextField(help_text="JSON; text keeps the order of keys and every character, which jsonb does not.")
+    orphaned_at = models.DateTimeField(
+        null=True, editable=False, help_text="When it was taken out of its last conversation and belonged to no response."
+    )
+
+    class Meta:
+        ordering = ("-id",)
+        indexes = (
+            # New rows collect in the pending list. A limit of 512 kB keeps the pause short in which the list is merged.
+            GinIndex(SEARCH_VECTOR, name="item_search", fastupdate=True, gin_pending_list_limit=512),
+            models.Index(fields=("orphaned_at",), name="item_orphans", condition=models.Q(orphaned_at__isnull=False)),
+        )
+
+    def __str__(self) -> str:
+        return self.uid
+
+
+class Image(models.Model):
+    """Image that an item refers to by URL: its bytes at the time of the request. Deleted with the item."""
+
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="images")
+    url = models.TextField()
+    data = models.BinaryField()
+
+    class Meta:
+        ordering = ("-id",)
+
+    def __str__(self) -> str:
+        return self.url
