@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 from tests.support import lanes
 
 if TYPE_CHECKING:
-    from tests.server.serving import Server
+    from tests.support.server.serve_command import Server
 
 
 # Rooms whose tests share something that is slow to start: one worker runs all of them. The slowest come first.
@@ -74,7 +74,7 @@ def tape(tmp_path_factory: pytest.TempPathFactory) -> str:
 def shared(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Server]:
     """The server. It has a key that it was given."""
     # Here, as most tests need neither this nor what it imports.
-    from tests.server.serving import Server
+    from tests.support.server.serve_command import Server
 
     server = Server(tmp_path_factory.mktemp("shared") / "data", "--engine", tape, RESPONSES_API_KEY="sk-my-own-key")
     yield server.ready()

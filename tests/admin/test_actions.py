@@ -10,7 +10,7 @@ from django.test import TestCase
 from django.utils import timezone
 
 from responses_app.models import Conversation, Item, Response
-from tests.web.case import item, made, snapshot
+from tests.support.web.page_case import item, made, snapshot
 
 LIST = "/admin/responses_app/response/"
 

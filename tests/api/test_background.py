@@ -14,7 +14,7 @@ from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Event, Item, Lease, Response
 from responses_app.runs.maintenance import prune_due
 from responses_app.store.log.retention import TEMPORARY
-from tests.api.case import HELLO, TOOL, WEATHER, ApiCase, said, tokens
+from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, said, tokens
 
 HEAD = "<|channel|>final<|message|>Once upon"
 # It says something and then falls silent for longer than any test waits.

@@ -16,10 +16,10 @@ from responses_app.engine_interface import EngineUnavailable, RequestRejected
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.images import decode_pool
 from responses_app.models import Conversation, Event, Image, Item, Response
-from tests.api.case import HELLO, TOOL, ApiCase, said
-from tests.api.seeing import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
-from tests.images.hostile import progressive, segmented
-from tests.images.web import Site, site
+from tests.support.api.case import HELLO, TOOL, ApiCase, said
+from tests.support.api.image_case import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
+from tests.support.images.expensive_images import progressive, segmented
+from tests.support.images.image_server import Site, site
 
 
 def size(picture: bytes) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from responses_app.models import Event, Item, Response
-from tests.api.case import HELLO, TOOL, ApiCase, said
+from tests.support.api.case import HELLO, TOOL, ApiCase, said
 
 
 class InputTokensTest(ApiCase):

@@ -8,7 +8,7 @@ import orjson
 
 from responses_app.engine_interface import Logprob
 from responses_app.engines.replay.engine import Recording, Tokens
-from tests.api.case import HELLO, ApiCase, said, tokens
+from tests.support.api.case import HELLO, ApiCase, said, tokens
 
 INCLUDE = "message.output_text.logprobs"
 

@@ -15,8 +15,8 @@ from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel, check_default
-from tests.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
-from tests.sockets.case import SocketCase, error
+from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
+from tests.support.api.websocket_case import SocketCase, error
 
 
 def served(*names: str) -> dict[str, ServedModel]:

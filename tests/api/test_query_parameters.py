@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from tests.api.case import HELLO, ApiCase, said
+from tests.support.api.case import HELLO, ApiCase, said
 
 
 class QueryParametersTest(ApiCase):

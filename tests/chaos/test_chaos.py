@@ -28,7 +28,7 @@ from tests.chaos.proof.checks import Proof
 from tests.chaos.system.moments import Moments
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System
-from tests.protocol.speech import USAGE, counted, response
+from tests.support.protocol.response_strategies import USAGE, counted, response
 
 LIMIT = 150
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.clients import installs, tapes
-from tests.server.serving import Server
+from tests.support.clients import install as installs
+from tests.support.clients import tapes
+from tests.support.clients.drive import LIMIT_S, Drive
+from tests.support.server.serve_command import Server
 
 HERE = Path(__file__).parent
-LIMIT_S = 90
 QUIET = {
     "OPENAI_AGENTS_DISABLE_TRACING": "1",
     "LANGSMITH_TRACING": "false",
@@ -25,8 +26,6 @@ QUIET = {
     "NO_COLOR": "1",
     "AI_SDK_LOG_WARNINGS": "false",
 }
-
-Drive = Callable[[str, str], dict[str, Any]]
 
 
 @pytest.fixture(scope="session")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.clients.conftest import LIMIT_S
-from tests.clients.tapes import PERSON
-from tests.server.serving import Server
+from tests.support.clients.drive import LIMIT_S
+from tests.support.clients.tapes import PERSON
+from tests.support.server.serve_command import Server
 
 SETTINGS = """
 model_provider = "local"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.clients.conftest import Drive
-from tests.clients.tapes import PERSON
+from tests.support.clients.drive import Drive
+from tests.support.clients.tapes import PERSON
 
 
 def test_openai_agents(python: Drive) -> None:

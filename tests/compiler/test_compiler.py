@@ -16,9 +16,8 @@ import pytest
 from responses_app.compiler import compiler as compilers
 from responses_app.compiler.compiler import Compiler, Overloaded, Rejected
 from responses_app.compiler.jobs import CompileJob
+from tests.support.dialects.large_grammars import ENDLESS
 
-# Templates that make new rules of themselves without an end.
-ENDLESS = 'start: a{b}\na{x}: a{a{x}}\nb: "x"'
 LIMIT_S = 120
 
 
@@ -169,6 +168,7 @@ PARENT = """
 import asyncio, sys
 from responses_app.compiler.compiler import shared
 from responses_app.compiler.jobs import CompileJob
+from tests.support.dialects.large_grammars import ENDLESS
 asyncio.run(shared.run("p", CompileJob("lark_to_ebnf", 'start: "a"')))
 print("ready", flush=True)
 asyncio.run(shared.run("p", CompileJob("lark_to_ebnf", sys.argv[1])))

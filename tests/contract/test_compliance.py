@@ -10,8 +10,8 @@ import pytest
 
 from responses_app.protocol.conformance import judge_sse
 from responses_app.protocol.conformance.spec import RESPONSE_KEYS
-from tests.api.test_open_responses import ITEMS
-from tests.contract.conftest import Address
+from tests.support.api.open_responses import ITEMS
+from tests.support.contract_server import Address
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(300)]
 Body = dict[str, Any]

@@ -12,8 +12,8 @@ import openai
 import pytest
 from openai import AsyncOpenAI, OpenAI
 
-from tests.contract.conftest import Address
-from tests.contract.requests import PERSON, WEATHER
+from tests.support.contract_server import Address
+from tests.support.request_bodies import PERSON, WEATHER
 
 pytestmark = pytest.mark.engine
 MODELS = ["demo-chat", "demo-harmony"]

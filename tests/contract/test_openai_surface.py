@@ -12,8 +12,8 @@ import pytest
 from openai import OpenAI
 from openai.types.responses import Response
 
-from tests.contract.conftest import Address
-from tests.contract.requests import WEATHER
+from tests.support.contract_server import Address
+from tests.support.request_bodies import WEATHER
 
 pytestmark = pytest.mark.engine
 MODELS = ["demo-chat", "demo-harmony"]

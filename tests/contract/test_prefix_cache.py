@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from openai import OpenAI
 
-from tests.contract.conftest import Address
+from tests.support.contract_server import Address
 
 pytestmark = pytest.mark.engine
 SECRET = "The offer for the northern plant is 41 million. " * 30

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.contract.conftest import ROOT, Address
+from tests.support.contract_server import ROOT, Address
 
 pytestmark = pytest.mark.engine
 README = (ROOT / "README.md").read_text()

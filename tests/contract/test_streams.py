@@ -13,8 +13,8 @@ from pydantic import TypeAdapter
 
 from responses_app.protocol.conformance import StreamValidator
 from responses_app.protocol.reducer import fold
-from tests.contract.conftest import Address
-from tests.contract.requests import varied
+from tests.support.contract_server import Address
+from tests.support.request_bodies import varied
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(600)]
 AT_A_TIME = 16

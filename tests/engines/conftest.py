@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines import checkpoint
+from tests.support.engines import text_checkpoint as checkpoint
 
 # Its assertions are to be explained as those of a test module are.
-pytest.register_assert_rewrite("tests.engines.demands")
+pytest.register_assert_rewrite("tests.support.engines.requirements")
 
 
 @pytest.fixture(scope="module")

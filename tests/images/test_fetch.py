@@ -14,7 +14,7 @@ import pytest
 
 from responses_app.images.decode import InvalidImage
 from responses_app.images.fetch import MAX_REDIRECTS, ImageFetcher
-from tests.images.web import HOST, Site, answer, certificate, dripping, moved, site
+from tests.support.images.image_server import HOST, Site, answer, certificate, dripping, moved, site
 
 CANNOT = "its host is not on the public internet, cannot be reached or does not answer in time"
 PICTURE = b"\x89PNG and so on"

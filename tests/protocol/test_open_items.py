@@ -38,8 +38,18 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold, ids_in_order
 from responses_app.protocol.writer import Writer
-from tests.protocol import sdk
-from tests.protocol.speech import ENDINGS, SEARCHED, TOOL, USAGE, items, kinds, parallel_speeches, response, tell
+from tests.support.protocol import openai_sdk as sdk
+from tests.support.protocol.response_strategies import (
+    ENDINGS,
+    SEARCHED,
+    TOOL,
+    USAGE,
+    items,
+    kinds,
+    parallel_speeches,
+    response,
+    tell,
+)
 
 EXAMPLES = int(os.environ.get("GRAMMAR_EXAMPLES", "25"))
 some = settings(max_examples=EXAMPLES, deadline=None)

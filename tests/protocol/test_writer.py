@@ -36,7 +36,7 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold
 from responses_app.protocol.writer import MALFORMED, Writer
-from tests.protocol.speech import CITATION, ENDINGS, USAGE, counted, items, kinds, response, tell, writer
+from tests.support.protocol.response_strategies import CITATION, ENDINGS, USAGE, counted, items, kinds, response, tell, writer
 
 LOGPROBS = [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}]
 

@@ -23,8 +23,8 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.content import history
-from tests.api.case import HARMONY, HELLO, ApiCase, said, tokens
-from tests.sockets.case import SocketCase
+from tests.support.api.case import HARMONY, HELLO, ApiCase, said, tokens
+from tests.support.api.websocket_case import SocketCase
 
 LIMIT = 20.0
 MANY = 50

@@ -8,8 +8,8 @@ import orjson
 
 from responses_app.models import Item, Response
 from responses_app.sockets import streams
-from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
-from tests.sockets.case import SocketCase
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
+from tests.support.api.websocket_case import SocketCase
 
 MISSING = {"type": "function_call_output", "call_id": "call_missing", "output": "?"}
 

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from responses_app.protocol.conformance import StreamValidator
-from tests.api.case import HELLO, THOUGHT, said
-from tests.sockets.case import SocketCase, Talk, error
+from tests.support.api.case import HELLO, THOUGHT, said
+from tests.support.api.websocket_case import SocketCase, Talk, error
 
 PATH = "/openresponses/v1/responses"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.test import override_settings
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
-from tests.api.case import HELLO, said, tokens
-from tests.sockets.case import SocketCase, Talk
+from tests.support.api.case import HELLO, said, tokens
+from tests.support.api.websocket_case import SocketCase, Talk
 
 LONG = "x" * 700_000
 

@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from responses_app.access import api_keys, rate_limits
 from responses_app.models import ApiKey, ConcurrencySlot
-from tests.api.case import HELLO, said
-from tests.sockets.case import PATIENCE, SocketCase
+from tests.support.api.case import HELLO, said
+from tests.support.api.websocket_case import PATIENCE, SocketCase
 
 
 @contextmanager

@@ -9,9 +9,9 @@ from django.test import override_settings
 
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
-from tests.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
-from tests.dialects.test_lark_size import LARGE
-from tests.sockets.case import SocketCase, error, judge
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
+from tests.support.api.websocket_case import SocketCase, error, judge
+from tests.support.dialects.large_grammars import LARGE
 
 DOUBLING = {"type": "grammar", "syntax": "lark", "definition": LARGE["terminals that double"][0]}
 

@@ -10,8 +10,8 @@ from pydantic import TypeAdapter
 
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Step, Tokens
 from responses_app.sockets import steering
-from tests.api.case import HELLO, TOOL, said, tokens
-from tests.sockets.case import SocketCase, Talk, judge
+from tests.support.api.case import HELLO, TOOL, said, tokens
+from tests.support.api.websocket_case import SocketCase, Talk, judge
 
 THINKING = "<|channel|>analysis<|message|>Let me think about"
 WRITING = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Once upon a"

@@ -17,8 +17,8 @@ from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.sockets import streams
 from responses_app.sockets.routing import application
-from tests.api.case import HELLO, said, tokens
-from tests.sockets.case import TERMINAL, SocketCase, Talk, error, judge
+from tests.support.api.case import HELLO, said, tokens
+from tests.support.api.websocket_case import TERMINAL, SocketCase, Talk, error, judge
 
 
 def slow(text: str, pause: float = 0.01) -> Recording:

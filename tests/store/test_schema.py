@@ -7,7 +7,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import TestCase
 
 from responses_app.models import Event
-from tests.store.test_recorder import log
+from tests.support.store.log_records import log
 
 
 class SchemaTest(TestCase):

@@ -6,11 +6,12 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, StorageState, sync_playwright
+from playwright.sync_api import Browser, Page, StorageState, expect, sync_playwright
 
 from tests.run import BROWSER, NO_BROWSER
-from tests.server.serving import Server
-from tests.web.chatting import Visitor, tape
+from tests.support.server.serve_command import Server
+from tests.support.web.browser import LIMIT_MS, Troubles
+from tests.support.web.chat_visitor import Visitor, tape
 
 CHROMIUM = shutil.which(BROWSER)
 
@@ -52,3 +53,19 @@ def visitor(chat_server: Server, chromium: Browser, signed_in: StorageState) -> 
     yield visitor
     visitor.close()
     assert visitor.troubles.seen == []
+
+
+@pytest.fixture
+def page() -> Iterator[Page]:
+    """A page of a fresh browser, which must have nothing to complain about at the end."""
+    if CHROMIUM is None:
+        pytest.skip(NO_BROWSER)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        page = browser.new_page()
+        page.set_default_timeout(LIMIT_MS)
+        expect.set_options(timeout=LIMIT_MS)
+        troubles = Troubles(page)
+        yield page
+        browser.close()
+    assert troubles.seen == []

@@ -16,7 +16,7 @@ from django.views.defaults import bad_request, server_error
 
 from responses_app.models import Direction, Membership
 from responses_app.web import csp
-from tests.web.case import WebCase, item, made
+from tests.support.web.page_case import WebCase, item, made
 
 
 class ErrorPagesTest(WebCase):

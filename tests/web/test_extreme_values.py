@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from responses_app.web.responses import filters
-from tests.web.case import made
+from tests.support.web.page_case import made
 
 VALUES = (
     "0001-01-01T00:00",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
-from tests.api.case import ApiCase
+from tests.support.api.case import ApiCase
 
 
 class HomeTest(ApiCase):

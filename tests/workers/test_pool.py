@@ -18,7 +18,7 @@ from responses_app.server.processes.process_tree import command_line
 from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied, WorkerFailed
 from responses_app.workers.pool import Pool
 
-TARGET = "tests.workers.jobs:handle"
+TARGET = "tests.support.worker_jobs:handle"
 MIB = 1 << 20
 LIMIT_S = 30.0
 
@@ -92,7 +92,7 @@ def test_an_exception_comes_with_its_traceback_and_the_process_lives_on() -> Non
 
 def test_a_target_that_is_not_there_fails() -> None:
     with pytest.raises(WorkerFailed, match="AttributeError"):
-        Pool("tests.workers.jobs:nothing", Limits(1, 30, MIB), size=1).call("a", b"")
+        Pool("tests.support.worker_jobs:nothing", Limits(1, 30, MIB), size=1).call("a", b"")
 
 
 def test_secrets_of_the_environment_are_not_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:

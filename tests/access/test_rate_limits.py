@@ -1,0 +1,190 @@
+"""Limits of a key: requests a minute, responses at a time and models; over several processes, and given back however a response ends."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+from uuid import uuid4
+
+import orjson
+from django.db import DatabaseError
+from django.utils import timezone
+
+from responses_app.access import api_keys, rate_limits
+from responses_app.engines.replay.tape import Delay, Recording
+from responses_app.models import ApiKey, ConcurrencySlot, Response, Worker
+from tests.support.api.case import HELLO, ApiCase, said
+
+
+def slowly(text: str, pause: float) -> Recording:
+    """A line that pauses behind each token."""
+    return Recording([step for one in said(text).steps for step in (one, Delay(pause))])
+
+
+class LimitsCase(ApiCase):
+    """A key with limits."""
+
+    async def limit(self, **told: Any) -> None:
+        """Give the key these."""
+        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**told)
+        api_keys.clear_cache()
+
+    async def elsewhere(self, *, silent: float = 0.0) -> None:
+        """Another process has one response of the key under way, which is in no table; it was last heard of so long ago."""
+        heard = timezone.now() - timedelta(seconds=silent)
+        worker = await Worker.objects.acreate(uid=uuid4(), name="other", heartbeat_at=heard)
+        await ConcurrencySlot.objects.acreate(key=self.key, worker=worker.uid)
+
+
+class MinuteTest(LimitsCase):
+    """So many requests a minute."""
+
+    async def test_the_headers_tell_what_is_left_and_one_too_many_is_refused_before_anything_runs(self) -> None:
+        await self.limit(requests_per_minute=2)
+        async with self.serving(said(HELLO), said(HELLO)) as client:
+            for left, full in ((1, "30.00s"), (0, "60.00s")):
+                answer = await self.post(client)
+                self.assertEqual(answer.status_code, 200)
+                self.assertEqual(answer["x-ratelimit-limit-requests"], "2")
+                self.assertEqual(answer["x-ratelimit-remaining-requests"], str(left))
+                self.assertAlmostEqual(float(answer["x-ratelimit-reset-requests"][:-1]), float(full[:-1]), delta=10)
+            answer = await self.post(client)
+            self.refused(answer, 429, "rate_limit_exceeded", None, "Limit 2")
+            self.assertEqual(orjson.loads(answer.content)["error"]["type"], "rate_limit_error")
+            self.assertTrue(1 <= int(answer["Retry-After"]) <= 30)
+            self.assertEqual(answer["x-ratelimit-remaining-requests"], "0")
+            self.assertEqual(await Response.objects.acount(), 2)
+            # What asks no model is not counted.
+            self.assertEqual((await client.get("/v1/models")).status_code, 200)
+
+    async def test_the_minute_fills_again_by_and_by(self) -> None:
+        await self.limit(requests_per_minute=2, rate_limit_until=timezone.now() + timedelta(seconds=55))
+        async with self.serving(said(HELLO)) as client:
+            self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
+            await self.limit(rate_limit_until=timezone.now() + timedelta(seconds=29))
+            self.assertEqual((await self.post(client)).status_code, 200)
+            self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
+
+    async def test_counting_tokens_and_compacting_are_requests_too(self) -> None:
+        await self.limit(requests_per_minute=1)
+        body = orjson.dumps({"model": "m", "input": "Hi"})
+        async with self.serving() as client:
+            answer = await client.post("/v1/responses/input_tokens", body, content_type="application/json")
+            self.assertEqual((answer.status_code, answer["x-ratelimit-remaining-requests"]), (200, "0"))
+            for path in ("input_tokens", "compact"):
+                answer = await client.post(f"/v1/responses/{path}", body, content_type="application/json")
+                self.refused(answer, 429, "rate_limit_exceeded", None)
+
+    async def test_making_a_conversation_and_adding_to_it_are_requests_too(self) -> None:
+        await self.limit(requests_per_minute=2, max_concurrent=1)
+        body = orjson.dumps({"items": [{"role": "user", "content": "Hi"}]})
+        async with self.serving() as client:
+            made = await client.post("/v1/conversations", body, content_type="application/json")
+            self.assertEqual((made.status_code, made["x-ratelimit-remaining-requests"]), (200, "1"))
+            path = f"/v1/conversations/{orjson.loads(made.content)['id']}/items"
+            added = await client.post(path, body, content_type="application/json")
+            self.assertEqual((added.status_code, added["x-ratelimit-remaining-requests"]), (200, "0"))
+            for one in ("/v1/conversations", path):
+                self.refused(await client.post(one, body, content_type="application/json"), 429, "rate_limit_exceeded", None)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
+
+    async def test_a_key_without_limits_costs_no_query_and_has_no_headers(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            with mock.patch.object(rate_limits, "_acquire_slot", side_effect=AssertionError):
+                answer = await self.post(client)
+            self.assertFalse(any(name.lower().startswith("x-ratelimit") for name in answer.headers))
+
+
+class TogetherTest(LimitsCase):
+    """So many responses at a time."""
+
+    async def test_one_more_is_refused_until_one_has_ended_stored_or_not(self) -> None:
+        await self.limit(max_concurrent=1)
+        for store in (True, False):
+            async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
+                running = await self.post(client, stream=True, store=store)
+                self.assertEqual(running.status_code, 200)
+                answer = await self.post(client)
+                self.refused(answer, 429, "rate_limit_exceeded", None, "Limit 1, Running 1")
+                self.assertEqual(answer["Retry-After"], "1")
+                await self.read(running)
+                # Whoever has seen the end can ask the next one at once.
+                self.assertEqual((await self.post(client, store=store)).status_code, 200)
+        self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
+
+    async def test_of_many_that_come_at_once_so_many_are_let_in(self) -> None:
+        await self.limit(max_concurrent=2)
+        async with self.serving(slowly(HELLO, 0.05), slowly(HELLO, 0.05)) as client:
+            answers = await asyncio.gather(*(self.post(client, stream=True, store=number % 2 == 0) for number in range(6)))
+            self.assertEqual(sorted(answer.status_code for answer in answers), [200] * 2 + [429] * 4)
+            for answer in answers:
+                if answer.status_code == 200:
+                    await self.read(answer)
+
+    async def test_one_that_is_refused_for_another_reason_gives_its_place_back(self) -> None:
+        await self.limit(max_concurrent=1, requests_per_minute=100)
+        async with self.serving(said(HELLO)) as client:
+            self.refused(await self.post(client, temperature=9), 400, "decimal_above_max_value", "temperature")
+            self.refused(await self.post(client, model="unknown"), 400, "model_not_found", "model")
+            self.assertEqual((await self.post(client)).status_code, 200)
+        self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
+
+    async def test_a_client_that_leaves_gives_its_place_back(self) -> None:
+        await self.limit(max_concurrent=1)
+        async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
+            leaving = await self.post(client, stream=True, store=False)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
+            run = next(iter(self.hub.runs.values()))
+            await asyncio.to_thread(leaving.close)
+            await run.wait_terminal()
+            while await ConcurrencySlot.objects.aexists():
+                await asyncio.sleep(0.01)
+            self.assertEqual((await self.post(client)).status_code, 200)
+
+    async def test_what_other_processes_run_counts_while_they_live(self) -> None:
+        await self.limit(max_concurrent=1)
+        async with self.serving(said(HELLO)) as client:
+            await self.elsewhere()
+            self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
+            await Worker.objects.filter(name="other").aupdate(heartbeat_at=timezone.now() - timedelta(seconds=30))
+            self.assertEqual((await self.post(client)).status_code, 200)
+
+    async def test_a_place_that_could_not_be_given_back_goes_with_the_next_one(self) -> None:
+        await self.limit(max_concurrent=2)
+        async with self.serving(said(HELLO), said(HELLO)) as client:
+            with mock.patch.object(rate_limits.ConcurrencySlot.objects, "filter", side_effect=DatabaseError("away")):
+                self.assertEqual((await self.post(client, store=False)).status_code, 200)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
+            self.assertEqual((await self.post(client, store=False)).status_code, 200)
+            self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
+
+    async def test_a_minute_is_not_spent_on_what_there_is_no_room_for(self) -> None:
+        await self.limit(max_concurrent=1, requests_per_minute=2)
+        async with self.serving(said(HELLO)) as client:
+            await self.elsewhere()
+            for _ in range(3):
+                self.refused(await self.post(client), 429, "rate_limit_exceeded", None, "at a time")
+            await ConcurrencySlot.objects.all().adelete()
+            self.assertEqual((await self.post(client))["x-ratelimit-remaining-requests"], "1")
+
+
+class ModelsTest(LimitsCase):
+    """The models that it may ask."""
+
+    async def test_others_are_forbidden_and_not_listed(self) -> None:
+        await self.limit(allowed_models=["another"])
+        async with self.serving() as client:
+            answer = await self.post(client)
+            self.refused(answer, 403, "model_not_found", "model", "This key may not use the model")
+            self.assertEqual(orjson.loads((await client.get("/v1/models")).content)["data"], [])
+            self.assertEqual((await client.get("/v1/models/m")).status_code, 404)
+            await self.limit(allowed_models=["m"])
+            self.assertEqual(orjson.loads((await client.get("/v1/models")).content)["data"][0]["id"], "m")
+
+    async def test_a_name_that_a_model_also_answers_to_is_that_model(self) -> None:
+        await self.limit(allowed_models=["m"])
+        async with self.serving(said(HELLO)) as client:
+            self.hub.aliases = {"gpt": "m"}
+            self.assertEqual((await self.post(client, model="gpt")).status_code, 200)

@@ -1,0 +1,238 @@
+"""POST /v1/responses: one log, four ways to see it, and all of them agree."""
+
+from __future__ import annotations
+
+import asyncio
+
+import orjson
+from openai.types.responses import Response as WireResponse
+
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
+from responses_app.models import Event, Item, Response
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, said, sse, tokens
+
+
+class CreateTest(ApiCase):
+    """With a scripted engine and the real database."""
+
+    async def test_post_stream_get_and_replay_are_the_same_bytes(self) -> None:
+        async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
+            events = await self.stream(client)
+            final = events[-1]["response"]
+            got = await client.get(f"/v1/responses/{final['id']}")
+            self.assertEqual(orjson.loads(got.content), final)
+            replayed = await self.read(await client.get(f"/v1/responses/{final['id']}?stream=true"))
+            self.assertEqual(replayed, events)
+            posted = await self.post(client)
+            again = await client.get(f"/v1/responses/{orjson.loads(posted.content)['id']}")
+            self.assertEqual(posted.content, again.content)
+
+    async def test_deltas_are_padded_unless_that_is_switched_off(self) -> None:
+        async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
+            for options in ({}, {"stream_options": {"include_obfuscation": False}}):
+                response = await self.post(client, stream=True, **options)
+                live = [part async for part in response.streaming_content]  # type: ignore[attr-defined]
+                uid = orjson.loads(live[0].split(b"data: ")[1])["response"]["id"]
+                asked = "" if not options else "&include_obfuscation=false"
+                replay = await client.get(f"/v1/responses/{uid}?stream=true{asked}")
+                for parts in (live, [part async for part in replay.streaming_content]):  # type: ignore[attr-defined]
+                    deltas = [part for part in parts if b".delta" in part.split(b"\n")[0]]
+                    self.assertTrue(deltas)
+                    padded = [b'"obfuscation":"' in part for part in deltas]
+                    self.assertEqual(padded, [not options] * len(deltas))
+                    lengths = {len(part.split(b"data: ")[1].rstrip(b"\n")) % 16 for part in deltas}
+                    self.assertEqual(lengths == {0}, not options)
+                    self.assertFalse(any(b"obfuscation" in part for part in parts if part not in deltas))
+
+    async def test_a_stop_sequence_ends_the_answer_and_the_engine(self) -> None:
+        async with self.serving(*[said(THOUGHT)] * 3) as client:
+            whole = await self.made(client, stop=None)
+            for stop in (" there", ["zzz", " th"]):
+                events = await self.stream(client, stop=stop, top_logprobs=1)
+                made = events[-1]["response"]
+                self.assertEqual((made["status"], made["output"][-1]["content"][0]["text"]), ("completed", "Hello"))
+                self.assertEqual(made["output"][0]["content"][0]["text"], "They greet me.")
+                self.assertLess(made["usage"]["output_tokens"], whole["usage"]["output_tokens"])
+            for stop, where in ((["x", ""], "stop[1]"), ([5], "stop[0]"), ({"x": 1}, "stop"), (["x"] * 17, "stop")):
+                with self.subTest(stop=stop):
+                    response = await self.post(client, stop=stop)
+                    self.assertEqual((response.status_code, orjson.loads(response.content)["error"]["param"]), (400, where))
+
+    async def test_the_body_is_a_response_of_the_openai_package(self) -> None:
+        async with self.serving(said(THOUGHT)) as client:
+            body = (await self.post(client, metadata={"a": "b"}, reasoning={"effort": "low"})).content
+            response = WireResponse.model_validate_json(body, strict=True)
+            self.assertEqual(response.output_text, "Hello there!")
+            self.assertEqual([item.type for item in response.output], ["reasoning", "message"])
+            assert response.usage is not None
+            self.assertEqual(response.usage.output_tokens, len(tokens(THOUGHT)))
+            self.assertGreater(response.usage.output_tokens_details.reasoning_tokens, 0)
+
+    async def test_a_burst_of_all_tokens_at_once_gives_the_same_items(self) -> None:
+        async with self.serving(said(WEATHER), said(WEATHER, size=1000)) as client:
+            slow, fast = [await self.stream(client, tools=[TOOL]) for _ in range(2)]
+            shapes = [
+                [
+                    {key: value for key, value in item.items() if key not in {"id", "call_id"}}
+                    for item in events[-1]["response"]["output"]
+                ]
+                for events in (slow, fast)
+            ]
+            self.assertEqual(shapes[0], shapes[1])
+            self.assertEqual([item["type"] for item in shapes[0]], ["reasoning", "function_call"])
+            self.assertEqual(shapes[0][1]["arguments"], '{"city":"Paris"}')
+
+    async def test_every_event_is_in_the_log_before_it_is_seen(self) -> None:
+        async with self.serving(said(HELLO)) as client:
+            response = await self.post(client, stream=True)
+            seen = 0
+            async for part in response.streaming_content:
+                if part.startswith(b"event:"):
+                    seen += 1
+                    self.assertGreaterEqual(await Event.objects.acount(), seen)
+            row = await Response.objects.aget()
+            self.assertEqual((row.status, seen), ("completed", await Event.objects.acount()))
+
+    async def test_store_false_leaves_no_row(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)) as client:
+            body = orjson.loads((await self.post(client, store=False)).content)
+            await self.stream(client, store=False)
+            self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
+            self.refused(await client.get(f"/v1/responses/{body['id']}"), 404, None, None)
+            self.refused(
+                await self.post(client, previous_response_id=body["id"]),
+                400,
+                "previous_response_not_found",
+                "previous_response_id",
+            )
+
+    async def test_cut_at_the_token_limit_it_is_incomplete_in_reasoning_text_and_arguments(self) -> None:
+        cases = {
+            "reasoning": ("<|channel|>analysis<|message|>" + "hm " * 40, 16),
+            "message": ("<|channel|>final<|message|>" + "word " * 40, 16),
+            "function_call": (WEATHER, len(tokens(WEATHER)) - 3),
+        }
+        async with self.serving(*[said(text) for text, _ in cases.values()]) as client:
+            for kind, (_, limit) in cases.items():
+                events = await self.stream(client, max_output_tokens=limit, tools=[TOOL])
+                response = events[-1]["response"]
+                self.assertEqual(events[-1]["type"], "response.incomplete")
+                self.assertEqual(response["incomplete_details"], {"reason": "max_output_tokens"})
+                self.assertEqual((response["output"][-1]["type"], response["output"][-1]["status"]), (kind, "incomplete"))
+                self.assertEqual(response["usage"]["output_tokens"], limit)
+
+    async def test_a_dying_engine_ends_the_stream_with_error_and_failed_and_keeps_the_text(self) -> None:
+        dies = Recording([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Fault("down", "killed")])
+        async with self.serving(dies) as client:
+            events = await self.stream(client)
+            self.assertEqual(
+                [event["type"] for event in events[-3:]], ["response.output_item.done", "error", "response.failed"]
+            )
+            response = events[-1]["response"]
+            self.assertEqual(response["output"][0]["content"][0]["text"], "Half a sen")
+            self.assertEqual((response["output"][0]["status"], response["error"]["code"]), ("incomplete", "server_error"))
+            self.assertEqual((await Response.objects.aget()).status, "failed")
+
+    async def test_without_an_engine_the_answer_is_503_and_nothing_is_kept(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            self.engine.fail_for()
+            for stream in (False, True):
+                response = await self.post(client, stream=stream)
+                self.refused(response, 503, "server_error", None)
+                self.assertEqual(response["Retry-After"], "2")
+            self.assertEqual(await Response.objects.acount(), 0)
+            self.engine.recover()
+
+    async def test_a_client_that_leaves_stops_the_engine_and_leaves_a_closed_log(self) -> None:
+        slow = Recording(
+            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))]
+        )
+        async with self.serving(slow) as client:
+            response = await self.post(client, stream=True)
+            parts = aiter(response.streaming_content)
+            while b" upon" not in await anext(parts):
+                pass
+            reading = asyncio.create_task(self._drain(parts))
+            await asyncio.sleep(0.05)
+            reading.cancel()  # What Django does when its client has gone.
+            (run,) = self.hub.runs.values()
+            await asyncio.wait_for(run.wait_terminal(), 2)
+            self.assertEqual(self.engine.aborted, [run.uid])
+            got = orjson.loads((await client.get(f"/v1/responses/{run.uid}")).content)
+            self.assertEqual((got["status"], got["error"], got["output"][0]["status"]), ("cancelled", None, "incomplete"))
+            self.assertEqual(got["output"][0]["content"][0]["text"], "Once upon")
+            self.judge(await self.read(await client.get(f"/v1/responses/{run.uid}?stream=true")))
+
+    async def test_while_it_runs_get_shows_it_in_progress_and_a_second_listener_sees_the_same(self) -> None:
+        slow = Recording([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(1.0), Tokens(tokens("there!<|return|>"))])
+        async with self.serving(slow) as client:
+            response = await self.post(client, stream=True)
+            first = aiter(response.streaming_content)
+            head = await anext(first)
+            uid = orjson.loads(head.split(b"data: ")[1])["response"]["id"]
+            await asyncio.sleep(0.1)
+            got = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
+            self.assertEqual((got["status"], [item["type"] for item in got["output"]]), ("in_progress", ["reasoning"]))
+            second, rest = await asyncio.gather(self._replay(client, uid), self._drain(first))
+            self.assertEqual(second, head + rest)
+
+    async def _replay(self, client, uid):  # type: ignore[no-untyped-def]
+        response = await client.get(f"/v1/responses/{uid}?stream=true")
+        return b"".join([part async for part in response.streaming_content])
+
+    async def _drain(self, parts):  # type: ignore[no-untyped-def]
+        return b"".join([part async for part in parts])
+
+    async def test_a_client_that_leaves_before_the_first_byte_leaves_a_closed_log(self) -> None:
+        slow = Recording([Delay(30), Tokens(tokens(HELLO))])
+        async with self.serving(slow) as client:
+            asking = asyncio.create_task(self.post(client))
+            while not self.engine.running:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+            await asyncio.wait({asking})
+            await asyncio.wait_for(self.hub.drain(5), 2)
+            row = await Response.objects.aget()
+            self.assertEqual((row.status, self.engine.aborted), ("cancelled", [row.uid]))
+
+    async def test_deleting_it_while_it_runs_ends_every_listener_properly_and_leaves_nothing(self) -> None:
+        slow = Recording(
+            [Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(30), Tokens(tokens(" a time<|return|>"))]
+        )
+        async with self.serving(slow) as client:
+            response = await self.post(client, stream=True)
+            while not self.engine.running:
+                await asyncio.sleep(0.01)
+            (uid,) = self.hub.runs
+            listeners = [self.read(response), self.read(await client.get(f"/v1/responses/{uid}?stream=true"))]
+            reading = asyncio.gather(*listeners)
+            gone = await asyncio.wait_for(asyncio.gather(*[client.delete(f"/v1/responses/{uid}") for _ in range(2)]), 5)
+            self.assertEqual(sorted(answer.status_code for answer in gone), [200, 404])
+            first, second = await asyncio.wait_for(reading, 5)
+            self.assertEqual(self.judge(first), second)
+            self.assertEqual((first[-1]["type"], first[-1]["response"]["status"]), ("response.failed", "cancelled"))
+            self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
+
+    async def test_a_post_whose_response_is_deleted_meanwhile_is_answered(self) -> None:
+        slow = Recording([Delay(30), Tokens(tokens(HELLO))])
+        async with self.serving(slow) as client:
+            asking = asyncio.create_task(self.post(client))
+            while not self.engine.running:
+                await asyncio.sleep(0.01)
+            (uid,) = self.hub.runs
+            self.assertEqual((await client.delete(f"/v1/responses/{uid}")).status_code, 200)
+            answer = orjson.loads((await asyncio.wait_for(asking, 5)).content)
+            self.assertEqual((answer["id"], answer["status"], answer["error"]), (uid, "cancelled", None))
+
+    async def test_a_listener_in_another_process_follows_the_log(self) -> None:
+        slow = Recording([Tokens(tokens(THOUGHT[: THOUGHT.index("there")])), Delay(0.5), Tokens(tokens("there!<|return|>"))])
+        async with self.serving(slow) as client:
+            response = await self.post(client, stream=True)
+            row = await Response.objects.aget()
+            seen, own = await asyncio.gather(self._follow(row.pk), self._drain(response.streaming_content))
+            self.assertEqual(bare(sse(own)), seen)
+
+    async def _follow(self, pk):  # type: ignore[no-untyped-def]
+        await self.hub.start()
+        return [orjson.loads(frame.data) async for frame in self.hub._tail.follow(pk) if frame is not None]

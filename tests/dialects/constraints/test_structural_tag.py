@@ -1,0 +1,225 @@
+"""What a constrained model can and cannot say, tried token by token against the grammar engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
+from responses_app.dialects.harmony.parser import CALL, END_OF_TEXT, RETURN, bytes_of
+from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
+
+PERSON = {
+    "type": "json_schema",
+    "name": "person",
+    "schema": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "age": {"type": "integer"}},
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    },
+}
+ADA = '{"name": "Ada", "age": 36}'
+NAMED = {"type": "function", "name": "get_weather"}
+CHOICES: dict[str, dict[str, Any]] = {
+    "required": {"tool_choice": "required", "tools": (WEATHER, CLOCK)},
+    "named": {"tool_choice": NAMED, "tools": (WEATHER, CLOCK)},
+    "single": {"tool_choice": "required", "tools": (WEATHER, CLOCK), "parallel_tool_calls": False},
+    "allowed": {
+        "tool_choice": {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "clock"}]},
+        "tools": (WEATHER, CLOCK),
+    },
+    "schema": {"format": PERSON, "tools": ()},
+    "object": {"format": {"type": "json_object"}, "tools": ()},
+    "schema_or_call": {"format": PERSON, "tools": (WEATHER,)},
+    "free": {"tools": (WEATHER, CLOCK)},
+    "free_single": {"tools": (WEATHER, CLOCK), "parallel_tool_calls": False},
+    "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {"oneOf": [{}, {}]}}}},)},
+}
+
+
+def test_a_free_answer_has_no_constraint() -> None:
+    assert harmony().constrain(turn(tools=())) is None
+    assert chat().constrain(turn(tools=())) is None
+    assert chat().constrain(turn(tools=(WEATHER,), tool_choice="none")) is None
+
+
+@pytest.mark.parametrize("dialect", [harmony, chat])
+def test_a_format_without_a_schema_is_refused(dialect: Any) -> None:
+    with pytest.raises(UnsupportedInput) as caught:
+        dialect().constrain(turn(format={"type": "json_schema", "name": "x"}))
+    assert caught.value.param == "text.format.type"
+
+
+def test_the_keys_of_the_schema_keep_their_order() -> None:
+    constraint = chat().constrain(turn(format=PERSON))
+    assert constraint is not None
+    text = json.dumps(constraint.value)
+    assert text.index('"name": {"type": "string"}') < text.index('"age": {"type": "integer"}')
+
+
+@pytest.mark.parametrize(
+    "parameters", [None, {}, {"description": "anything"}, {"type": "string"}, {"properties": {"a": {"type": "string"}}}]
+)
+@pytest.mark.parametrize("dialect", [harmony, chat])
+def test_c7_arguments_are_an_object_whatever_the_schema_forgets(dialect: Any, parameters: Any) -> None:
+    constraint = dialect().constrain(turn(tools=({**CLOCK, "parameters": parameters},), tool_choice="required"))
+    schemas = [each for each in _formats(constraint.value) if each["type"] == "json_schema"]
+    assert [schema["json_schema"]["type"] for schema in schemas] == ["object"]
+
+
+def _formats(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "json_schema" in value:
+            yield value
+        value = list(value.values())
+    for child in value if isinstance(value, list) else ():
+        yield from _formats(child)
+
+
+@cache
+def _compiler(name: str) -> Any:
+    import xgrammar
+
+    if name == "harmony":
+        vocabulary = [bytes_of(harmony().encoding, token) for token in range(201088)]
+        stops = [RETURN, CALL, END_OF_TEXT]
+    else:
+        stop = demo_vocabulary().id("<|im_end|>")
+        assert stop is not None
+        vocabulary = [demo_vocabulary().spell(token) for token in range(4096)]
+        while not vocabulary[-1]:
+            vocabulary.pop()
+        stops = [stop]
+    info = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=stops)
+    return xgrammar.GrammarCompiler(info, max_threads=1)
+
+
+def _accepts(compiler: str, dialect: Dialect, to: Turn, tokens: list[int]) -> bool:
+    import xgrammar
+
+    constraint = dialect.constrain(to)
+    assert constraint is not None
+    matcher = xgrammar.GrammarMatcher(_compiler(compiler).compile_structural_tag(json.dumps(constraint.value)))
+    return all(matcher.accept_token(token) for token in tokens)
+
+
+ANALYSIS = "<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant"
+PREAMBLE = "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant"
+FINAL = "<|channel|>final<|message|>"
+OSLO = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}'
+NOW = "<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}"
+HARMONY = [
+    ("required", ANALYSIS + OSLO + "<|call|>", True),
+    ("required", ANALYSIS + PREAMBLE + NOW + "<|call|>", True),
+    ("required", OSLO + "<|call|>", True),
+    ("required", ANALYSIS + FINAL + "No.<|return|>", False),
+    ("required", ANALYSIS + OSLO.replace("city", "town") + "<|call|>", False),
+    ("required", ANALYSIS + OSLO.replace("get_weather", "dance") + "<|call|>", False),
+    ("named", ANALYSIS + OSLO + "<|call|>", True),
+    ("named", ANALYSIS + NOW + "<|call|>", False),
+    ("allowed", NOW + "<|call|>", True),
+    ("allowed", OSLO + "<|call|>", False),
+    ("schema", ANALYSIS + FINAL + ADA + "<|return|>", True),
+    ("schema", FINAL + ADA + "<|return|>", True),
+    ("schema", ANALYSIS + FINAL + '{"age": 36, "name": "Ada"}<|return|>', False),
+    ("schema", ANALYSIS + FINAL + "Ada<|return|>", False),
+    ("schema", ANALYSIS + OSLO + "<|call|>", False),
+    ("schema", ANALYSIS + FINAL + '{"name": "Ada"<|return|>', False),
+    ("object", FINAL + '{"a": [1]}<|return|>', True),
+    ("object", FINAL + "[1]<|return|>", False),
+    ("schema", ANALYSIS.replace("see.", "see.<|end|>Hello") + FINAL + ADA + "<|return|>", False),
+    ("schema_or_call", ANALYSIS + FINAL + ADA + "<|return|>", True),
+    ("schema_or_call", ANALYSIS + OSLO + "<|call|>", True),
+    ("schema_or_call", ANALYSIS + FINAL + "Hello.<|return|>", False),
+    ("free", ANALYSIS + FINAL + "Hello.<|return|>", True),
+    ("free", ANALYSIS + PREAMBLE + OSLO + "<|call|>", True),
+    ("free", OSLO + "<|end|><|start|>assistant" + NOW + "<|call|>", True),
+    ("free", OSLO.replace("city", "town") + "<|call|>", False),
+    ("free", OSLO.replace("get_weather", "dance") + "<|call|>", False),
+    ("free", OSLO.removesuffix("}") + "<|call|>", False),
+    ("free_single", ANALYSIS + OSLO + "<|call|>", True),
+    ("free_single", OSLO + "<|end|><|start|>assistant" + NOW + "<|call|>", False),
+    ("odd", NOW.replace("{}", '{"b": [1, null]}') + "<|call|>", True),
+    ("odd", NOW.replace("{}", "[1]") + "<|call|>", False),
+]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("choice", "said", "right"), HARMONY)
+def test_harmony_says_what_is_asked_and_nothing_else(choice: str, said: str, right: bool) -> None:
+    assert _accepts("harmony", harmony(), turn(**CHOICES[choice]), harmony_tokens(said)) is right
+
+
+THINK = "<think>\nHm.\n</think>\n\n"
+CALL_OSLO = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+CALL_NOW = '<tool_call>\n{"name": "clock", "arguments": {}}\n</tool_call>'
+END = "<|im_end|>"
+CHAT = [
+    ("required", THINK + CALL_OSLO + END, True),
+    ("required", CALL_OSLO + "\n" + CALL_NOW + END, True),
+    ("required", THINK + "No." + END, False),
+    ("required", THINK + END, False),
+    ("required", THINK + CALL_OSLO.replace("city", "town") + END, False),
+    ("single", THINK + CALL_OSLO + END, True),
+    ("single", THINK + CALL_OSLO + "\n" + CALL_NOW + END, False),
+    ("named", THINK + CALL_OSLO + END, True),
+    ("named", THINK + CALL_NOW + END, False),
+    ("allowed", THINK + CALL_NOW + END, True),
+    ("allowed", THINK + CALL_OSLO + END, False),
+    ("schema", THINK + ADA + END, True),
+    ("schema", ADA + END, True),
+    ("schema", "\n\n" + ADA + END, False),
+    ("schema", THINK + '{"age": 36, "name": "Ada"}' + END, False),
+    ("schema", THINK + "Hello." + END, False),
+    ("object", '{"a": [1]}' + END, True),
+    ("object", "[1]" + END, False),
+    ("schema_or_call", THINK + CALL_OSLO + END, True),
+    ("schema_or_call", THINK + ADA + END, True),
+    ("free", THINK + "Hello." + END, True),
+    ("free", "It is < 5, <tool> or not" + END, True),
+    ("free", THINK + CALL_OSLO + "\n" + CALL_NOW + END, True),
+    ("free", THINK + "I look.\n" + CALL_OSLO + "\nDone." + THINK + "Yes." + END, True),
+    ("free", "<think>\n" + CALL_OSLO + END, True),
+    ("free", CALL_OSLO.replace("city", "town") + END, False),
+    ("free", CALL_OSLO.replace("get_weather", "dance") + END, False),
+    ("free", "<tool_call>\nget_weather" + END, False),
+    ("free_single", THINK + CALL_OSLO + END, True),
+    ("free_single", THINK + CALL_OSLO + "\n" + CALL_NOW + END, False),
+    ("odd", CALL_NOW.replace("{}", '{"b": [1, null]}') + END, True),
+    ("odd", CALL_NOW.replace("{}", "[1]") + END, False),
+]
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("choice", "said", "right"), CHAT)
+def test_a_chat_model_says_what_is_asked_and_nothing_else(choice: str, said: str, right: bool) -> None:
+    dialect = chat(vocabulary=demo_vocabulary())
+    assert _accepts("chat", dialect, turn(**CHOICES[choice]), demo_vocabulary().encode(said)) is right
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("Hm.\n</think>\n\n" + ADA + END, True),
+        ("a < b </ c</think>" + ADA + END, True),
+        (ADA + END, False),
+        (THINK + ADA + END, False),
+        ("Hm.\n</think>\n\nHello.\n</think>\n\n" + ADA + END, False),
+    ],
+)
+def test_a_prompt_that_opened_the_reasoning_wants_it_closed_first(said: str, right: bool) -> None:
+    dialect = chat(OPENING, demo_vocabulary())
+    assert _accepts("chat", dialect, turn(**CHOICES["schema"]), demo_vocabulary().encode(said)) is right
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("said", "right"), [(ADA + END, True), (THINK + ADA + END, False)])
+def test_a_prompt_that_closed_the_reasoning_wants_the_answer_at_once(said: str, right: bool) -> None:
+    dialect = chat(vocabulary=demo_vocabulary())
+    assert _accepts("chat", dialect, turn(**CHOICES["schema"], effort="none"), demo_vocabulary().encode(said)) is right

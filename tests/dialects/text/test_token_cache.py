@@ -1,0 +1,92 @@
+"""A prompt of which much is known is the prompt of which nothing is, token by token."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Tokenizer
+
+from responses_app.dialects.base import Dialect
+from responses_app.dialects.text.token_cache import TokenCache
+from responses_app.dialects.text.tokenizer import TokenizerAdapter
+from tests.support.dialects.parser_driver import (
+    WEATHER,
+    answered,
+    called,
+    chat,
+    demo_vocabulary,
+    harmony,
+    said,
+    thought,
+    turn,
+    user,
+)
+
+
+def stripping_vocabulary() -> TokenizerAdapter:
+    """Its special tokens take the space around them with them, so that nothing can be cut at them."""
+    tokenizer = Tokenizer.from_str(demo_vocabulary()._tokenizer.to_str())
+    tokenizer.add_special_tokens([AddedToken("<|x|>", special=True, normalized=False, lstrip=True, rstrip=True)])
+    return TokenizerAdapter(tokenizer)
+
+
+DIALECTS: dict[str, Dialect] = {
+    "harmony": harmony(),
+    "bytes": chat(),
+    "demo": chat(vocabulary=demo_vocabulary()),
+    "stripping": chat(vocabulary=stripping_vocabulary()),
+}
+# Spaces at the ends, marks of combining characters, special tokens and guards in the words of others.
+WORDS = st.text("aé é 🦑\u0301\n<|im_start|>", max_size=10) | st.sampled_from(
+    [" <|im_start|> ", "<|im_end|>user", "<|start|>assistant", "<think>", "\ue0f10\ue0f2", "<|x|> ", " e", "\u0301"]
+)
+
+
+@st.composite
+def rounds(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """One round of a conversation."""
+    kind = draw(st.sampled_from(("talk", "call", "rule")))
+    uid = f"call_{draw(st.integers(0, 10**6))}"
+    if kind == "talk":
+        return [user(draw(WORDS)), thought(draw(WORDS)), said(draw(WORDS))]
+    if kind == "call":
+        return [user(draw(WORDS)), thought(draw(WORDS)), called(uid, '{"city": "Oslo"}'), answered(uid, draw(WORDS))]
+    return [{**user(draw(WORDS)), "role": "developer"}, user(draw(WORDS))]
+
+
+@given(st.sampled_from(sorted(DIALECTS)), st.lists(rounds(), min_size=1, max_size=5), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_it_is_the_same_at_every_turn_of_a_conversation(
+    name: str, conversation: list[list[dict[str, Any]]], tools: bool
+) -> None:
+    dialect, items, memo = DIALECTS[name], list[dict[str, Any]](), TokenCache()
+    for part in conversation:
+        items = [*items, *part]
+        told = turn(*items, tools=(WEATHER,) if tools else ())
+        memo = TokenCache(memo.used)
+        assert dialect.render(replace(told, memo=memo)) == dialect.render(told)
+
+
+@pytest.mark.parametrize("name", ["harmony", "bytes", "demo"])
+def test_what_is_known_is_not_made_again(name: str) -> None:
+    dialect, items = DIALECTS[name], [user("one"), said("two"), user("three")]
+    first = TokenCache()
+    dialect.render(replace(turn(*items), memo=first))
+    second = TokenCache(first.used)
+    dialect.render(replace(turn(*items, said("four"), user("five")), memo=second))
+    new = set(second.used) - set(first.used)
+    assert len(set(first.used) & set(second.used)) > 3
+    assert not any(word in text for text in new for word in ("one", "three"))
+
+
+def test_only_what_the_last_prompt_had_is_remembered() -> None:
+    first = TokenCache()
+    harmony().render(replace(turn(user("one")), memo=first))
+    second = TokenCache(first.used)
+    harmony().render(replace(turn(user("two")), memo=second))
+    assert not any("one" in text for text in second.used)
+    assert second.size < 2 * first.size

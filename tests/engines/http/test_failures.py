@@ -1,0 +1,160 @@
+"""A server elsewhere, in its bad hours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from responses_app.engine_interface import Chunk, EngineUnavailable, RequestRejected
+from responses_app.engines import open_engine
+from responses_app.engines.http.client import HttpVllm
+from tests.support.engines.faulty_http_server import Reply, Stub, plain, serve, stream, token
+from tests.support.engines.generate import ask, hear, tokens
+
+
+def with_stub(reply: Reply, play: Callable[[HttpVllm, Stub], Awaitable[None]]) -> None:
+    """Run `play` on a started engine in front of a stub that answers generations with `reply`."""
+
+    async def main() -> None:
+        async with serve(generate=reply) as stub:
+            engine = HttpVllm(stub.url)
+            await engine.start()
+            try:
+                await play(engine, stub)
+            finally:
+                await engine.close()
+
+    asyncio.run(main())
+
+
+def test_it_takes_the_first_model_and_what_is_known_of_it() -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
+        assert (engine.model, engine.root, engine.max_model_len) == ("m", "/models/m", 128)
+        assert await engine.is_healthy()
+
+    with_stub(plain(500), play)
+
+
+def test_it_takes_the_model_that_it_is_told_with_its_key() -> None:
+    async def main() -> None:
+        async with serve() as stub:
+            engine = open_engine(stub.url.replace("http://", "http://:s3cret@") + "?model=n")
+            await engine.start()
+            assert engine.max_model_len == 64
+            await engine.close()
+            assert all("authorization: bearer s3cret" in head.lower() for head in stub.headers)
+            assert len(stub.headers) == 2
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("url", "route", "reply", "words"),
+    [
+        ("?model=q", None, None, "serves m, n, not q"),
+        ("", "GET /v1/models", plain(503), "HTTP 503"),
+        ("", "GET /v1/models", plain(200, {"hello": 1}), "no list of models"),
+        ("", "GET /v1/models", plain(200, {"data": []}), "serves nothing"),
+        ("", "GET /v1/models", plain(200, {"data": [{"id": "m"}]}), "max_model_len"),
+        ("", "POST /inference/v1/abort_requests", plain(404), "--enable-scale-out"),
+    ],
+)
+def test_it_says_why_it_cannot_start(url: str, route: str | None, reply: Reply, words: str) -> None:
+    async def main() -> None:
+        async with serve() as stub:
+            if route:
+                stub.routes[route] = reply
+            engine = open_engine(stub.url + url)
+            with pytest.raises(EngineUnavailable, match=words):
+                await engine.start()
+            assert not await engine.is_healthy()
+
+    asyncio.run(main())
+
+
+def test_it_does_not_start_without_a_server() -> None:
+    engine = HttpVllm("http://127.0.0.1:9")
+    with pytest.raises(EngineUnavailable, match="ConnectError"):
+        asyncio.run(engine.start())
+    with pytest.raises(EngineUnavailable, match="not connected"):
+        engine.max_model_len  # noqa: B018
+
+
+def test_it_hears_a_generation_out() -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
+        chunks = await hear(engine, ask(id="whole"))
+        assert tokens(chunks) == [1, 2]
+        assert chunks[-1] == Chunk(finish="length")
+        await asyncio.sleep(0.05)
+        assert [route for route, _ in stub.asked].count("POST /inference/v1/abort_requests") == 1, "that of the start only"
+
+    with_stub(stream(token(1), token(2, "length"), b"[DONE]"), play)
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind", "words"),
+    [
+        (plain(400, {"error": {"message": "too long"}}), RequestRejected, "too long"),
+        (plain(500), EngineUnavailable, "HTTP 500"),
+        (plain(404, {"detail": "Not Found"}), EngineUnavailable, "HTTP 404"),
+        (stream(token(1)), EngineUnavailable, "broke off"),
+        (stream({"error": {"message": "vocabulary", "code": 400}}), RequestRejected, "vocabulary"),
+    ],
+)
+def test_it_tells_whose_fault_it_is(reply: Reply, kind: type[Exception], words: str) -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
+        with pytest.raises(kind, match=words):
+            await hear(engine, ask())
+
+    with_stub(reply, play)
+
+
+def test_it_hangs_up_and_aborts_when_closed_early() -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
+        chunks = engine.generate(ask(id="early"))
+        assert await anext(chunks) == Chunk((1,))
+        await chunks.aclose()
+        await asyncio.wait_for(stub.hung_up.wait(), 2)
+        await asyncio.sleep(0.05)
+        assert stub.asked[-1] == ("POST /inference/v1/abort_requests", {"request_ids": ["generate-tokens-early"]})
+
+    with_stub(stream(token(1), hang=True), play)
+
+
+def test_it_aborts_when_cancelled_before_the_first_token() -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
+        task = asyncio.create_task(hear(engine, ask(id="waiting")))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.wait_for(stub.hung_up.wait(), 2)
+        await asyncio.sleep(0.05)
+        assert stub.asked[-1] == ("POST /inference/v1/abort_requests", {"request_ids": ["generate-tokens-waiting"]})
+
+    with_stub(stream(hang=True), play)
+
+
+def test_it_ends_running_generations_at_close() -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
+        task = asyncio.create_task(hear(engine, ask(id="last")))
+        await asyncio.sleep(0.1)
+        await engine.close()
+        with pytest.raises(EngineUnavailable):
+            await task
+        assert ("POST /inference/v1/abort_requests", {"request_ids": ["generate-tokens-last"]}) in stub.asked
+        assert not await engine.is_healthy()
+
+    with_stub(stream(token(1), hang=True), play)
+
+
+def test_it_runs_three_hundred_generations_at_once() -> None:
+    async def play(engine: HttpVllm, stub: Stub) -> None:
+        running = [engine.generate(ask()) for _ in range(300)]
+        first = await asyncio.wait_for(asyncio.gather(*(anext(chunks) for chunks in running)), 30)
+        assert {chunk.tokens for chunk in first} == {(1,)}
+        await asyncio.gather(*(chunks.aclose() for chunks in running))
+
+    with_stub(stream(token(1), hang=True), play)

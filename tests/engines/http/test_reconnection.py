@@ -1,0 +1,211 @@
+"""A server elsewhere that dies, is silent, or is not there yet."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from responses_app.engine_interface import Constraint, EngineUnavailable, RequestRejected
+from responses_app.engines import open_engine
+from responses_app.engines.http import health
+from responses_app.engines.http.client import HttpVllm
+from responses_app.engines.http.health import HealthMonitor
+from tests.support.engines.faulty_http_server import plain, serve, stream, token
+from tests.support.engines.generate import ask, hear, tokens
+
+WHOLE = stream(token(1), token(2, "length"), b"[DONE]")
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", 0))
+        yield probe.getsockname()[1]
+
+
+def test_it_waits_at_its_start_for_a_server_that_comes_up(port: int) -> None:
+    async def main() -> None:
+        engine = HttpVllm(f"http://127.0.0.1:{port}", start_wait=20)
+        start = asyncio.create_task(engine.start())
+        await asyncio.sleep(0.6)
+        assert not start.done()
+        async with serve(WHOLE, port) as stub:
+            stub.routes["GET /v1/models"], models = plain(503), stub.routes["GET /v1/models"]
+            await asyncio.sleep(0.6)
+            assert not start.done(), "a router that has nobody behind it yet"
+            stub.routes["GET /v1/models"] = models
+            await asyncio.wait_for(start, 5)
+            assert tokens(await hear(engine, ask())) == [1, 2]
+        await engine.close()
+
+    asyncio.run(main())
+
+
+def test_it_does_not_wait_for_what_will_not_change() -> None:
+    async def main() -> None:
+        async with serve() as stub:
+            engine = HttpVllm(stub.url, "q", start_wait=20)
+            with pytest.raises(EngineUnavailable, match="not q"):
+                await asyncio.wait_for(engine.start(), 5)
+
+    asyncio.run(main())
+
+
+def test_it_gives_up_when_the_time_is_over() -> None:
+    began = time.monotonic()
+    with pytest.raises(EngineUnavailable, match="ConnectError"):
+        asyncio.run(open_engine("http://127.0.0.1:9?start_wait=0.5").start())
+    assert 0.5 <= time.monotonic() - began < 5
+
+
+def test_it_starts_without_a_server_of_which_it_knows_everything(port: int) -> None:
+    async def main() -> None:
+        engine = open_engine(f"http://127.0.0.1:{port}?model=m&max_model_len=128&start_wait=0")
+        await engine.start()
+        assert engine.max_model_len == 128
+        assert not await engine.is_healthy()
+        async with serve(WHOLE, port):
+            assert await engine.is_healthy()
+            assert tokens(await hear(engine, ask())) == [1, 2]
+        await engine.close()
+
+    asyncio.run(main())
+
+
+def test_the_environment_says_how_long_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RESPONSES_ENGINE_START_WAIT", "77")
+    engine = open_engine("http://gpu:1")
+    assert isinstance(engine, HttpVllm)
+    assert engine._start_wait == 77
+
+
+def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server(port: int) -> None:
+    async def main() -> None:
+        engine = HttpVllm(f"http://127.0.0.1:{port}")
+        async with serve(stream(token(1), hang=True), port):
+            await engine.start()
+            assert await engine.is_healthy()
+            running = asyncio.create_task(hear(engine, ask()))
+            await asyncio.sleep(0.2)
+        began = time.monotonic()
+        with pytest.raises(EngineUnavailable):
+            await running
+        assert time.monotonic() - began < 1
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
+            await hear(engine, ask())
+        async with serve(WHOLE, port):
+            assert await engine.is_healthy()
+            assert tokens(await hear(engine, ask())) == [1, 2]
+        await engine.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
+    begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "WATCH_S", 0.2)
+
+    async def main() -> None:
+        async with serve(stream(*[token(1)] * begun, hang=True)) as stub:
+            engine = HttpVllm(stub.url)
+            await engine.start()
+            running = asyncio.create_task(hear(engine, ask()))
+            await asyncio.sleep(1)
+            assert not running.done(), "silence alone is no end"
+            stub.routes["GET /health"] = plain(503)
+            with pytest.raises(EngineUnavailable, match="does not answer any more"):
+                await asyncio.wait_for(running, 3)
+            assert not await engine.is_healthy()
+            await engine.close()
+
+    asyncio.run(main())
+
+
+def test_one_that_refuses_connections_but_still_talks_is_heard_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "WATCH_S", 0.1)
+
+    async def main() -> None:
+        async def refused() -> bool:
+            return False
+
+        found = HealthMonitor(refused)
+        found.start()
+        for _ in range(20):
+            await found.run_while_healthy(asyncio.sleep(0.05))
+        with pytest.raises(EngineUnavailable):
+            await found.run_while_healthy(asyncio.sleep(60))
+        await found.stop()
+
+    asyncio.run(main())
+
+
+def test_one_that_says_nothing_at_all_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "WATCH_S", 0.05)
+    monkeypatch.setattr(health, "HUNG_TIMEOUT_S", 0.5)
+
+    async def main() -> None:
+        async def nothing() -> None:
+            return None
+
+        found = HealthMonitor(nothing)
+        found.start()
+        began = time.monotonic()
+        with pytest.raises(EngineUnavailable):
+            await found.run_while_healthy(asyncio.sleep(60))
+        assert 0.5 < time.monotonic() - began < 5
+        await found.stop()
+
+    asyncio.run(main())
+
+
+def test_who_is_cancelled_while_the_server_is_given_up_stays_cancelled() -> None:
+    async def main() -> None:
+        async def refused() -> bool:
+            return False
+
+        found = HealthMonitor(refused)
+        waiting = asyncio.create_task(found.run_while_healthy(asyncio.sleep(60)))
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await found.stop()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    asyncio.run(main())
+
+
+def test_those_who_ask_at_the_same_time_share_one_health_check() -> None:
+    async def main() -> None:
+        async with serve() as stub:
+            engine = HttpVllm(stub.url)
+            await engine.start()
+            stub.asked.clear()
+            assert all(await asyncio.gather(*(engine.is_healthy() for _ in range(50))))
+            assert [route for route, _ in stub.asked] == ["GET /health"]
+            await engine.close()
+
+    asyncio.run(main())
+
+
+def test_a_dead_core_is_not_taken_for_a_bad_grammar() -> None:
+    words = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+    constraint = Constraint("regex", "a+")
+
+    async def main() -> None:
+        for message, kind in ((words, EngineUnavailable), ("Internal server error", RequestRejected)):
+            async with serve(stream({"error": {"message": message, "code": 500}})) as stub:
+                engine = HttpVllm(stub.url)
+                await engine.start()
+                with pytest.raises(kind):
+                    await hear(engine, ask(constraint=constraint))
+                await engine.close()
+
+    asyncio.run(main())

@@ -1,0 +1,80 @@
+"""A real `vllm serve`: what it does as all engines do, and the end of its processes with their owner."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines import orphan_guard
+from responses_app.engines.http.client import HttpVllm
+from tests.support.engines import text_checkpoint as checkpoint
+from tests.support.engines.generate import ask, hear
+from tests.support.engines.requirements import START_LIMIT_S, Demands, Running
+from tests.support.engines.vllm_server import connected, serving
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(START_LIMIT_S)]
+
+
+@pytest.fixture(scope="module")
+def server(tiny: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    with serving(tiny) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def engine(runner: asyncio.Runner, server: tuple[subprocess.Popen[bytes], str]) -> Iterator[HttpVllm]:
+    with connected(runner, *server) as engine:
+        yield engine
+
+
+@pytest.fixture
+def running(engine: HttpVllm) -> Running:
+    def count() -> float:
+        metrics = httpx2.get(f"{engine.base}/metrics").text
+        return float(re.findall(r"^vllm:num_requests_running\{.*\} (\S+)", metrics, re.MULTILINE)[0])
+
+    return count
+
+
+def test_it_learns_what_is_served(engine: HttpVllm, tiny: Path) -> None:
+    assert (engine.model, engine.root, engine.max_model_len) == ("tiny", str(tiny), checkpoint.MAX_MODEL_LEN)
+
+
+class TestAlike(Demands):
+    """What is demanded of every engine."""
+
+
+def test_it_tells_when_the_server_dies_and_leaves_none_of_its_processes(
+    runner: asyncio.Runner, engine: HttpVllm, server: tuple[subprocess.Popen[bytes], str]
+) -> None:
+    """The last test of the module: nobody serves the next."""
+    process, _ = server
+
+    async def main() -> None:
+        chunks = engine.generate(ask(max_tokens=500, sampling={"ignore_eos": True}))
+        await anext(chunks)
+        process.send_signal(signal.SIGKILL)
+        with pytest.raises(EngineUnavailable):
+            async for _ in chunks:
+                pass
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
+            await hear(engine, ask())
+
+    before = orphan_guard.survivors(process.pid)
+    titles = {Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip() for pid in before}
+    assert {"VLLM::EngineCore", "VLLM::Worker"} <= titles
+    runner.run(main())
+    began = time.monotonic()
+    while orphan_guard.survivors(process.pid):
+        assert time.monotonic() - began < 15, "an idle machine takes little more than one second"
+        time.sleep(0.05)

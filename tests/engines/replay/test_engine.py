@@ -1,0 +1,275 @@
+"""The scripted engine behaves as a real one would, and says so when a test asks too much or too little of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.engine_interface import Chunk, EngineUnavailable, Logprob, RequestRejected
+from responses_app.engines.replay.engine import (
+    Delay,
+    Fault,
+    Recording,
+    ReplayEngine,
+    Tokens,
+    UnexpectedRequest,
+    UnusedRecordings,
+    recording,
+)
+from tests.support.engines.generate import ask, hear, tokens
+
+
+async def started(*lines: Recording, loop: bool = False, max_model_len: int = 1000) -> ReplayEngine:
+    engine = ReplayEngine(lines, loop=loop, max_model_len=max_model_len)
+    await engine.start()
+    return engine
+
+
+def replay(line: Recording, max_tokens: int = 100, stops: tuple[int, ...] = ()) -> list[Chunk]:
+    async def main() -> list[Chunk]:
+        engine = await started(line)
+        return await hear(engine, ask(max_tokens=max_tokens, sampling={"stop_token_ids": stops}))
+
+    return asyncio.run(main())
+
+
+def test_it_replays_chunks_as_they_are_grouped() -> None:
+    assert replay(recording([1, 2, 3], [4], finish="length", cached=16)) == [
+        Chunk((1, 2, 3), cached=16),
+        Chunk((4,), finish="length"),
+    ]
+
+
+def test_it_finishes_with_an_empty_chunk_when_a_delay_comes_last() -> None:
+    assert replay(Recording([Tokens([1]), Delay(0)])) == [Chunk((1,)), Chunk(finish="stop")]
+
+
+def test_it_finishes_a_line_without_tokens() -> None:
+    assert replay(Recording([], cached=3)) == [Chunk(finish="stop", cached=3)]
+
+
+def test_it_ends_at_max_tokens_with_length() -> None:
+    assert replay(recording([1, 2], [3, 4]), max_tokens=3) == [Chunk((1, 2)), Chunk((3,), finish="length")]
+
+
+def test_it_ends_at_max_tokens_between_two_chunks() -> None:
+    assert replay(recording([1, 2], [3, 4]), max_tokens=2) == [Chunk((1, 2), finish="length")]
+
+
+def test_it_keeps_its_own_ending_when_the_line_just_fits() -> None:
+    assert replay(recording([1, 2], [3]), max_tokens=3) == [Chunk((1, 2)), Chunk((3,), finish="stop")]
+
+
+def test_it_ends_behind_a_stop_token_and_includes_it() -> None:
+    assert replay(recording([1, 9, 2], [3], finish="length"), stops=(9,)) == [Chunk((1, 9), finish="stop")]
+
+
+def test_it_cuts_logprobs_with_their_tokens() -> None:
+    logprobs = [Logprob(1, -0.1), Logprob(2, -0.2)]
+    assert replay(Recording([Tokens([1, 2], logprobs)]), max_tokens=1) == [Chunk((1,), (Logprob(1, -0.1),), finish="length")]
+
+
+@settings(deadline=None)
+@given(
+    groups=st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=5),
+    limit=st.integers(1, 25),
+    stop=st.one_of(st.none(), st.integers(0, 9)),
+)
+def test_it_obeys_stop_token_and_limit_however_tokens_are_grouped(
+    groups: list[list[int]], limit: int, stop: int | None
+) -> None:
+    chunks = replay(recording(*groups), limit, () if stop is None else (stop,))
+    flat = [token for group in groups for token in group]
+    until_stop = flat[: flat.index(stop) + 1] if stop in flat else flat
+    assert tokens(chunks) == until_stop[:limit]
+    assert [chunk.finish is not None for chunk in chunks] == [False] * (len(chunks) - 1) + [True]
+    assert chunks[-1].finish == ("length" if len(until_stop) > limit else "stop")
+
+
+def test_it_ends_with_length_where_the_context_is_full() -> None:
+    async def main() -> list[Chunk]:
+        return await hear(await started(recording([1, 2, 3]), max_model_len=5), ask([7, 7, 7], 100))
+
+    assert asyncio.run(main()) == [Chunk((1, 2), finish="length")]
+
+
+def test_it_refuses_a_prompt_that_leaves_no_room() -> None:
+    async def main() -> None:
+        await hear(await started(recording([1]), max_model_len=3), ask([7, 7, 7]))
+
+    with pytest.raises(RequestRejected, match="3 tokens"):
+        asyncio.run(main())
+
+
+def test_it_takes_its_time() -> None:
+    began = time.monotonic()
+    replay(Recording([Delay(0.05), Tokens([1]), Delay(0.05)]))
+    assert time.monotonic() - began >= 0.1
+
+
+def test_it_breaks_down_in_the_middle_and_comes_back() -> None:
+    async def main() -> None:
+        engine = await started(Recording([Tokens([1]), Fault("down", "out of memory", 0.2)]), recording([2]))
+        chunks = engine.generate(ask())
+        assert await anext(chunks) == Chunk((1,))
+        with pytest.raises(EngineUnavailable, match="out of memory"):
+            await anext(chunks)
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable, match="away"):
+            await hear(engine, ask())
+        assert len(engine.left) == 1, "a request that met nobody uses up no line"
+        await asyncio.sleep(0.25)
+        assert await engine.is_healthy()
+        assert tokens(await hear(engine, ask())) == [2]
+        assert engine.aborted == []
+        assert not engine.running
+
+    asyncio.run(main())
+
+
+def test_it_refuses_a_request_as_told() -> None:
+    with pytest.raises(RequestRejected, match="no such grammar"):
+        replay(Recording([Fault("bad", "no such grammar")]))
+
+
+def test_it_can_be_sent_away_under_a_running_request() -> None:
+    async def main() -> None:
+        engine = await started(recording([1], [2]), recording([3]))
+        chunks = engine.generate(ask())
+        await anext(chunks)
+        engine.fail_for()
+        with pytest.raises(EngineUnavailable):
+            await anext(chunks)
+        engine.recover()
+        assert tokens(await hear(engine, ask())) == [3]
+
+    asyncio.run(main())
+
+
+def test_it_notes_who_was_aborted_by_closing() -> None:
+    async def main() -> None:
+        engine = await started(recording([1], [2]))
+        chunks = engine.generate(ask(id="early"))
+        await anext(chunks)
+        assert engine.running == {"early"}
+        await chunks.aclose()
+        assert engine.aborted == ["early"]
+        assert not engine.running
+
+    asyncio.run(main())
+
+
+def test_it_notes_who_was_aborted_by_cancelling_a_wait() -> None:
+    async def main() -> None:
+        engine = await started(Recording([Tokens([1]), Delay(60)]))
+        task = asyncio.create_task(hear(engine, ask(id="waiting")))
+        await asyncio.sleep(0.02)
+        assert engine.running == {"waiting"}
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert engine.aborted == ["waiting"]
+
+    asyncio.run(main())
+
+
+def test_it_does_not_call_a_finished_request_aborted() -> None:
+    async def main() -> None:
+        engine = await started(recording([1]))
+        chunks = engine.generate(ask())
+        assert (await anext(chunks)).finish == "stop"
+        await chunks.aclose()
+        assert engine.aborted == []
+        assert len(engine.requests) == 1
+
+    asyncio.run(main())
+
+
+def test_it_gives_lines_to_those_they_were_meant_for() -> None:
+    async def main() -> None:
+        engine = await started(
+            recording([1], match=[8, 8]), recording([2]), recording([3], match=lambda prompt: prompt[0] == 7)
+        )
+        assert tokens(await hear(engine, ask([7]))) == [2]
+        assert tokens(await hear(engine, ask([7]))) == [3]
+        assert tokens(await hear(engine, ask([6, 8, 8]))) == [1]
+        await engine.close(strict=True)
+
+    asyncio.run(main())
+
+
+def test_it_complains_about_a_request_that_nobody_expected() -> None:
+    async def main() -> None:
+        engine = await started(recording([1], match=[8]))
+        with pytest.raises(UnexpectedRequest, match="r1x: 1 left"):
+            await hear(engine, ask([7], id="r1x"))
+        assert engine.requests == []
+
+    asyncio.run(main())
+
+
+def test_it_complains_about_leftover_lines_when_asked_to() -> None:
+    async def main() -> None:
+        engine = await started(recording([1]), recording([2]))
+        await hear(engine, ask())
+        with pytest.raises(UnusedRecordings, match="1 lines"):
+            await engine.close(strict=True)
+        await engine.close()
+
+    asyncio.run(main())
+
+
+def test_it_repeats_the_tape_in_a_loop() -> None:
+    async def main() -> None:
+        engine = await started(recording([1]), recording([2]), loop=True)
+        assert [tokens(await hear(engine, ask())) for _ in range(5)] == [[1], [2], [1], [2], [1]]
+        await engine.close(strict=True)
+
+    asyncio.run(main())
+
+
+def test_it_serves_nobody_before_start_and_after_close() -> None:
+    async def main() -> None:
+        engine = ReplayEngine([recording([1])])
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
+            await hear(engine, ask())
+        await engine.start()
+        assert await engine.is_healthy()
+        await engine.close()
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
+            await hear(engine, ask())
+
+    asyncio.run(main())
+
+
+def test_it_serves_many_at_once() -> None:
+    async def main() -> None:
+        engine = await started()
+        engine.add(*(recording([n], [n], match=[n]) for n in range(50)))
+        heard = await asyncio.gather(*(hear(engine, ask([n])) for n in reversed(range(50))))
+        assert [tokens(chunks) for chunks in heard] == [[n, n] for n in reversed(range(50))]
+
+    asyncio.run(main())
+
+
+def test_an_image_is_as_many_tokens_as_it_was_told() -> None:
+    async def main() -> None:
+        engine = ReplayEngine([recording([1, 2, 3], [4]), recording([1, 2, 3])], max_model_len=10, image_tokens=4)
+        await engine.start()
+        assert engine.supports_images
+        assert await engine.count_tokens([7, 8], [b"a", b"b"]) == 8
+        shown = ask([7, 8], 9, images=[b"a", b"b"])
+        # The context is full after two; the first chunk says what the prompt has come to.
+        assert await hear(engine, shown) == [Chunk((1, 2), finish="length", prompt=8)]
+        with pytest.raises(RequestRejected, match="the prompt has 11 tokens"):
+            await anext(engine.generate(replace(shown, id="b", images=[b"a"] * 3)))
+        assert not ReplayEngine().supports_images
+
+    asyncio.run(main())

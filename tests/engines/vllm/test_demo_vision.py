@@ -1,0 +1,84 @@
+"""demo-vision in vLLM: it says what is in a picture that nobody has drawn before, and is demo-chat otherwise."""
+
+from __future__ import annotations
+
+import gc
+import json
+import tempfile
+from io import BytesIO
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from demo_training.vision.drawing import any_drawing, draw
+from responses_app.demo.build import build
+from responses_app.engines import orphan_guard
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import parse_models
+from tests.support.api.case import ApiCase, KeyedClient
+from tests.support.api.image_case import data_url, part, user
+from tests.support.engines.requirements import START_LIMIT_S
+from tests.support.request_bodies import STRING, function
+
+# vLLM and torch warn of what is theirs.
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
+
+PICTURES, RIGHT = 24, 20
+WEATHER = function("get_weather", "Get the current weather for a location.", location=STRING)
+
+
+def drawn(r: Random, colour: str, shape: str) -> str:
+    """A drawing as a data URL."""
+    out = BytesIO()
+    draw(r, colour, shape).save(out, "PNG")
+    return data_url(out.getvalue())
+
+
+class DemoVisionTest(ApiCase):
+    """One test, as an engine lives in one event loop."""
+
+    async def asked(self, *parts: Any, **body: Any) -> dict[str, Any]:
+        """The response to a message."""
+        return await self.made(self.client_of_m, input=[user(*parts)], temperature=0, **body)
+
+    async def text(self, *parts: Any, **body: Any) -> str:
+        """What it answers."""
+        made = await self.asked(*parts, **body)
+        return "".join(one["text"] for item in made["output"] if item["type"] == "message" for one in item["content"])
+
+    async def test_it_sees(self) -> None:
+        orphan_guard.guard_children()
+        with tempfile.TemporaryDirectory() as folder:
+            self.hub = RunManager(parse_models(f"m=vllm://{build('demo-vision', Path(folder))}"))
+            manager.set_current(self.hub)
+            self.client_of_m = KeyedClient(self.secret)
+            try:
+                await self.named()
+                await self.talked()
+            finally:
+                manager.set_current(None)
+                await self.hub.close()
+                # What the engine has left open is complained about here, and not in whichever test the collector runs next.
+                del self.hub
+                gc.collect()
+
+    async def named(self) -> None:
+        """Colour and shape of most drawings, asked for in one message, or in the next turn."""
+        r, right = Random(4711), 0
+        for _ in range(PICTURES):
+            colour, shape = any_drawing(r)
+            said = await self.text("What do you see?", part(drawn(r, colour, shape)))
+            right += colour in said and shape in said
+        self.assertGreaterEqual(right, RIGHT)
+        first = await self.asked(part(drawn(r, "blue", "circle")), "What is this?")
+        self.assertIn("blue", await self.text("What colour is it?", previous_response_id=first["id"]))
+
+    async def talked(self) -> None:
+        """As demo-chat does, tools included."""
+        self.assertIn("hello", (await self.text("Hello!")).lower())
+        made = await self.asked("What is the weather in Paris?", tools=[WEATHER])
+        calls = [item for item in made["output"] if item["type"] == "function_call"]
+        self.assertEqual([json.loads(call["arguments"]) for call in calls], [{"location": "Paris"}])

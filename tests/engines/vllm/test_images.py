@@ -1,0 +1,105 @@
+"""A picture on its way through the API into vLLM and back: what the model says depends on it, and its tokens are counted."""
+
+from __future__ import annotations
+
+import gc
+import tempfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from PIL import Image
+
+from responses_app.engines import orphan_guard
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import parse_models
+from tests.support.api.case import ApiCase, KeyedClient
+from tests.support.api.image_case import data_url, part, png, user
+from tests.support.engines import image_checkpoint as seeing
+from tests.support.engines.requirements import START_LIMIT_S
+
+# vLLM and torch warn of what is theirs.
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
+
+SIZE = (seeing.SIDE, seeing.SIDE)
+RED, BLUE = (data_url(png(colour, SIZE)) for colour in ("red", "blue"))
+GREEDY = {"temperature": 0, "max_output_tokens": 16, "top_logprobs": 2, "ignore_eos": True}
+
+
+def drawn(image: Image.Image) -> bytes:
+    """Its bytes."""
+    out = BytesIO()
+    image.save(out, "PNG")
+    return out.getvalue()
+
+
+class SeeingTest(ApiCase):
+    """A random model sees nothing in particular, but no two pictures alike. One test, as an engine lives in one event loop."""
+
+    async def said(self, *parts: Any, **body: Any) -> tuple[Any, dict[str, Any]]:
+        """What the model says to a message, with its log-probabilities, and the response."""
+        made = await self.made(self.client_of_m, input=[user(*parts)], **GREEDY, **body)
+        return [{**item, "id": None} for item in made["output"]], made
+
+    async def counted(self, *parts: Any, **body: Any) -> int:
+        """What input_tokens says."""
+        whole = orjson.dumps({"model": "m", "input": [user(*parts)], **body})
+        response = await self.client_of_m.post("/v1/responses/input_tokens", whole, content_type="application/json")
+        self.assertEqual(response.status_code, 200, response.content)
+        return int(orjson.loads(response.content)["input_tokens"])
+
+    async def test_what_is_shown_reaches_the_model(self) -> None:
+        orphan_guard.guard_children()
+        with tempfile.TemporaryDirectory() as folder:
+            self.hub = RunManager(parse_models(f"m=vllm://{seeing.write(Path(folder))}"))
+            manager.set_current(self.hub)
+            self.client_of_m = KeyedClient(self.secret)
+            try:
+                await self.looked()
+                await self.remembered()
+                await self.refusals()
+            finally:
+                manager.set_current(None)
+                await self.hub.close()
+                # What the engine has left open is complained about here, and not in whichever test the collector runs next.
+                del self.hub
+                gc.collect()
+
+    async def looked(self) -> None:
+        """The same picture says the same, another one something else; each is as many tokens as vLLM makes of it."""
+        red, response = await self.said("Look:", part(RED))
+        self.assertEqual(red, (await self.said("Look:", part(RED)))[0])
+        blue, _ = await self.said("Look:", part(BLUE))
+        self.assertNotEqual(red, blue)
+        blank, bare = await self.said("Look:")
+        self.assertNotIn(blank, (red, blue))
+        self.assertEqual(response["usage"]["input_tokens"], bare["usage"]["input_tokens"] + seeing.IMAGE_TOKENS)
+        self.assertEqual(await self.counted("Look:", part(BLUE)), response["usage"]["input_tokens"])
+        both, two = await self.said(part(RED), "or", part(BLUE))
+        self.assertNotEqual(both, (await self.said(part(BLUE), "or", part(RED)))[0])
+        self.assertEqual(await self.counted(part(BLUE), "or", part(RED)), two["usage"]["input_tokens"])
+        clear, _ = await self.said("Look:", part(data_url(drawn(Image.new("RGBA", SIZE, (255, 0, 0, 0))))))
+        self.assertEqual(clear, (await self.said("Look:", part(data_url(png("white", SIZE)))))[0])
+        # What a user writes is no placeholder, or there would be one too many.
+        _, written = await self.said("<image>", part(RED))
+        self.assertEqual(written["status"], "completed" if written["incomplete_details"] is None else "incomplete")
+
+    async def remembered(self) -> None:
+        """A turn that continues another sees what that one saw; one that is too long forgets the oldest, with its picture."""
+        answers = []
+        for url in (RED, BLUE, RED):
+            _, first = await self.said("Look:", part(url))
+            answers.append((await self.said("And?", previous_response_id=first["id"]))[0])
+        self.assertEqual(answers[0], answers[2])
+        self.assertNotEqual(answers[0], answers[1])
+        _, first = await self.said("Look:" * 40, part(RED))
+        _, second = await self.said("Long. " * 60, previous_response_id=first["id"], truncation="auto")
+        self.assertLess(second["usage"]["input_tokens"], 60 * 6 + 60)
+
+    async def refusals(self) -> None:
+        """What does not fit with its pictures is refused before anything runs."""
+        response = await self.post(self.client_of_m, input=[user("x" * 420, *[part(RED)] * 20)])
+        self.refused(response, 400, "context_length_exceeded", "input")

@@ -1,0 +1,198 @@
+"""vLLM in this process: what it does as all engines do, and that its processes come and go as they should."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, RequestRejected
+from responses_app.engines import open_engine, orphan_guard
+from responses_app.engines.vllm.args import InvalidEngineOption
+from responses_app.engines.vllm.inprocess import InProcessVllm
+from tests.support.engines import constraints as cases
+from tests.support.engines.generate import ask, hear, tokens
+from tests.support.engines.requirements import START_LIMIT_S, WAYS, Demands, Running
+from tests.support.server.processes import born, left
+
+# vLLM and torch warn of what is theirs.
+pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
+
+
+@pytest.fixture(scope="module")
+def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[InProcessVllm]:
+    orphan_guard.guard_children()
+    engine = open_engine(f"vllm://{tiny}")
+    assert isinstance(engine, InProcessVllm)
+    runner.run(engine.start())
+    yield engine
+    runner.run(engine.close())
+    # What the engine has left open is complained about here, and not in whichever test the collector runs next.
+    del engine
+    gc.collect()
+
+
+@pytest.fixture
+def running(engine: InProcessVllm) -> Running:
+    return engine.running
+
+
+def processes() -> dict[str, int]:
+    """vLLM's processes that we own, title -> pid."""
+    titles = {
+        Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip(): pid for pid in orphan_guard.survivors(os.getpid())
+    }
+    return {title: pid for title, pid in titles.items() if title.startswith("VLLM::")}
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class TestAlike(Demands):
+    """What is demanded of every engine."""
+
+
+def test_it_refuses_a_schema_that_would_be_enforced_in_part_only(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    with pytest.raises(RequestRejected, match="not supported"):
+        runner.run(hear(engine, ask(constraint=Constraint("json", {"type": "integer", "multipleOf": 3}))))
+
+
+def test_it_compiles_nothing_for_the_first_log_probabilities(
+    runner: asyncio.Runner, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
+
+    async def main() -> None:
+        fresh = InProcessVllm(str(tiny))
+        await fresh.start()
+        try:
+            chunks = await hear(fresh, ask(max_tokens=2, sampling={"logprobs": 5}))
+            assert any(chunk.logprobs for chunk in chunks)
+        finally:
+            await fresh.close()
+
+    runner.run(main())
+    assert not any(tmp_path.iterdir()), "Inductor has compiled something"
+
+
+def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    async def main() -> None:
+        chunks = engine.generate(ask(max_tokens=400, id="twin"))
+        await anext(chunks)
+        with pytest.raises(RequestRejected, match="twin"):
+            await hear(engine, ask(id="twin"))
+        await chunks.aclose()
+
+    runner.run(main())
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_it_lets_its_worker_rest_when_a_request_is_stopped(
+    runner: asyncio.Runner, engine: InProcessVllm, running: Running, way: str
+) -> None:
+    runner.run(asyncio.wait_for(WAYS[way](engine, running), 30))
+    assert running() == 0, "at once"
+    # The worker looks out for more work for a second, then it must be idle; 500 tokens would have kept it busy for longer.
+    time.sleep(1.2)
+    worker = processes()["VLLM::Worker"]
+    before = cpu_seconds(worker)
+    time.sleep(0.5)
+    assert cpu_seconds(worker) - before < 0.1
+
+
+def test_it_leaves_the_environment_of_other_children_alone(engine: InProcessVllm) -> None:
+    assert "omp" not in os.environ.get("LD_PRELOAD", "")
+
+
+def test_it_names_options_that_vllm_does_not_know(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
+    for query, words in {
+        "max_model_lem=5": "max_model_lem.*allowed.*max_model_len",
+        "max_model_len=few": "max-model-len.*few",
+        "enforce_eager=perhaps": "either 1 or 0",
+        "model=other": "unknown option 'model'",
+    }.items():
+        with pytest.raises(InvalidEngineOption, match=words):
+            runner.run(open_engine(f"vllm://{tiny}?{query}").start())
+
+
+def test_it_says_that_a_model_cannot_be_loaded(runner: asyncio.Runner, engine: InProcessVllm, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "unheard_of"}')
+    with pytest.raises(EngineUnavailable, match="does not start"):
+        runner.run(open_engine(f"vllm://{tmp_path}").start())
+
+
+def test_it_refuses_a_picture_that_is_none(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    with pytest.raises(RequestRejected, match="image 1 cannot be decoded"):
+        runner.run(hear(engine, ask(images=[cases.PIXEL, b"junk"])))
+
+
+def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
+    others = [open_engine(f"vllm://{tiny}") for _ in range(2)]
+    ours = set(orphan_guard.survivors(os.getpid()))
+
+    def started() -> set[int]:
+        return set(orphan_guard.survivors(os.getpid())) - ours
+
+    async def main() -> None:
+        before = set(multiprocessing.active_children())
+        starting = [asyncio.create_task(other.start()) for other in others]
+        while len(set(multiprocessing.active_children()) - before) < 2:
+            await asyncio.sleep(0.1)
+            assert not any(task.done() for task in starting), "one came up before the other one's core was there"
+        for task in starting:
+            task.cancel()
+        await asyncio.wait(starting)
+        assert all(task.cancelled() for task in starting)
+        began = time.monotonic()
+        await asyncio.gather(*(other.close() for other in others))
+        assert time.monotonic() - began < 10
+        assert set(multiprocessing.active_children()) == before
+
+    runner.run(main())
+    assert left({born(pid) for pid in started()}, within=3) == []
+    assert runner.run(engine.is_healthy())
+
+
+def test_it_tells_when_the_core_dies_and_brings_it_back(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    async def main() -> list[Chunk]:
+        chunks = engine.generate(ask(max_tokens=500, sampling={"ignore_eos": True}))
+        await anext(chunks)
+        os.kill(processes()["VLLM::EngineCore"], 9)
+        with pytest.raises(EngineUnavailable):
+            async for _ in chunks:
+                pass
+        assert not await engine.is_healthy()
+        with pytest.raises(EngineUnavailable):
+            await hear(engine, ask())
+        for _ in range(600):
+            if await engine.is_healthy():
+                break
+            await asyncio.sleep(0.2)
+        return await hear(engine, ask(max_tokens=2, sampling={"ignore_eos": True}))
+
+    assert len(tokens(runner.run(main()))) == 2
+
+
+def test_it_lets_go_of_everything_at_close(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+    """The last test of the module: the fixture's own close finds nothing to do."""
+
+    async def main() -> Chunk:
+        task = asyncio.create_task(hear(engine, ask(max_tokens=500, sampling={"ignore_eos": True})))
+        await asyncio.sleep(0.1)
+        began = time.monotonic()
+        await engine.close()
+        assert time.monotonic() - began < 10
+        return (await task)[-1]
+
+    assert {"VLLM::EngineCore", "VLLM::Worker"} <= set(processes())
+    assert runner.run(main()).finish == "abort"
+    assert processes() == {}
+    assert not runner.run(engine.is_healthy())

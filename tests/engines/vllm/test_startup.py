@@ -1,0 +1,161 @@
+"""Starts of vLLM beside each other, with a process that sleeps in the place of its core."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines.vllm import startup
+from responses_app.engines.vllm.startup import RESTORED_VARIABLES, VllmStartup
+from tests.support.server.processes import family, left
+
+RESTORED_ONE = RESTORED_VARIABLES[1]
+LIMIT_S = 30.0
+
+
+def core() -> None:
+    """A core with a worker that does not mind the core's end."""
+    subprocess.run(["sleep", "600"], start_new_session=True, check=False)
+
+
+class Vllm:
+    """In the place of `load`: `cores` are those that it has started; all starts end when `up` is set."""
+
+    def __init__(self) -> None:
+        self.cores: dict[str, BaseProcess] = {}
+        self.up = threading.Event()
+        self.turn = threading.Lock()
+
+    def load(self, model: str, options: Mapping[str, str]) -> str:
+        assert self.turn.acquire(blocking=False), "two at a time in what must be done in turn"
+        try:
+            if model == "bad":
+                raise ValueError("no such model")
+            os.environ[RESTORED_ONE] = model
+            process = multiprocessing.get_context("spawn").Process(target=core)
+            process.start()
+            self.cores[model] = process
+        finally:
+            self.turn.release()
+        while not self.up.wait(0.05):
+            if not process.is_alive():
+                raise RuntimeError("the core has died")
+        return model
+
+    def inherited(self, model: str) -> str:
+        """What the core of that model was given."""
+        environ = Path(f"/proc/{self.cores[model].pid}/environ").read_text().split("\0")
+        return next(entry.partition("=")[2] for entry in environ if entry.startswith(RESTORED_ONE))
+
+
+@pytest.fixture
+def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vllm]:
+    vllm = Vllm()
+    monkeypatch.setattr(startup, "load", vllm.load)
+    monkeypatch.setattr(startup, "starts_concurrently", lambda options: "alone" not in options)
+    monkeypatch.setenv(RESTORED_ONE, "ours")
+    yield vllm
+    vllm.up.set()
+    for process in vllm.cores.values():
+        startup._kill_tree(process)
+        process.join()
+
+
+async def until(happened: Callable[[], bool]) -> None:
+    async with asyncio.timeout(LIMIT_S):
+        while not happened():
+            await asyncio.sleep(0.02)
+
+
+def test_the_second_core_starts_while_the_first_is_waited_for(vllm: Vllm) -> None:
+    async def main() -> None:
+        starts = [VllmStartup(model, {}) for model in ("a", "b")]
+        await until(lambda: len(vllm.cores) == 2)
+        vllm.up.set()
+        assert [await start.llm() for start in starts] == ["a", "b"]
+
+    asyncio.run(main())
+    assert (vllm.inherited("a"), vllm.inherited("b")) == ("a", "b")
+    assert os.environ[RESTORED_ONE] == "ours"
+
+
+def test_it_waits_for_one_that_must_be_alone(vllm: Vllm) -> None:
+    async def main() -> None:
+        alone, other = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
+        await until(lambda: "a" in vllm.cores)
+        await asyncio.sleep(5 * startup.POLL_S)
+        assert list(vllm.cores) == ["a"]
+        vllm.up.set()
+        assert [await alone.llm(), await other.llm()] == ["a", "b"]
+
+    asyncio.run(main())
+
+
+def test_a_failure_lets_the_next_one_start(vllm: Vllm) -> None:
+    async def main() -> None:
+        vllm.up.set()
+        bad, good = VllmStartup("bad", {}), VllmStartup("good", {})
+        with pytest.raises(ValueError, match="no such model"):
+            await bad.llm()
+        assert await good.llm() == "good"
+        assert await bad.end() is None
+
+    asyncio.run(main())
+
+
+def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Vllm) -> None:
+    async def main() -> None:
+        given_up, other = VllmStartup("a", {}), VllmStartup("b", {})
+        waiting = asyncio.create_task(given_up.llm())
+        await until(lambda: len(vllm.cores) == 2)
+        pid = vllm.cores["a"].pid
+        assert pid
+        await until(lambda: len(family(pid)) == 2)
+        processes = family(pid)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await given_up.end() is None
+        assert left(processes, within=5) == []
+        assert vllm.cores["b"].is_alive()
+        vllm.up.set()
+        assert await other.llm() == "b"
+
+    asyncio.run(main())
+
+
+def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: Vllm) -> None:
+    async def main() -> None:
+        first, second = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
+        waiting = asyncio.create_task(second.llm())
+        await until(lambda: "a" in vllm.cores)
+        ending = asyncio.create_task(second.end())
+        vllm.up.set()
+        assert await first.llm() == "a"
+        assert await ending is None
+        with pytest.raises(EngineUnavailable, match="given up"):
+            await waiting
+        assert list(vllm.cores) == ["a"]
+
+    asyncio.run(main())
+
+
+def test_what_came_up_while_it_was_given_up_is_handed_back(vllm: Vllm) -> None:
+    async def main() -> None:
+        vllm.up.set()
+        start = VllmStartup("a", {})
+        await until(start._work.done)
+        assert await start.end() == "a"
+        with pytest.raises(EngineUnavailable, match="given up"):
+            await start.llm()
+
+    asyncio.run(main())

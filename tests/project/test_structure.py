@@ -1,0 +1,47 @@
+"""Test modules import helpers from tests.support alone, and their folders mirror the packages."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+ROOT = TESTS.parent
+MODULES = sorted(path for path in TESTS.rglob("*.py") if path.parent != TESTS / "clients" / "python")
+# Folders that test something else than one package: programs around the package, whole servers, clients of others, the documents.
+OTHERS = frozenset({"support", "project", "bench", "chaos", "clients", "contract", "docs"})
+MAX_MODULES = 13
+
+
+def imported_test_modules(path: Path) -> Iterator[str]:
+    """Yield the modules below `tests` that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tests":
+            yield node.module if node.module != "tests" else f"tests.{node.names[0].name}"
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "tests")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_helpers_come_from_support(path: Path) -> None:
+    foreign = [name for name in imported_test_modules(path) if name != "tests.run" and not name.startswith("tests.support")]
+    assert not foreign, f"{path.relative_to(ROOT)} imports {foreign}: move what it needs to tests/support"
+
+
+def test_folders_mirror_the_packages() -> None:
+    folders = [path.relative_to(TESTS) for path in TESTS.rglob("*") if (path / "__init__.py").exists()]
+    own = [
+        folder
+        for folder in folders
+        if folder.parts[0] not in OTHERS and folder.parts[:2] not in {("api", "context"), ("api", "tools")}
+    ]
+    assert [str(folder) for folder in own if not (ROOT / "responses_app" / folder).is_dir()] == []
+
+
+def test_no_folder_has_too_many_modules() -> None:
+    folders = {path.parent for path in MODULES}
+    sizes = {str(folder.relative_to(ROOT)): len(set(folder.glob("*.py")) - {folder / "__init__.py"}) for folder in folders}
+    assert {name: size for name, size in sizes.items() if size > MAX_MODULES} == {}

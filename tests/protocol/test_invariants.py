@@ -1,0 +1,193 @@
+"""The six laws of the grammar, over random speeches of every family and every ending."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.protocol.conformance import validate
+from responses_app.protocol.deltas import Delta
+from responses_app.protocol.events import Event
+from responses_app.protocol.reducer import fold, ids_in_order
+from responses_app.protocol.writer import Writer
+from tests.support.protocol import openai_sdk as sdk
+from tests.support.protocol.response_strategies import (
+    ENDINGS,
+    counted,
+    crumbled,
+    items,
+    merged,
+    response,
+    speeches,
+    tell,
+    writer,
+)
+
+Speech = tuple[list[Delta], str]
+# A quick look by default; GRAMMAR_EXAMPLES=3000 for a long one.
+EXAMPLES = int(os.environ.get("GRAMMAR_EXAMPLES", "25"))
+few = settings(max_examples=max(EXAMPLES // 2, 1), deadline=None)
+many = settings(max_examples=EXAMPLES, deadline=None)
+TERMINAL = {"response.completed", "response.incomplete", "response.failed"}
+
+
+def wire(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+@many
+@given(speeches())
+def test_law_1_numbers_are_given_once_from_0_without_gaps(speech: Speech) -> None:
+    events, _ = tell(*speech)
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+    assert all(list(event)[:2] == ["type", "sequence_number"] for event in events)
+
+
+@many
+@given(speeches())
+def test_law_2_items_open_once_and_close_once_and_keep_their_names(speech: Speech) -> None:
+    events, _ = tell(*speech)
+    opened = [event for event in events if event["type"] == "response.output_item.added"]
+    closed = [event for event in events if event["type"] == "response.output_item.done"]
+    assert [event["output_index"] for event in opened] == list(range(len(opened)))
+    assert [event["output_index"] for event in closed] == list(range(len(opened)))
+    names = ("id", "call_id", "type")
+    assert [[event["item"].get(name) for name in names] for event in opened] == [
+        [item.get(name) for name in names] for item in items(events)
+    ]
+    assert all(event["item_id"] == items(events)[event["output_index"]]["id"] for event in events if "item_id" in event)
+
+
+@many
+@given(speeches())
+def test_law_3_the_terminal_event_says_nothing_that_was_not_said_but_status_usage_and_times(speech: Speech) -> None:
+    events, _ = tell(*speech)
+    first, last = events[0]["response"], events[-1]["response"]
+    assert list(first) == list(last)
+    late = {"status", "usage", "completed_at", "error", "incomplete_details", "service_tier", "output"}
+    assert {key for key in first if first[key] != last[key]} <= late
+    assert last["output"] == [event["item"] for event in events if event["type"] == "response.output_item.done"]
+
+
+@many
+@given(speeches())
+def test_law_4_folding_the_events_gives_the_final_object(speech: Speech) -> None:
+    events, writer = tell(*speech)
+    assert fold(wire(events)) == wire(events[-1]["response"]) == wire(writer.response)
+
+
+@many
+@given(speeches(), st.data())
+def test_law_4_folding_a_prefix_gives_the_snapshot_of_that_moment(speech: Speech, data: st.DataObject) -> None:
+    pieces, ending = speech
+    events, _ = tell(pieces, ending)
+    writer = Writer(response(), counted())
+    told = writer.open()
+    for piece in pieces[: data.draw(st.integers(0, len(pieces)))]:
+        told += writer.write(piece)
+    assert told == events[: len(told)]
+    assert fold(told) == writer.response
+    assert len(fold(told, open_items=True)["output"]) == sum(e["type"] == "response.output_item.added" for e in told)
+
+
+@many
+@given(speeches())
+def test_law_5_grouping_changes_nothing(speech: Speech) -> None:
+    pieces, ending = speech
+    told = [tell(group(pieces), ending)[0] for group in (list, merged, crumbled)]
+    assert told[0][-1]["response"] == told[1][-1]["response"] == told[2][-1]["response"]
+    assert len({len([e for e in events if not e["type"].endswith(".delta")]) for events in told}) == 1
+
+
+@many
+@given(speeches())
+def test_law_6_there_is_one_terminal_event_and_it_is_last_and_the_open_item_is_closed_before(speech: Speech) -> None:
+    pieces, ending = speech
+    events, writer = tell(pieces, ending)
+    names = [event["type"] for event in events]
+    assert [index for index, name in enumerate(names) if name in TERMINAL] == [len(names) - 1]
+    assert names.count("response.output_item.added") == names.count("response.output_item.done")
+    assert writer.ended
+    if ending == "fail":
+        assert names[-2] == "error"
+
+
+@many
+@given(speeches(), st.sampled_from(["in_progress", "queued"]))
+def test_the_judge_finds_nothing(speech: Speech, status: str) -> None:
+    events, _ = tell(*speech, status=status)
+    assert validate(wire(events)) == []
+
+
+@many
+@given(speeches(), st.data())
+def test_the_judge_finds_nothing_in_a_resume_at_any_point(speech: Speech, data: st.DataObject) -> None:
+    """B5: a resume cursor may stand anywhere."""
+    events, _ = tell(*speech)
+    after = data.draw(st.integers(0, len(events) - 1))
+    assert validate(wire(events[after + 1 :]), starting_after=after) == []
+
+
+@few
+@given(speeches())
+def test_every_event_is_valid_for_the_official_client(speech: Speech) -> None:
+    events, _ = tell(*speech)
+    for event in wire(events):
+        assert sdk.validate(event).type == event["type"]
+    assert sdk.validate_response(wire(events[-1]["response"])).status == events[-1]["response"]["status"]
+
+
+@few
+@given(speeches())
+def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech: Speech) -> None:
+    events, writer = tell(*speech)
+    assert [given_keys(item, own) for item, own in zip(sdk.accumulate(wire(events)), writer.items, strict=True)] == wire(
+        writer.items
+    )
+
+
+@few
+@given(speeches())
+def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_response(speech: Speech) -> None:
+    events, writer = tell(*speech)
+    final = sdk.accumulate_socket(wire(events))
+    assert (final.id, final.status) == ("resp_1", writer.response["status"])
+    assert [item.id for item in final.output] == [item["id"] for item in writer.items]
+
+
+def given_keys(item: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """The client's item without keys that it invents."""
+    return {key: value for key, value in item.items() if key in own}
+
+
+@many
+@given(speeches())
+def test_a_writer_that_is_given_the_same_ids_says_the_same(speech: Speech) -> None:
+    """A1, A2: a continued run hands out the logged ids first and goes on with the same names."""
+    pieces, ending = speech
+    events, _ = tell(pieces, ending)
+    ids = iter(ids_in_order(events))
+    writer = Writer(response(), lambda _prefix: next(ids))
+    again: list[Event] = writer.open()
+    for piece in pieces:
+        again += writer.write(piece)
+    assert again == events[: len(again)]
+
+
+@many
+@given(speeches(), st.integers(0, 100), st.sampled_from(["fail", "cancel"]))
+def test_law_6_holds_for_a_log_whose_writer_is_lost(speech: Speech, place: int, ending: str) -> None:
+    pieces, _ = speech
+    first = writer()
+    told = first.open()
+    for piece in pieces[: place % (len(pieces) + 1)]:
+        told += first.write(piece)
+    told = wire(told)
+    last = Writer.for_ending(told, counted())
+    whole = told + wire(ENDINGS[ending](last))
+    assert validate(whole) == []
+    assert fold(whole) == whole[-1]["response"]

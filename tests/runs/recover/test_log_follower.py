@@ -1,0 +1,54 @@
+"""Following a log while the database is away for a moment, and for good."""
+
+from __future__ import annotations
+
+import asyncio
+from unittest.mock import patch
+
+from django.db import OperationalError, connections
+from django.test import TransactionTestCase
+
+from responses_app.runs.recover.log_follower import LogFollower
+from responses_app.store.log.records import Append, Ending
+from responses_app.store.log.writer import LogWriter
+from tests.support.store.connection_loss import cut, place
+from tests.support.store.log_records import NOW, durable, frame, log
+
+LIMIT = 10.0
+
+
+class TailTest(TransactionTestCase):
+    """Against the real database, whose connections can be cut."""
+
+    def tearDown(self) -> None:
+        connections.close_all()
+
+    async def test_a_follower_goes_on_behind_a_lost_connection(self) -> None:
+        recorder, one = LogWriter(), log("resp_tail")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        tail = LogFollower(lambda: None, lambda pk: None)
+        try:
+            async with asyncio.timeout(LIMIT):
+                frames = tail.follow(one.row.pk)
+                seen = [await anext(frames)]
+                await asyncio.to_thread(cut, place())
+                more = asyncio.ensure_future(anext(frames))
+                await asyncio.sleep(0.5)
+                await durable(recorder, Append(one, [frame(1, "response.completed")], ending=Ending("completed", NOW)))
+                seen.append(await more)
+                self.assertEqual([one.number for one in seen if one], [0, 1])
+                self.assertEqual([one async for one in frames], [])
+        finally:
+            await tail.close()
+            await recorder.close()
+
+    async def test_a_follower_does_not_wait_for_ever(self) -> None:
+        tail = LogFollower(lambda: None, lambda pk: None)
+        gone = patch("responses_app.runs.recover.log_follower.reader.stored", side_effect=OperationalError("gone"))
+        try:
+            with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):
+                async with asyncio.timeout(LIMIT):
+                    async for _ in tail.follow(1):
+                        pass
+        finally:
+            await tail.close()

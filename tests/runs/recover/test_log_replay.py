@@ -1,0 +1,154 @@
+"""Laws of a run that is made again from its log, at every place where it could have been cut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.dialects.base import Turn
+from responses_app.engine_interface import Chunk, Logprob
+from responses_app.protocol.conformance import StreamValidator
+from responses_app.protocol.events import Event
+from responses_app.protocol.reducer import fold
+from responses_app.protocol.writer import Writer
+from responses_app.runs.ids import new_id
+from responses_app.runs.recover.log_replay import ReplayMismatch, replay
+from responses_app.runs.recover.token_log import RecordedTokens, pack, unpack
+from responses_app.store.log.records import EventFrame
+from tests.support.api.case import HARMONY, TOOL, tokens
+from tests.support.protocol.response_strategies import ENDINGS, response
+
+MESSAGES = [
+    "<|channel|>analysis<|message|>Let me thinkß 🦉🦉.<|end|><|start|>assistant",
+    "<|channel|>commentary<|message|>I look it up, 日本語.<|end|><|start|>assistant",
+    '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Zürich"}<|call|><|start|>assistant',
+    "<|channel|>final<|message|>It is sunny 🌞, and warm.<|end|><|start|>assistant",
+    "<|channel|>final<|message|>  \n<|end|><|start|>assistant",
+]
+WORDS = st.lists(st.sampled_from(MESSAGES), min_size=1, max_size=4).map(lambda parts: tokens("".join(parts)))
+Log = list[tuple[EventFrame, bytes | None]]
+
+
+def turn() -> Turn:
+    return Turn(items=[], today=date(2026, 1, 1), tools=[TOOL])
+
+
+def cut(ids: Sequence[int], sizes: Sequence[int], likely: bool) -> list[Chunk]:
+    """The tokens in chunks of these sizes, over and over."""
+    chunks, at = [], 0
+    while at < len(ids):
+        size = sizes[len(chunks) % len(sizes)]
+        part = tuple(ids[at : at + size])
+        chunks.append(Chunk(part, tuple(Logprob(token, -0.25, [(token, -0.25)]) for token in part) if likely else ()))
+        at += size
+    return chunks
+
+
+class Told:
+    """A run without its hub: what it tells, and what it would append."""
+
+    def __init__(self, writer: Writer, listener: Any) -> None:
+        self.writer, self.listener = writer, listener
+        self.events: list[Event] = []
+        self.log: Log = []
+        self.fresh: list[Chunk] = []
+        # How many chunks were heard when each entry of the log was made.
+        self.heard: list[int] = []
+        self.count = 0
+
+    def tell(self, events: list[Event]) -> None:
+        if not events:
+            return
+        self.events += events
+        frames = [EventFrame(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
+        self.log += [(frame, None) for frame in frames[:-1]] + [(frames[-1], pack(self.fresh))]
+        self.heard += [self.count] * len(frames)
+        self.fresh = []
+
+    def hear(self, chunks: Sequence[Chunk]) -> None:
+        for chunk in chunks:
+            self.count += 1
+            self.fresh.append(chunk)
+            self.tell([event for piece in self.listener.feed(chunk) for event in self.writer.write(piece)])
+
+    def end(self) -> None:
+        self.tell([event for piece in self.listener.finish() for event in self.writer.write(piece)])
+        self.tell(ENDINGS["complete"](self.writer))
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORDS, st.lists(st.integers(1, 9), min_size=1, max_size=5), st.booleans(), st.booleans(), st.integers(0, 10**6))
+def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
+    ids: list[int], sizes: list[int], likely: bool, queued: bool, place: int
+) -> None:
+    chunks = cut(ids, sizes, likely)
+    first = Told(
+        Writer(response(status="queued" if queued else "in_progress", background=queued, tools=[TOOL]), new_id),
+        HARMONY.parser_for(turn()),
+    )
+    first.tell(first.writer.open())
+    if queued:
+        first.tell(first.writer.start())
+    first.hear(chunks)
+    # What is durable ends with an append, and what was heard for it is in it.
+    ends = [at for at, (_, blob) in enumerate(first.log) if blob is not None] or [len(first.log) - 1]
+    last = ends[place % len(ends)]
+    log = first.log[: last + 1]
+    listener = HARMONY.parser_for(turn())
+    state = replay(log, listener, None)
+    second = Told(state.writer, listener)
+    heard = first.heard[last]
+    assert state.heard == [token for chunk in chunks[:heard] for token in chunk.tokens]
+    second.hear(chunks[heard:])
+    whole = [orjson.loads(frame.data) for frame, _ in log] + second.events
+    known = {event["item"]["id"] for event in whole if event["type"] == "response.output_item.added"}
+    assert len(known) == sum(event["type"] == "response.output_item.added" for event in whole)
+    assert [event["sequence_number"] for event in whole] == list(range(len(whole)))
+    assert [event["type"] for event in whole] == [event["type"] for event in first.events]
+    assert [event.get("delta") for event in whole] == [event.get("delta") for event in first.events]
+    second.end()
+    whole = [orjson.loads(frame.data) for frame, _ in log] + [orjson.loads(orjson.dumps(event)) for event in second.events]
+    check = StreamValidator()
+    assert [broken for event in whole for broken in check.feed(event)] == []
+    assert fold(whole) == whole[-1]["response"]
+
+
+def test_a_log_that_says_something_else_is_found_out() -> None:
+    told = Told(Writer(response(tools=[TOOL]), new_id), HARMONY.parser_for(turn()))
+    told.tell(told.writer.open())
+    told.hear(cut(tokens(MESSAGES[0]), [1], likely=False))
+    assert replay(told.log, HARMONY.parser_for(turn()), None).heard == tokens(MESSAGES[0])[:-2]
+    place = next(at for at, (frame, _) in enumerate(told.log) if frame.type.endswith(".delta"))
+    frame, blob = told.log[place]
+    other = EventFrame(frame.number, frame.type, frame.data.replace(b"Let", b"Get"))
+    changed = [*told.log[:place], (other, blob), *told.log[place + 1 :]]
+    without = [*told.log[:place], *told.log[place + 1 :]]
+    deaf = [*told.log[:place], (frame, None), *told.log[place + 1 :]]
+    for log in (changed, without, deaf):
+        with pytest.raises(ReplayMismatch):
+            replay(log, HARMONY.parser_for(turn()), None)
+
+
+LOGPROBS = st.builds(
+    Logprob, st.integers(0, 2**31), st.floats(-50, 0), st.lists(st.tuples(st.integers(0, 2**31), st.floats(-50, 0)), max_size=3)
+)
+CHUNKS = st.lists(st.lists(st.tuples(st.integers(0, 2**32 - 1), LOGPROBS), min_size=1, max_size=5), min_size=1, max_size=4)
+
+
+@given(CHUNKS, st.booleans(), st.booleans())
+def test_what_was_heard_is_kept_as_it_was(chunks: list[Any], likely: bool, closed: bool) -> None:
+    said = [Chunk(tuple(t for t, _ in part), tuple(one for _, one in part) if likely else ()) for part in chunks]
+    data = pack(said, closed=closed)
+    assert data is not None
+    assert unpack(data) == RecordedTokens(said, closed)
+
+
+def test_nothing_heard_is_nothing_kept() -> None:
+    assert pack([]) is None
+    assert pack([Chunk(finish="stop")]) is None

@@ -1,0 +1,260 @@
+"""A run changes hands: given back, left by the dead, taken from the slow. One log comes out of it, whoever has written it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from unittest.mock import patch
+from uuid import uuid4
+
+import orjson
+from django.test import AsyncClient, override_settings
+
+from responses_app.engine_interface import Logprob
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
+from responses_app.models import Event, Lease, Response, Worker
+from responses_app.runs import manager
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
+from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, said, tokens
+
+HEAD, TAIL = (
+    "<|channel|>analysis<|message|>They greet me.<|end|><|start|>assistant<|channel|>final<|message|>Hello",
+    " there!<|return|>",
+)
+WHOLE = HEAD + TAIL
+LIMIT = 20.0
+
+
+def slow(head: str = HEAD, tail: str = TAIL, **fields: Any) -> Recording:
+    """Says its head, token by token, and then thinks for longer than any test waits."""
+    line = said(head, **fields)
+    return Recording([*line.steps, Delay(600), Tokens(tokens(tail))])
+
+
+class TakeoverTest(ApiCase):
+    """Two hubs on one database, as two processes would have them."""
+
+    @asynccontextmanager
+    async def two(self, *lines: Recording) -> AsyncIterator[tuple[AsyncClient, RunManager]]:
+        """A client of the first hub, and the second one, which has not started."""
+        async with self.serving(*lines) as client:
+            second = RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+            try:
+                yield client, second
+            finally:
+                await second.close()
+                await self.engine.start()  # The same engine: the first hub is still to close it, strictly.
+
+    async def begin(self, client: AsyncClient, **body: Any) -> str:
+        """A background response of which something was said."""
+        uid = str((await self.made(client, background=True, **body))["id"])
+        await self.until(lambda: self.deltas(uid))
+        return uid
+
+    async def deltas(self, uid: str) -> bool:
+        """Whether the head was said, but for what is held back."""
+        said = Event.objects.filter(
+            response__uid=uid, type__in=["response.output_text.delta", "response.function_call_arguments.delta"]
+        )
+        return await said.aexists()
+
+    async def until(self, true: Any) -> None:
+        """Wait for it."""
+        async with asyncio.timeout(LIMIT):
+            while not await true():
+                await asyncio.sleep(0.01)
+
+    async def whole(self, client: AsyncClient, uid: str) -> list[dict[str, Any]]:
+        """Its log to the end, which breaks no rule."""
+        answer = await client.get(f"/v1/responses/{uid}?stream=true")
+        async with asyncio.timeout(LIMIT):
+            return self.judge(await self.read(answer))  # type: ignore[arg-type]
+
+    async def crash(self) -> None:
+        """The first process is no more, and has said nothing."""
+        assert self.hub._watch is not None
+        await self.hub._watch.stop()
+        for run in self.hub.runs.values():
+            run.hand_over()
+        await Worker.objects.filter(pk=self.hub._watch.worker).adelete()
+
+    def text(self, events: list[dict[str, Any]]) -> str:
+        """What the last message says."""
+        return str(events[-1]["response"]["output"][-1]["content"][0]["text"])
+
+    async def test_what_is_given_back_at_a_stop_goes_on_elsewhere_in_the_same_log(self) -> None:
+        async with self.two(slow(), said(WHOLE, match=tokens("<|start|>user"))) as (client, second):
+            uid = await self.begin(client)
+            before = [event async for event in Event.objects.order_by("number").values_list("data", flat=True)]
+            await self.hub.drain(0.01)
+            await self.hub.close()
+            await self.engine.start()
+            manager.set_current(second)
+            await second.start()
+            events = await self.whole(client, uid)
+            self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
+            self.assertEqual([orjson.loads(data) for data in before], bare(events[: len(before)]))
+            first, again = self.engine.requests
+            self.assertEqual((again.heard, list(again.prompt)), (len(tokens(HEAD)), [*first.prompt, *tokens(HEAD)]))
+            self.assertEqual(again.sampling.max_tokens, first.sampling.max_tokens - again.heard)
+            self.assertNotEqual(first.id, again.id)
+            self.assertEqual(again.cache_salt, first.cache_salt)
+            usage = events[-1]["response"]["usage"]
+            self.assertEqual(usage["output_tokens"], len(tokens(WHOLE)))
+            self.assertEqual(usage["input_tokens"], len(first.prompt))
+            self.assertFalse(await Lease.objects.aexists())
+
+    async def test_what_the_dead_have_left_goes_on_and_its_foreground_too(self) -> None:
+        async with self.two(slow(), said(WHOLE)) as (client, second):
+            response = await self.post(client, stream=True)
+            self.assertEqual(response.status_code, 200)
+            row = await Response.objects.aget()
+            await self.until(lambda: self.deltas(row.uid))
+            await self.crash()
+            await second.start()
+            with (
+                patch("responses_app.store.cluster.leases.DEAD_S", 0.0),
+                patch("responses_app.runs.recover.lease_keeper.DEAD_S", 0.0),
+            ):
+                events = await self.whole(client, row.uid)
+            self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
+            # The listener of the first process has followed the log: it has seen the same, and heard of nothing else.
+            self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT), events)
+
+    async def test_an_owner_that_was_only_slow_finds_itself_replaced(self) -> None:
+        line = Recording([*said(HEAD).steps, Delay(1.0), Tokens(tokens(TAIL))])
+        async with self.two(line, said(HEAD + " you" + TAIL)) as (client, second):
+            response = await self.post(client, stream=True)
+            row = await Response.objects.aget()
+            await self.until(lambda: self.deltas(row.uid))
+            # It does not look any more, as if its loop stood still, but goes on with what it has.
+            assert self.hub._watch is not None
+            await self.hub._watch.stop()
+            await Lease.objects.aupdate(worker=uuid4())
+            await second.start()
+            with patch("responses_app.runs.recover.lease_keeper.DEAD_S", 0.0):
+                events = await asyncio.wait_for(self.read(response), LIMIT)
+            self.assertEqual(self.judge(events), await self.whole(client, row.uid))
+            self.assertEqual([event["type"] for event in events].count("response.completed"), 1)
+            self.assertEqual(self.text(events), "Hello you there!")
+
+    async def test_cancelling_reaches_the_process_that_runs_it(self) -> None:
+        async with self.two(slow()) as (client, second):
+            uid = await self.begin(client)
+            manager.set_current(second)
+            await second.start()
+            answer = await asyncio.wait_for(client.post(f"/v1/responses/{uid}/cancel"), LIMIT)
+            self.assertEqual((answer.status_code, orjson.loads(answer.content)["status"]), (200, "cancelled"))
+            self.assertEqual((await self.whole(client, uid))[-1]["response"], orjson.loads(answer.content))
+            self.assertEqual(self.engine.aborted, [uid])
+
+    @override_settings(RESPONSES_MAX_BACKGROUND=0)
+    async def test_one_that_waits_begins_wherever_there_is_room(self) -> None:
+        async with self.two(said(HELLO)) as (client, second):
+            made = await self.made(client, background=True)
+            self.assertEqual(made["status"], "queued")
+            with override_settings(RESPONSES_MAX_BACKGROUND=1):
+                await second.start()
+                events = await self.whole(client, made["id"])
+            kinds = [event["type"] for event in events[:3]]
+            self.assertEqual(kinds, ["response.created", "response.queued", "response.in_progress"])
+            self.assertEqual(self.engine.requests[0].id, made["id"])
+
+    async def test_a_bound_answer_is_made_again_if_that_is_sure_to_come_out_the_same(self) -> None:
+        head, tail = WEATHER[: WEATHER.index("Par")], WEATHER[WEATHER.index("Par") :]
+        bound = {"tools": [TOOL], "tool_choice": "required", "temperature": 0.0}
+        async with self.two(slow(head, tail), said(WEATHER)) as (client, second):
+            uid = await self.begin(client, **bound)
+            await self.hub.close()
+            await self.engine.start()
+            manager.set_current(second)
+            await second.start()
+            events = await self.whole(client, uid)
+            call = events[-1]["response"]["output"][-1]
+            self.assertEqual(
+                (call["name"], call["arguments"], call["status"]), ("get_weather", '{"city":"Paris"}', "completed")
+            )
+            self.assertEqual(self.engine.requests[1].heard, 0)
+            self.assertEqual(events[-1]["response"]["usage"]["output_tokens"], len(tokens(WEATHER)))
+
+    async def test_a_bound_answer_chosen_by_chance_fails_and_says_why(self) -> None:
+        head, tail = WEATHER[: WEATHER.index("Par")], WEATHER[WEATHER.index("Par") :]
+        async with self.two(slow(head, tail)) as (client, second):
+            uid = await self.begin(client, tools=[TOOL], tool_choice="required", temperature=1.0)
+            await self.hub.close()
+            await self.engine.start()
+            manager.set_current(second)
+            await second.start()
+            last = (await self.whole(client, uid))[-1]["response"]
+            self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
+            self.assertIn("cannot be continued exactly", last["error"]["message"])
+
+    async def test_log_probabilities_are_not_lost(self) -> None:
+        def likely(text: str) -> Tokens:
+            return Tokens(tokens(text), [Logprob(token, -0.5, [(token, -0.5)]) for token in tokens(text)])
+
+        asked = {"include": ["message.output_text.logprobs"], "top_logprobs": 1}
+        async with self.two(Recording([likely(HEAD), Delay(600), likely(TAIL)]), Recording([likely(WHOLE)])) as (
+            client,
+            second,
+        ):
+            uid = await self.begin(client, **asked)
+            await self.hub.close()
+            await self.engine.start()
+            manager.set_current(second)
+            await second.start()
+            part = (await self.whole(client, uid))[-1]["response"]["output"][-1]["content"][0]
+            self.assertEqual("".join(entry["token"] for entry in part["logprobs"]), "Hello there!")
+
+    async def test_one_whose_model_nobody_serves_any_more_fails_in_the_end(self) -> None:
+        async with self.two(slow()) as (client, second):
+            uid = await self.begin(client)
+            await self.hub.close()
+            await self.engine.start()
+            await Lease.objects.aupdate(model="gone")
+            await second.start()
+            with (
+                patch("responses_app.store.cluster.leases.UNSERVED_S", 0.3),
+                patch("responses_app.runs.recover.lease_keeper.TIDY_EVERY", 0.0),
+            ):
+                manager.set_current(second)
+                last = (await self.whole(client, uid))[-1]["response"]
+            self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
+            self.assertIn("nobody serves the model 'gone'", last["error"]["message"])
+
+    async def test_a_log_that_does_not_come_out_the_same_is_closed_as_it_is(self) -> None:
+        async with self.two(slow()) as (client, second):
+            uid = await self.begin(client)
+            await self.hub.close()
+            await self.engine.start()
+            last = await Event.objects.filter(response__uid=uid).order_by("-number").afirst()
+            assert last is not None
+            await Event.objects.filter(pk=last.pk).aupdate(data=last.data.replace("Hello", "Howdy"))
+            manager.set_current(second)
+            await second.start()
+            events = await self.whole(client, uid)
+            got = events[-1]["response"]
+            self.assertEqual((got["status"], got["output"][-1]["status"]), ("failed", "incomplete"))
+            self.assertEqual(self.text(events), "Howdy")
+            self.assertEqual([event["sequence_number"] for event in events], list(range(len(events))))
+
+
+@override_settings(RESPONSES_ENGINE_WAIT=5)
+class EngineTest(ApiCase):
+    """The engine dies and comes back."""
+
+    async def test_it_goes_on_where_it_was(self) -> None:
+        dying = Recording([*said(HEAD).steps, Fault("down", seconds=0.4)])
+        async with self.serving(dying, said(WHOLE)) as client:
+            events = await self.stream(client)
+            self.assertEqual(events[-1]["response"]["output"][-1]["content"][0]["text"], "Hello there!")
+            self.assertEqual([request.heard for request in self.engine.requests], [0, len(tokens(HEAD))])
+
+    async def test_one_that_never_gets_on_fails_at_last(self) -> None:
+        async with self.serving(*[Recording([Fault("down")])] * 3) as client:
+            events = await self.stream(client)
+            self.assertEqual(events[-1]["type"], "response.failed")
+            self.assertIn("engine", events[-1]["response"]["error"]["message"])

@@ -1,0 +1,122 @@
+"""bin/serve and bin/test where a first user may have put them: below a closed folder, with blanks, or not to be written to."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres.account import Account, run_as
+from tests.support.server import closed_folders as closed
+from tests.support.server.serve_command import Server
+
+NOBODY = Account(65534, 65534)
+# The interpreter may lie in a folder of root's: the right to walk there changes nothing of what is tested.
+WALK = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *WALK)
+IS_ROOT = os.geteuid() == 0
+TEST_LIMIT_S = 240
+# Makes what `python -m venv` would, and says what it is run with.
+FAKE_PYTHON = """#!/bin/sh
+case "$*" in
+    "-m venv "*) mkdir -p "$3/bin"; printf '#!/bin/sh\\necho "$0" "$@"\\n' > "$3/bin/python"; chmod +x "$3/bin/python";;
+esac
+"""
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout and the package of Postgres, in a folder of mode 0700 whose name is not plain."""
+    above = tmp_path / "a b" / "ü"
+    above.mkdir(parents=True)
+    above.chmod(0o700)
+    closed.packages(above / "packages")
+    return closed.checkout(above / "checkout")
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every account can enter, unlike those of pytest."""
+    folder = Path(tempfile.mkdtemp(prefix="verbatim-open-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def test_it_serves_in_a_closed_checkout(checkout: Path, tape: str) -> None:
+    before = closed.modes(checkout)
+    server = Server(checkout / ".data", "--engine", tape, root=checkout, PYTHONPATH=str(checkout.parent / "packages"))
+    try:
+        assert server.ready().ask().status_code == 200
+        assert server.manage("signin", "--url", server.url).startswith(f"{server.url}/sign-in/")
+        assert server.stop() == 0
+    finally:
+        server.end()
+    assert closed.modes(checkout) == before
+    assert (checkout / ".data").stat().st_mode & 0o777 == 0o700
+    logs = list((checkout / ".data" / "logs").iterdir())
+    assert {"postgres.log", "engine.log"} <= {log.name for log in logs}
+    assert {log.stat().st_mode & 0o777 for log in logs} == {0o600}
+
+
+@pytest.mark.timeout(TEST_LIMIT_S + 60)
+def test_its_tests_run_in_a_closed_checkout(checkout: Path) -> None:
+    environ = {**os.environ, "PYTHONPATH": str(checkout.parent / "packages"), "TMPDIR": str(checkout.parent)}
+    command = [checkout / "bin" / "test", "tests/admin/test_log_view.py", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=TEST_LIMIT_S, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"\d+ passed", done.stdout)
+
+
+def test_what_is_installed_goes_to_the_data_folder_if_the_checkout_cannot_be_written_to(open_folder: Path) -> None:
+    checkout, data = open_folder / "checkout", open_folder / "my data"
+    (checkout / "bin").mkdir(parents=True)
+    for name in ("serve", ".python"):
+        shutil.copy2(ROOT / "bin" / name, checkout / "bin" / name)
+    python = open_folder / "python"
+    python.write_text(FAKE_PYTHON)
+    python.chmod(0o755)
+    data.mkdir(mode=0o700)
+    if IS_ROOT:
+        NOBODY.chown(data)
+    checkout.chmod(0o555)
+    environ = {"PATH": os.environ["PATH"], "PYTHON": str(python)}
+
+    def serve(**more: str) -> subprocess.CompletedProcess[str]:
+        user = run_as(NOBODY if IS_ROOT else None)
+        command = [checkout / "bin" / "serve", "--help"]
+        return subprocess.run(command, env={**environ, **more}, capture_output=True, text=True, check=False, cwd="/", **user)
+
+    refused = serve()
+    assert refused.returncode == 1
+    assert f"{checkout} cannot be written to; set RESPONSES_DATA_DIR" in refused.stderr
+    done = serve(RESPONSES_DATA_DIR=str(data))
+    assert f"Making a virtual environment in {data}/.venv" in done.stderr
+    assert done.stdout.split(" -m ")[0] == f"{data}/.venv/bin/python"
+    assert serve(RESPONSES_DATA_DIR=str(data)).stderr == ""
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="needs root to become somebody else")
+def test_an_ordinary_user_serves_from_a_checkout_that_cannot_be_written_to(open_folder: Path, tape: str) -> None:
+    """With an environment that root has installed, and the data in the user's own folder."""
+    checkout, data = closed.checkout(open_folder / "checkout"), open_folder / "data"
+    for path in (checkout, *checkout.rglob("*")):
+        if not path.is_symlink():
+            path.chmod(0o555 if path.is_dir() or os.access(path, os.X_OK) else 0o444)
+    tapes = shutil.copy2(re.sub(r"^script://|\?.*", "", tape), open_folder)
+    data.mkdir(mode=0o700)
+    NOBODY.chown(data)
+    environ = {"HOME": str(data), "PYTHONPATH": str(closed.packages(open_folder / "packages", mode=0o755))}
+    server = Server(data, "--engine", f"script://{tapes}?loop=1", root=checkout, before=AS_NOBODY, **environ)
+    try:
+        assert server.ready().ask().status_code == 200
+        assert data.stat().st_mode & 0o777 == 0o700
+    finally:
+        server.end()

@@ -1,0 +1,101 @@
+"""What bin/serve says when it is ready: on a terminal the key and a link, elsewhere where they are."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from responses_app.local.data_dir import ROOT
+from responses_app.server.cli.args import Options
+from responses_app.server.cli.banner import banner
+from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server, free_port
+
+LINK = "/sign-in/"
+
+
+@pytest.fixture
+def server(tmp_path: Path, tape: str) -> Iterator[Server]:
+    server = Server(tmp_path / "my data ü", "--engine", tape)
+    yield server
+    server.end()
+
+
+def banner_command(said: str) -> str:
+    """The command for a link, as it is printed."""
+    return next(line for line in said.splitlines() if "manage.py signin" in line).removeprefix("  sign in   ")
+
+
+def run(command: str) -> str:
+    """What a shell prints that knows nothing of ours."""
+    environ = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    done = subprocess.run(["sh", "-c", command], env=environ, cwd="/", capture_output=True, text=True, check=True, timeout=60)
+    return done.stdout.strip()
+
+
+def test_a_file_gets_no_secret_but_says_where_they_are(server: Server) -> None:
+    said = server.ready().said
+    assert server.key not in said
+    assert LINK not in said
+    assert f"in {server.folder}/api_key" in said
+    link = run(banner_command(said))
+    assert link.startswith(f"{server.url}{LINK}")
+    assert httpx2.get(link, follow_redirects=True).status_code == 200
+    curl = said[said.index("curl ") : said.index("Ctrl-C stops")]
+    assert '"status":"completed"' in run(curl).replace(" ", "")
+
+
+@pytest.mark.parametrize("given", ["", "sk-my-own-key"])
+def test_the_supervisor_of_several_gives_no_secret_to_a_file(tmp_path: Path, tape: str, given: str) -> None:
+    environ = {"RESPONSES_API_KEY": given} if given else {}
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **environ)
+    try:
+        said = server.ready().said
+        assert server.key not in said
+        assert LINK not in said
+        assert ("as given in RESPONSES_API_KEY" if given else "api_key") in said
+    finally:
+        server.end()
+
+
+def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> None:
+    port, (ours, theirs) = free_port(), pty.openpty()
+    environ = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
+    command = [ROOT / "bin" / "serve", "--engine", tape, "--port", str(port)]
+    environ["RESPONSES_DATA_DIR"] = str(tmp_path / "data")
+    process = subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    os.close(theirs)
+    try:
+        said = _read(ours, "Ctrl-C stops it.")
+        assert said.count((tmp_path / "data" / "api_key").read_text().strip()) == 1
+        link = next(word for word in said.split() if LINK in word)
+        assert httpx2.get(link, follow_redirects=True).status_code == 200
+    finally:
+        process.terminate()
+        process.wait(END_LIMIT)
+        os.close(ours)
+
+
+def _read(terminal: int, end: str) -> str:
+    said, deadline = "", time.monotonic() + START_LIMIT
+    while end not in said:
+        assert time.monotonic() < deadline, said
+        said += os.read(terminal, 4096).decode()
+    return said
+
+
+def test_the_command_names_what_is_not_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RESPONSES_API_KEY", raising=False)
+    monkeypatch.setenv("RESPONSES_DATA_DIR", str(ROOT / ".data"))
+    assert "RESPONSES_DATA_DIR" not in banner(Options(), ["m"])
+    monkeypatch.setenv("RESPONSES_DATA_DIR", "/my data")
+    said = banner(Options(port=8001), ["m"])
+    assert "RESPONSES_DATA_DIR='/my data' " in said
+    assert "signin --url http://127.0.0.1:8001" in said
+    assert "$(cat '/my data/api_key')" in said

@@ -1,0 +1,214 @@
+"""bin/serve from the outside: a whole server with a scripted engine, in a folder of its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from responses_app.server.cli.model_specs import HARMONY
+from tests.support.server.processes import all_named, family, left, named
+from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
+
+QUICK = 30.0  # For a second start, on a busy machine too.
+CORE = ("VLLM::EngineCore", "multiprocessing.spawn")  # A core of vLLM's, with its title and before it has one.
+
+
+@pytest.fixture
+def server(tmp_path: Path, tape: str) -> Iterator[Server]:
+    server = Server(tmp_path / "data", "--engine", tape)
+    yield server
+    server.end()
+
+
+def text(answer: httpx2.Response) -> str:
+    assert answer.status_code == 200, answer.text
+    said: str = answer.json()["output"][0]["content"][0]["text"]
+    return said
+
+
+def test_it_serves_then_stops_and_leaves_nothing(server: Server) -> None:
+    server.ready()
+    assert httpx2.get(f"{server.url}/health").status_code == 200
+    assert text(server.ask()) == "Hello there!"
+    models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}).json()
+    assert [model["id"] for model in models["data"]] == ["tape"]
+    processes = family(server.process.pid)
+    assert len(processes) > 4, "us, the server, the guard, Postgres and its workers"
+    assert server.stop() == 0
+    assert left(processes, within=3) == []
+    assert not list((server.folder / "run").iterdir())
+
+
+def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, tape: str) -> None:
+    kept = server.ready().ask().json()["id"]
+    assert server.stop(signal.SIGTERM) == 0
+    assert server.said.rstrip().endswith("Stopped.")
+    began = time.monotonic()
+    second = Server(server.folder, "--engine", tape)
+    try:
+        second.ready()
+        assert time.monotonic() - began < QUICK
+        assert second.key == server.key
+        answer = httpx2.get(f"{second.url}/v1/responses/{kept}", headers={"Authorization": f"Bearer {second.key}"})
+        assert answer.json()["id"] == kept
+        assert "Installing" not in second.said
+    finally:
+        second.end()
+    assert (server.folder / "api_key").stat().st_mode & 0o777 == 0o600
+    assert (server.folder / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_it_takes_a_key_that_it_is_given(shared: Server) -> None:
+    assert shared.key == "sk-my-own-key"
+    assert text(shared.ask()) == "Hello there!"
+    assert not (shared.folder / "api_key").exists()
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(480)  # On a busy machine; an idle one needs 20 s.
+def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data", "--model", "a=demo-chat", "--model", "b=demo-chat")
+    try:
+        while len(cores := all_named(server.process.pid, *CORE)) < 2:
+            assert server.process.poll() is None, server.said
+            time.sleep(0.1)
+        processes = family(server.process.pid)
+        assert {pid for pid, _ in processes} >= set(cores)
+        server.process.send_signal(signal.SIGINT)
+        assert server.process.wait(4 * END_LIMIT) == 130
+        assert left(processes, within=3) == []
+    finally:
+        server.end()
+    assert "Ready" not in server.said
+    assert "Traceback" not in server.said
+
+
+def test_it_lets_a_stream_end_before_it_stops(server: Server) -> None:
+    headers = {"Authorization": f"Bearer {server.ready().key}"}
+    body = {"model": "tape", "input": "Hi", "stream": True}
+    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: response.created"
+        server.process.send_signal(signal.SIGINT)
+        rest = list(lines)
+    assert "event: response.completed" in rest
+    assert rest[-2:] == ["data: [DONE]", ""] or rest[-1] == "data: [DONE]"
+    assert server.process.wait(END_LIMIT) == 0
+
+
+@pytest.mark.parametrize("victim", ["bin/serve", "responses_app.server.processes.main"])
+def test_nothing_lives_on_when_one_of_its_processes_is_killed(server: Server, victim: str) -> None:
+    pid = server.ready().process.pid
+    processes = family(pid)
+    os.kill(pid if victim == "bin/serve" else named(pid, victim), signal.SIGKILL)
+    assert server.process.wait(END_LIMIT) != 0
+    assert left(processes, within=5) == []
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", server.port)) != 0
+
+
+def test_nothing_lives_on_without_its_guard(server: Server) -> None:
+    pid = server.ready().process.pid
+    processes = family(pid)
+    os.kill(named(pid, "guard.py"), signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
+    assert left(processes, within=END_LIMIT) == []
+
+
+def test_it_starts_again_after_it_was_killed(server: Server, tape: str) -> None:
+    pid = server.ready().process.pid
+    os.kill(pid, signal.SIGKILL)
+    second = Server(server.folder, "--engine", tape)
+    try:
+        # It may come before the first one's guard has finished: then it says so, and a moment later it starts.
+        while second.process.poll() is None and "Ctrl-C stops it." not in second.said:
+            time.sleep(0.1)
+        if second.process.poll() is not None:
+            assert "another server" in second.said
+            time.sleep(5)
+            second = Server(server.folder, "--engine", tape)
+        assert text(second.ready().ask()) == "Hello there!"
+    finally:
+        second.end()
+
+
+def test_it_brings_postgres_back_when_that_is_killed(server: Server) -> None:
+    pid = server.ready().process.pid
+    os.kill(named(pid, "bin/postgres"), signal.SIGKILL)
+    deadline = time.monotonic() + 20
+    answer = server.ask()
+    while answer.status_code != 200 and time.monotonic() < deadline:
+        time.sleep(0.3)
+        answer = server.ask()
+    assert text(answer) == "Hello there!"
+    assert server.stop() == 0
+
+
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, tape: str) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        server = Server(tmp_path / "data", "--engine", tape, "--port", str(other.getsockname()[1]))
+        assert server.process.wait(END_LIMIT) == 1
+    assert "another program listens there already; choose another --port" in server.said
+    assert not (server.folder / "postgres").exists()
+
+
+def test_a_second_server_in_the_same_folder_is_told_so(shared: Server, tape: str) -> None:
+    second = Server(shared.folder, "--engine", tape)
+    assert second.process.wait(END_LIMIT) == 1
+    assert "another server" in second.said
+    assert httpx2.get(f"{shared.url}/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--model", "./nowhere"), "there is no folder ./nowhere"),
+        (("--engine", "script:///nowhere.jsonl"), "nowhere.jsonl"),
+        (("--engine", "http://127.0.0.1:9"), "does not list its models"),
+    ],
+)
+def test_it_says_what_is_wrong_with_a_model(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
+    server = Server(tmp_path / "data", *arguments)
+    assert server.process.wait(START_LIMIT) == 1
+    assert reason in server.said
+    assert "Traceback" not in server.said
+    assert left(family(server.process.pid), within=1) == []
+
+
+def test_it_names_the_model_whose_engine_does_not_start(tmp_path: Path, tape: str) -> None:
+    models = (f"near={tape}&tokenizer={HARMONY}", f"far=http://127.0.0.1:9?model=m&tokenizer={HARMONY}")
+    server = Server(tmp_path / "data", *(word for model in models for word in ("--model", model)))
+    assert server.process.wait(START_LIMIT) == 1
+    assert "the engine did not start: far: http://127.0.0.1:9: ConnectError" in server.said
+    assert left(family(server.process.pid), within=1) == []
+
+
+def test_a_wrong_setting_is_said_before_anything_starts(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, SECRET_KEY="tooshortforus")
+    assert server.process.wait(START_LIMIT) == 1
+    assert "SECRET_KEY must have at least 32 characters" in server.said
+    assert "tooshortforus" not in server.said
+    assert "Traceback" not in server.said
+    assert not (server.folder / "postgres").exists()
+
+
+def test_it_says_that_a_database_does_not_answer(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, DATABASE_URL=f"postgresql:///x?host={tmp_path}")
+    assert server.process.wait(START_LIMIT) == 1
+    assert "the database does not answer" in server.said
+    assert "Traceback" not in server.said
+
+
+def test_manage_py_finds_the_embedded_postgres(shared: Server) -> None:
+    secret = shared.manage("createkey", "mine")
+    answer = httpx2.get(f"{shared.url}/v1/models", headers={"Authorization": f"Bearer {secret}"})
+    assert answer.status_code == 200

@@ -1,0 +1,180 @@
+"""The engine worker as its owner starts it, with a real vLLM whose processes are killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.engines import open_engine, orphan_guard
+from responses_app.local.data_dir import ROOT
+from responses_app.server.engine_worker.program import FIRST_TRIES, WorkerProgram
+from responses_app.server.engine_worker.spec import WorkerSpec
+from responses_app.server.engine_worker.vllm_process import VllmFailed
+from tests.support.engines import text_checkpoint as checkpoint
+from tests.support.engines.generate import ask, hear, tokens
+from tests.support.server.processes import family, left, named
+
+LIMIT = 240.0  # For a start: an idle machine needs 12 s.
+ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
+
+
+class Started:
+    """One `manage.py engine`."""
+
+    def __init__(self, data: Path, *arguments: str) -> None:
+        self.log = data.with_suffix(".log")
+        self.folder = data / "engines" / "tiny"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "manage.py", "engine", *arguments],
+                cwd=ROOT,
+                env=os.environ | ENVIRON | {"RESPONSES_DATA_DIR": str(data)},
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+
+    def url(self) -> str:
+        assert self.process.stdout
+        line = self.process.stdout.readline().strip()
+        assert line.startswith("http://:s3cret@127.0.0.1:"), self.log.read_text()
+        return line.partition("&tokenizer=")[0]
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return checkpoint.write(tmp_path_factory.mktemp("model"))
+
+
+@pytest.fixture
+def worker(model: Path, tmp_path: Path) -> Iterator[Started]:
+    worker = Started(tmp_path / "data", "--model", str(model), "--name", "tiny", "--key", "s3cret")
+    yield worker
+    worker.end()
+
+
+async def generated(url: str) -> bool:
+    """Whether a whole generation succeeds, with what the border promises."""
+    engine = open_engine(url)
+    try:
+        await engine.start()
+        chunks = await hear(engine, ask(max_tokens=5, priority=-1, sampling={"ignore_eos": True}))
+    except EngineUnavailable:
+        return False
+    finally:
+        await engine.close()
+    assert len(tokens(chunks)) == 5
+    assert chunks[-1].cached is not None
+    return True
+
+
+def wait_until_generated(url: str) -> None:
+    began = time.monotonic()
+    while not asyncio.run(generated(url)):
+        assert time.monotonic() - began < LIMIT
+        time.sleep(0.2)
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(4 * LIMIT)
+def test_it_brings_vllm_back_until_it_is_killed_itself_and_leaves_nothing(worker: Started) -> None:
+    url = worker.url()
+    assert asyncio.run(generated(url))
+    pid = worker.process.pid
+    for victim in ("VLLM::EngineCore", "engines.serving"):
+        processes = family(named(pid, "engines.serving"))
+        os.kill(named(pid, victim), signal.SIGKILL)
+        assert left(processes, within=10) == []
+        wait_until_generated(url)
+    processes = family(pid)
+    shared = set[str]().union(*(orphan_guard.shared_memory(one) for one, _ in processes))
+    assert shared
+    os.kill(pid, signal.SIGKILL)
+    assert left(processes, within=10) == []
+    # The guard, the last of them, removes it before it ends.
+    assert [path for path in shared if Path(path).exists()] == []
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(2 * LIMIT)
+@pytest.mark.parametrize("loading", [True, False])
+def test_a_signal_ends_everything_soon(worker: Started, loading: bool) -> None:
+    if loading:
+        while not (worker.folder / "vllm.log").exists():
+            assert worker.process.poll() is None, worker.log.read_text()
+            time.sleep(0.1)
+        time.sleep(3)
+    else:
+        worker.url()
+    processes = family(worker.process.pid)
+    worker.process.send_signal(signal.SIGTERM)
+    assert worker.process.wait(15) == 0
+    assert left(processes, within=1) == []
+    assert not (worker.folder / "run").exists()
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(LIMIT)
+def test_an_option_that_vllm_does_not_know_is_said_at_once(model: Path, tmp_path: Path) -> None:
+    worker = Started(tmp_path / "data", "--model", f"vllm://{model}?max_model_lem=5", "--name", "tiny")
+    try:
+        assert worker.process.wait(LIMIT) == 1
+        assert "max_model_len" in worker.log.read_text()
+    finally:
+        worker.end()
+
+
+class Broken:
+    """An engine that lives as long as it is told to, and then fails."""
+
+    log = Path(os.devnull)
+
+    def __init__(self, *lives: bool) -> None:
+        self.lives = list(lives)
+
+    async def live(self, ready: object) -> None:
+        if self.lives.pop(0):
+            assert callable(ready)
+            ready()
+        raise VllmFailed("it died")
+
+    def tidy(self) -> None:
+        """Nothing is left."""
+
+
+def run(*lives: bool) -> tuple[int | None, int]:
+    """The exit code of a worker with such an engine, None if it goes on, and how many lives are left."""
+    worker = WorkerProgram(WorkerSpec("m", "m", {}, {}, "h", 1), Path("unused"))
+    engine = Broken(*lives)
+    worker.engine = engine  # type: ignore[assignment]
+    try:
+        return asyncio.run(worker._keep()), len(engine.lives)
+    except IndexError:  # It wanted one more.
+        return None, 0
+
+
+def test_one_that_never_comes_up_is_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES", (0.0,))
+    monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
+    assert run(*[False] * 9) == (1, 9 - FIRST_TRIES)
+    assert capsys.readouterr().out == ""
+
+
+def test_one_that_was_up_is_never_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES", (0.0,))
+    monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
+    assert run(True, *[False] * 9) == (None, 0)
+    assert capsys.readouterr().out.startswith("http://h:1?model=m"), "the URL is printed once"

@@ -1,0 +1,85 @@
+"""The application behind an ASGI server that is not ours: it asks for the key when the body has come."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from websockets.exceptions import InvalidHandshake
+from websockets.sync.client import connect
+
+from responses_app.demo.build import build
+from responses_app.local.data_dir import ROOT
+from responses_app.local.database_url import default_url
+from responses_app.server.cli.model_specs import lineup
+from tests.support.server.serve_command import Server, free_port
+from tests.support.server.slow_clients import seconds_until
+
+KEY = {"Authorization": "Bearer sk-my-own-key"}
+MIB = 2**20
+
+
+@pytest.fixture(scope="module")
+def uvicorn(shared: Server, tape: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of uvicorn beside the shared server, on its database."""
+    port = free_port()
+    environ = {
+        **os.environ,
+        "RESPONSES_DATA_DIR": str(shared.folder),
+        "DATABASE_URL": default_url(shared.folder),
+        "RESPONSES_MODELS": lineup((), tape, lambda name: build(name, shared.folder / "models")),
+    }
+    log: Path = tmp_path_factory.mktemp("uvicorn") / "log"
+    command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--port", str(port)]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=out, stderr=out)
+    address = f"127.0.0.1:{port}"
+
+    def listens() -> bool:
+        assert process.poll() is None, log.read_text()
+        try:
+            return httpx2.get(f"http://{address}/v1/models", headers=KEY, timeout=60).status_code == 200
+        except httpx2.TransportError:
+            return False
+
+    try:
+        seconds_until(listens, limit=120)
+        yield address
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_a_response_is_made_and_streamed(uvicorn: str) -> None:
+    for stream in (False, True):
+        body = {"model": "tape", "input": "Hi", "store": False, "stream": stream}
+        answer = httpx2.post(f"http://{uvicorn}/v1/responses", json=body, headers=KEY, timeout=30)
+        assert answer.status_code == 200
+        assert "Hello there!" in answer.text
+        assert answer.text.endswith("data: [DONE]\n\n") is stream
+
+
+def test_a_body_without_a_key_is_refused_by_the_application(uvicorn: str) -> None:
+    answer = httpx2.post(f"http://{uvicorn}/v1/responses", content=b"x" * MIB, timeout=30)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
+    assert answer.headers["x-request-id"].startswith("req_")
+
+
+def test_a_websocket_makes_a_response(uvicorn: str) -> None:
+    with connect(f"ws://{uvicorn}/v1/responses", additional_headers=KEY, max_size=None) as socket:
+        socket.send(json.dumps({"type": "response.create", "model": "tape", "input": "Hi", "store": False}))
+        while json.loads(event := str(socket.recv(30)))["type"] != "response.completed":
+            pass
+        assert "Hello there!" in event
+    with pytest.raises(InvalidHandshake), connect(f"ws://{uvicorn}/v1/responses"):
+        pass
+
+
+def test_an_odd_path_is_not_found(uvicorn: str) -> None:
+    assert httpx2.get(f"http://{uvicorn}/static/%2e%2e/x", timeout=30).status_code == 404

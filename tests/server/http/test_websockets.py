@@ -1,0 +1,238 @@
+"""WebSockets of a whole server, through the client library of OpenAI."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import openai
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+
+from tests.support.server.processes import all_named
+from tests.support.server.serve_command import Server
+
+# openai 3.52 uses websockets in a way that its version 17.1 has deprecated.
+THEIRS = pytest.mark.filterwarnings("ignore:connect\\(\\) must be used as a context manager:DeprecationWarning")
+
+
+def client(server: Server) -> openai.OpenAI:
+    return openai.OpenAI(base_url=f"{server.url}/v1", api_key=server.key, max_retries=0)
+
+
+def call(server: Server, path: str = "/v1/responses", **headers: str) -> ClientConnection:
+    key = {"Authorization": f"Bearer {server.key}"}
+    return connect(f"ws://127.0.0.1:{server.port}{path}", additional_headers={**key, **headers}, max_size=None)
+
+
+def create(**fields: Any) -> str:
+    return json.dumps({"type": "response.create", "model": "tape", "input": "Hi", **fields})
+
+
+def turn(socket: ClientConnection) -> list[dict[str, Any]]:
+    """All events up to one that ends a response."""
+    events = [json.loads(socket.recv(30))]
+    while events[-1]["type"] not in ("response.completed", "response.incomplete", "response.failed", "error"):
+        events.append(json.loads(socket.recv(30)))
+    return events
+
+
+@pytest.mark.parametrize(
+    ("path", "header", "status", "code"),
+    [
+        ("/v1/responses", "", 401, "invalid_api_key"),
+        ("/v1/responses", "Bearer sk-wrong", 401, "invalid_api_key"),
+        ("/openresponses/v1/responses", "Basic abc", 401, "invalid_api_key"),
+        ("/v1/models", "Bearer sk-my-own-key", 404, None),
+        ("/", "Bearer sk-my-own-key", 404, None),
+    ],
+)
+def test_who_may_not_come_in_is_told_before_anything_is_accepted(
+    shared: Server, path: str, header: str, status: int, code: str | None
+) -> None:
+    with pytest.raises(InvalidStatus) as refused, call(shared, path, Authorization=header, Cookie="sessionid=x"):
+        pass
+    answer = refused.value.response
+    assert answer.status_code == status
+    assert answer.headers["x-request-id"].startswith("req_")
+    assert answer.headers["content-type"] == "application/json"
+    error = json.loads(answer.body)["error"]
+    assert set(error) == {"message", "type", "param", "code"}
+    assert error["code"] == code
+
+
+def test_the_answer_to_the_handshake_has_a_request_id(shared: Server) -> None:
+    with call(shared) as one, call(shared) as other:
+        ids = [socket.response.headers["x-request-id"] for socket in (one, other) if socket.response]
+        assert len({*ids}) == 2
+        assert all(uid.startswith("req_") for uid in ids)
+
+
+@THEIRS
+def test_the_client_of_openai_talks_and_goes_on(shared: Server) -> None:
+    with client(shared).responses.connect() as connection:
+        previous = None
+        for _ in range(3):
+            fields: dict[str, Any] = {"store": False, **({"previous_response_id": previous} if previous else {})}
+            connection.response.create(model="tape", input="Hi", **fields)
+            events = []
+            for event in connection:
+                events.append(event)
+                if event.type == "response.completed":
+                    break
+            assert events[0].type == "response.created"
+            assert event.response.output_text == "Hello there!"
+            assert event.response.previous_response_id == previous
+            previous = event.response.id
+
+
+@THEIRS
+def test_the_client_of_openai_steers(shared: Server) -> None:
+    with client(shared).responses.connect() as connection:
+        connection.response.create(model="tape", input="Hi")
+        events, ends = [], 0
+        for event in connection:
+            events.append(event)
+            if event.type == "response.output_text.delta" and not ends and len(events) < 8:
+                connection.response.steer(previous_response_id=events[0].response.id, input="Stop.")
+                while events[-1].type != "response.steer.accepted":
+                    events.append(connection.recv())
+            ends += events[-1].type in ("response.incomplete", "response.completed")
+            if ends == 2:
+                break
+    steered = next(event for event in events if event.type == "response.incomplete").response
+    assert steered.incomplete_details.reason == "steered"
+    assert events[-1].type == "response.completed"
+    assert events[-1].response.previous_response_id == steered.id
+    assert events[-1].response.output_text == "Hello there!"
+
+
+@THEIRS
+def test_the_asynchronous_client_of_openai_has_lanes(shared: Server) -> None:
+    from openai.lib.responses_websocket import AsyncResponsesWebSocketSession, ResponsesWebSocketLimits
+
+    async def talk() -> list[str]:
+        limits = ResponsesWebSocketLimits(
+            max_lanes=8, max_events_per_lane=999, max_events=9999, max_bytes_per_lane=10**7, max_bytes=10**8
+        )
+        asking = openai.AsyncOpenAI(base_url=f"{shared.url}/v1", api_key=shared.key, max_retries=0)
+        async with (
+            asking.responses.connect() as connection,
+            AsyncResponsesWebSocketSession(connection, limits=limits) as session,
+        ):
+            lanes = [session.default, session.lane("a"), session.lane("b")]
+            for lane in lanes:
+                await lane.send({"type": "response.create", "model": "tape", "input": "Hi"})
+            responses = await asyncio.gather(*(lane.get_final_response() for lane in lanes))
+            # A fork: what lane a has made goes on in lane b, and in lane a.
+            for lane in lanes[1:]:
+                await lane.send(
+                    {"type": "response.create", "model": "tape", "input": "Hi", "previous_response_id": responses[1].id}
+                )
+            responses += await asyncio.gather(*(lane.get_final_response() for lane in lanes[1:]))
+        await asking.close()
+        return [response.output_text for response in responses]
+
+    assert asyncio.run(talk()) == ["Hello there!"] * 5
+
+
+def test_a_response_of_a_client_that_goes_ends_and_can_be_read(shared: Server) -> None:
+    with call(shared) as socket:
+        socket.send(create())
+        uid = json.loads(socket.recv(10))["response"]["id"]
+        while json.loads(socket.recv(10))["type"] != "response.output_text.delta":
+            pass
+    asking = client(shared)
+    until = time.monotonic() + 10
+    while (found := asking.responses.retrieve(uid)).status == "in_progress":
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    assert found.status == "cancelled"
+    assert found.output[0].status == "incomplete"  # type: ignore[union-attr]
+
+
+@THEIRS
+def test_a_web_process_that_is_killed_takes_nothing_with_it(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2").ready()
+    try:
+        asking = client(server)
+        with asking.responses.connect(on_reconnecting=lambda _: None, max_retries=20) as connection:
+            connection.response.create(model="tape", input="Hi")
+            seen = []
+            while not seen or seen[-1].type != "response.output_text.delta":
+                seen.append(connection.recv())
+            uid = seen[0].response.id  # type: ignore[union-attr]
+            for web in all_named(server.process.pid, "server.web"):
+                os.kill(web, signal.SIGKILL)
+            until = time.monotonic() + 60
+            while (found := asking.responses.retrieve(uid)).status == "in_progress":
+                assert time.monotonic() < until, server.said
+                time.sleep(0.1)
+            assert (found.status, found.output_text) == ("completed", "Hello there!")
+            # What was seen before is how the log begins.
+            replayed = list(asking.responses.retrieve(uid, stream=True, include_obfuscation=False))
+            for before, kept in zip(seen, replayed, strict=False):
+                assert before.sequence_number == kept.sequence_number
+                assert before.type == kept.type
+            # The client has found out by itself that it has to come back, and goes on from what is stored.
+            events = iter(connection)
+            threading.Timer(2, lambda: connection.response.create(model="tape", input="On", previous_response_id=uid)).start()
+            last = next(event for event in events if event.type == "response.completed")
+            assert last.response.previous_response_id == uid
+    finally:
+        server.end()
+
+
+def test_a_server_that_stops_lets_responses_end_and_then_says_that_it_goes_away(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape).ready()
+    try:
+        with call(server) as busy, call(server) as idle, call(server) as other:
+            busy.send(create())
+            assert json.loads(busy.recv(10))["type"] == "response.created"
+            server.process.send_signal(signal.SIGTERM)
+            with pytest.raises(ConnectionClosed) as gone:
+                idle.recv(10)
+            assert gone.value.rcvd is not None
+            assert gone.value.rcvd.code == 1001
+            assert turn(busy)[-1]["type"] == "response.completed"
+            for socket in (busy, other):
+                with pytest.raises(ConnectionClosed) as gone:
+                    socket.recv(10)
+                assert gone.value.rcvd is not None
+                assert gone.value.rcvd.code == 1001
+        assert server.process.wait(20) == 0
+        assert "Traceback" not in server.said
+    finally:
+        server.end()
+
+
+def test_a_server_in_a_hurry_says_so_too_and_goes_on_at_its_next_start(tmp_path: Path, tape: str) -> None:
+    server = Server(tmp_path / "data", "--engine", tape).ready()
+    try:
+        with call(server) as busy:
+            busy.send(create())
+            uid = json.loads(busy.recv(10))["response"]["id"]
+            for _ in range(2):
+                server.process.send_signal(signal.SIGTERM)
+                time.sleep(0.1)
+            with pytest.raises(ConnectionClosed) as gone:
+                turn(busy)
+            assert gone.value.rcvd is not None
+            assert gone.value.rcvd.code == 1001
+        assert server.process.wait(20) == 0
+        assert "Traceback" not in server.said
+        server = Server(tmp_path / "data", "--engine", tape).ready()
+        asking, until = client(server), time.monotonic() + 20
+        while (found := asking.responses.retrieve(uid)).status == "in_progress":
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        assert (found.status, found.output_text) == ("completed", "Hello there!")
+    finally:
+        server.end()

@@ -1,0 +1,161 @@
+"""The copy of Postgres's programs for its account: by content, complete, and in a folder that only root can change."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+
+from responses_app.local.data_dir import ROOT
+from responses_app.server.postgres.account import Account
+from responses_app.server.postgres.programs import INSTALLED, NoPrograms, _can_run, _copy_in, _files, program_folder
+from tests.support.server import closed_folders as closed
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone keeps a copy")
+NOBODY = Account(65534, 65534)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every account can enter, unlike those of pytest."""
+    folder = Path(tempfile.mkdtemp(prefix="verbatim-programs-"))
+    folder.chmod(0o755)
+    yield folder
+    rmtree(folder)
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = closed.packages(tmp_path / "site")
+    monkeypatch.syspath_prepend(folder)
+    return folder
+
+
+def _copy(place: Path, site: Path) -> Path:
+    return _copy_in(place, site, NOBODY)
+
+
+def test_an_account_runs_the_copy_and_not_the_original(site: Path, open_folder: Path) -> None:
+    assert not _can_run(site, NOBODY)
+    copy = _copy(open_folder / "copies", site)
+    assert _can_run(copy, NOBODY)
+    assert all((copy / file).read_bytes() == (site / file).read_bytes() for file in _files(site))
+    assert {path.lstat().st_uid for path in (copy, *copy.rglob("*"))} == {0}
+    assert not [path for path in copy.rglob("*") if path.stat().st_mode & 0o022]
+
+
+def test_a_strict_umask_changes_nothing(site: Path, open_folder: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        assert _can_run(_copy(open_folder / "copies", site), NOBODY)
+    finally:
+        os.umask(before)
+
+
+def test_the_copy_is_made_once_and_again_for_other_programs(site: Path, open_folder: Path) -> None:
+    place = open_folder / "copies"
+    first = _copy(place, site)
+    made = first.stat().st_ctime_ns
+    assert _copy(place, site) == first
+    assert first.stat().st_ctime_ns == made
+    (site / INSTALLED / "share" / "another").write_text("version")
+    second = _copy(place, site)
+    assert second != first
+    assert set(place.iterdir()) == {first, second}
+
+
+def test_a_copy_that_lacks_a_file_is_made_again(site: Path, open_folder: Path) -> None:
+    copy = _copy(open_folder / "copies", site)
+    (copy / INSTALLED / "bin" / "postgres").unlink()
+    assert _copy(open_folder / "copies", site) == copy
+    assert (copy / INSTALLED / "bin" / "postgres").exists()
+    assert list((open_folder / "copies").iterdir()) == [copy]
+
+
+def test_starts_at_the_same_moment_make_one_copy(site: Path, open_folder: Path) -> None:
+    place = open_folder / "copies"
+    with ProcessPoolExecutor(4, mp_context=get_context("spawn")) as pool:
+        copies = set(pool.map(_copy, [place] * 4, [site] * 4, timeout=120))
+    assert list(place.iterdir()) == list(copies)
+
+
+def test_what_a_killed_start_has_left_is_removed_later(site: Path, open_folder: Path) -> None:
+    place = open_folder / "copies"
+    place.mkdir()
+    for name, age in ((".new-young", 10), (".new-old", 7200)):
+        (place / name).mkdir()
+        now = (place / name).stat().st_mtime
+        os.utime(place / name, (now - age, now - age))
+    copy = _copy(place, site)
+    assert {path.name for path in place.iterdir()} == {copy.name, ".new-young"}
+
+
+def _link(place: Path, mine: Path) -> None:
+    mine.mkdir()
+    place.symlink_to(mine)
+
+
+def _foreign(place: Path, _: Path) -> None:
+    place.mkdir()
+    NOBODY.chown(place)
+
+
+def _open_to_all(place: Path, _: Path) -> None:
+    place.mkdir()
+    place.chmod(0o1777)
+
+
+def _below_open(place: Path, _: Path) -> None:
+    place.parent.chmod(0o777)
+
+
+def _file(place: Path, _: Path) -> None:
+    place.write_text("")
+
+
+@pytest.mark.parametrize("prepare", [_link, _foreign, _open_to_all, _below_open, _file])
+def test_a_place_that_others_could_change_is_not_used(site: Path, open_folder: Path, prepare: object) -> None:
+    assert callable(prepare)
+    (open_folder / "near").mkdir()
+    place = open_folder / "near" / "copies"
+    prepare(place, open_folder / "mine")
+    with pytest.raises(NoPrograms, match="root alone can change"):
+        program_folder(NOBODY, [place])
+    good = open_folder / "good"
+    assert program_folder(NOBODY, [place, good]).is_relative_to(good)
+    assert not (open_folder / "mine").exists() or not list((open_folder / "mine").iterdir())
+
+
+def test_a_place_that_is_closed_itself_is_passed_over(site: Path, tmp_path: Path, open_folder: Path) -> None:
+    with pytest.raises(NoPrograms, match="programs cannot be run from there"):
+        program_folder(NOBODY, [tmp_path / "copies"])
+    assert not list((tmp_path / "copies").iterdir())
+
+
+def test_a_root_that_cannot_become_another_account_is_told_so(site: Path, tmp_path: Path) -> None:
+    """As in a container without CAP_SETUID; nothing is copied then."""
+    code = (
+        "import sys; from pathlib import Path; from responses_app.server.postgres import programs; "
+        "from responses_app.server.postgres.account import Account; "
+        "programs.program_folder(Account(65534, 65534), [Path(sys.argv[1])])"
+    )
+    command = ["setpriv", "--bounding-set=-setuid", sys.executable, "-c", code, str(tmp_path / "copies")]
+    environ = {**os.environ, "PYTHONPATH": f"{site}:{ROOT}"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert "root may not run Postgres under another account here (uid 65534: Operation not permitted)" in done.stderr
+    assert not (tmp_path / "copies").exists()
+
+
+def test_no_copy_is_made_where_none_is_needed(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    site = closed.packages(open_folder / "site", mode=0o755)
+    monkeypatch.syspath_prepend(site)
+    assert program_folder(NOBODY, []) == site / INSTALLED / "bin"
+    assert program_folder(None, []) == site / INSTALLED / "bin"

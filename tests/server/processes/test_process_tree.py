@@ -1,0 +1,51 @@
+"""Descendants are ended, also where looking for them takes longer than there is time."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from responses_app.server.processes import process_tree
+from tests.support.server.processes import born, left
+
+DEAF = "trap '' TERM; echo ready; sleep 600 & wait; sleep 600"
+
+
+@pytest.fixture
+def root() -> Iterator[subprocess.Popen[str]]:
+    """A process with a child that does not hear SIGTERM, and a grandchild."""
+    command = ["sh", "-c", f'sh -c "{DEAF}"; sleep 600']
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as root:
+        assert root.stdout
+        assert root.stdout.readline() == "ready\n"
+        yield root
+        for pid in process_tree.descendants(root.pid):
+            process_tree._send(pid, process_tree.signal.SIGKILL)
+        root.kill()
+
+
+def test_it_asks_and_then_kills(root: subprocess.Popen[str]) -> None:
+    family = {born(pid) for pid in process_tree.descendants(root.pid)}
+    asked = process_tree.end_descendants(root.pid, spare=())
+    assert {pid for pid, _ in family} <= set(asked)
+    assert left(family, within=1) == []
+
+
+def test_it_kills_when_one_round_takes_longer_than_the_limit(
+    root: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = {born(pid) for pid in process_tree.descendants(root.pid)}
+    look = process_tree.descendants
+
+    def slowly(of: int) -> list[int]:
+        time.sleep(0.2)
+        return look(of)
+
+    monkeypatch.setattr(process_tree, "descendants", slowly)
+    monkeypatch.setattr(process_tree, "LIMIT", 0.1)
+    monkeypatch.setattr(process_tree, "GRACE", 0.05)
+    process_tree.end_descendants(root.pid)
+    assert left(family, within=1) == []

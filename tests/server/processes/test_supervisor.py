@@ -1,0 +1,208 @@
+"""bin/serve with several web processes: who dies is replaced, all are renewed in turn, and nothing is left at the end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import pytest
+
+from responses_app.server.postgres.cluster import socket_dir
+from tests.support.server.processes import all_named, family, left, named
+from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
+
+WEB = "server.web"
+BACK_LIMIT = 30.0  # For a web process to be there again, on a busy machine too.
+
+
+@pytest.fixture
+def fleet(tmp_path: Path, tape: str) -> Iterator[Server]:
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", "--drain", "3")
+    yield server.ready()
+    server.end()
+
+
+def webs(server: Server) -> list[int]:
+    return all_named(server.process.pid, WEB)
+
+
+def answered(server: Server) -> int:
+    return server.ask(store=False).status_code
+
+
+def wait_for_webs(server: Server, gone: set[int], count: int = 2) -> list[int]:
+    """Those that are there once none of `gone` is, and there are as many as there should be."""
+    deadline = time.monotonic() + BACK_LIMIT
+    while gone & set(found := webs(server)) or len(found) != count:
+        assert time.monotonic() < deadline, server.said
+        time.sleep(0.05)
+    return found
+
+
+class Asking:
+    """Asks all the time, on a connection of its own each; `failures` are the answers that were none."""
+
+    def __init__(self, server: Server) -> None:
+        self.server, self.count = server, 0
+        self.failures: list[str] = []
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+
+    def _ask(self) -> None:
+        while not self._over.is_set():
+            try:
+                if (status := answered(self.server)) != 200:
+                    self.failures.append(str(status))
+            except httpx2.HTTPError as error:
+                self.failures.append(repr(error))
+            self.count += 1
+
+    def __enter__(self) -> Asking:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def test_one_that_is_killed_is_replaced_while_the_other_serves(fleet: Server) -> None:
+    first, second = webs(fleet)
+    os.kill(first, signal.SIGKILL)
+    for _ in range(3):
+        assert answered(fleet) == 200
+    assert second in wait_for_webs(fleet, {first})
+    assert re.search(rf"web process \d \(process {first}\) was ended by SIGKILL; it is started again", fleet.said)
+
+
+def test_nobody_is_refused_when_all_are_killed_at_once(fleet: Server) -> None:
+    victims = webs(fleet)
+    for victim in victims:
+        os.kill(victim, signal.SIGKILL)
+    assert answered(fleet) == 200, "the connection waited in the backlog"
+    wait_for_webs(fleet, set(victims))
+
+
+def test_a_rolling_restart_refuses_nobody_and_lets_streams_end(fleet: Server) -> None:
+    old = set(webs(fleet))
+    body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
+    headers = {"Authorization": f"Bearer {fleet.key}"}
+    with Asking(fleet) as asking:
+        with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == "event: response.created"
+            fleet.process.send_signal(signal.SIGUSR1)
+            assert "event: response.completed" in list(lines)
+        deadline = time.monotonic() + 2 * BACK_LIMIT
+        while "all web processes are new" not in fleet.said:
+            assert time.monotonic() < deadline, fleet.said
+            time.sleep(0.1)
+    assert asking.failures == []
+    assert asking.count > 3
+    assert len(wait_for_webs(fleet, old)) == 2
+
+
+def test_a_stream_may_end_before_everything_stops(fleet: Server) -> None:
+    processes = family(fleet.process.pid)
+    body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
+    headers = {"Authorization": f"Bearer {fleet.key}"}
+    with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == "event: response.created"
+        fleet.process.send_signal(signal.SIGINT)
+        assert "event: response.completed" in list(lines)
+    assert fleet.process.wait(END_LIMIT) == 0
+    assert left(processes, within=1) == []
+    assert fleet.said.rstrip().endswith("Stopped.")
+    assert not list((fleet.folder / "run").iterdir())
+
+
+@pytest.mark.parametrize("victim", ["bin/serve", "server.inner"])
+def test_nothing_lives_on_when_the_supervisor_is_killed(fleet: Server, victim: str) -> None:
+    pid = fleet.process.pid
+    processes = family(pid)
+    os.kill(pid if victim == "bin/serve" else named(pid, victim), signal.SIGKILL)
+    assert fleet.process.wait(END_LIMIT) != 0
+    assert left(processes, within=5) == []
+
+
+def test_it_brings_postgres_back_when_that_is_killed(fleet: Server) -> None:
+    os.kill(named(fleet.process.pid, "bin/postgres"), signal.SIGKILL)
+    deadline = time.monotonic() + BACK_LIMIT
+    while answered(fleet) != 200 or "Postgres has died" not in fleet.said:
+        assert time.monotonic() < deadline
+        time.sleep(0.3)
+
+
+@pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=nobody"), ("RESPONSES_DEFAULT_MODEL", "nobody")])
+def test_a_web_process_that_does_not_start_is_no_server(tmp_path: Path, tape: str, setting: tuple[str, str]) -> None:
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **dict([setting]))
+    processes = family(server.process.pid)
+    assert server.process.wait(START_LIMIT) == 1
+    assert f"{setting[0]}: '{setting[1]}'" in server.said
+    assert "Ready" not in server.said
+    assert left(processes, within=1) == []
+
+
+def test_several_servers_share_a_database_and_a_key(shared: Server, tmp_path: Path, tape: str) -> None:
+    """Started at the same moment on an empty database, each with a folder of its own."""
+    database = f"postgresql://postgres@/side?host={quote(str(socket_dir(shared.folder)), safe='')}"
+    shared.sql("CREATE DATABASE side")
+    servers = [
+        Server(tmp_path / str(number), "--engine", tape, DATABASE_URL=database, RESPONSES_API_KEY="sk-both")
+        for number in range(2)
+    ]
+    try:
+        for server in servers:
+            assert server.ready().key == "sk-both"
+            assert answered(server) == 200
+        assert servers[0].stop() == 0
+        assert answered(servers[1]) == 200
+    finally:
+        for server in servers:
+            server.end()
+
+
+@pytest.mark.engine
+@pytest.mark.timeout(600)
+def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data", "--worker", RESPONSES_ENGINE_WAIT="5")
+    try:
+        deadline = time.monotonic() + 4 * START_LIMIT
+        while "Ctrl-C stops it." not in server.said:
+            assert server.process.poll() is None, server.said
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+        engines = family(named(server.process.pid, "server.worker"))
+        assert len(engines) >= 4, "the worker, its guard, vLLM's server, its core"
+        (web,) = webs(server)
+        os.kill(web, signal.SIGKILL)
+        assert server.ask(model="demo-chat", store=False).status_code == 200
+        assert family(named(server.process.pid, "server.worker")) >= engines
+        # A worker that is stopped cannot bring its engine back before we have looked.
+        worker = named(server.process.pid, "server.worker")
+        os.kill(worker, signal.SIGSTOP)
+        os.kill(named(server.process.pid, "engines.serving"), signal.SIGKILL)
+        (web,) = webs(server)
+        os.kill(web, signal.SIGKILL)
+        models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
+        assert models.status_code == 200, "it serves what is kept before the engine is back"
+        assert server.ask(model="demo-chat", store=False).status_code == 503
+        os.kill(worker, signal.SIGCONT)
+        deadline = time.monotonic() + 4 * START_LIMIT
+        while server.ask(model="demo-chat", store=False).status_code != 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.5)
+        everything = family(server.process.pid)
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(2 * END_LIMIT) == 0
+        assert left(everything, within=1) == []
+    finally:
+        server.end()

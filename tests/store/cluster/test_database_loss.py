@@ -1,0 +1,106 @@
+"""The database goes away while a response is made: its connections are cut, and nothing of the log is lost or doubled."""
+
+from __future__ import annotations
+
+import asyncio
+from uuid import uuid4
+
+from asgiref.sync import sync_to_async
+from django.db import connection, connections
+from django.test import TransactionTestCase
+from django.test.utils import CaptureQueriesContext
+
+from responses_app.models import Event, Lease
+from responses_app.store.log import reader
+from responses_app.store.log.group_commit import STRICT, write
+from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
+from responses_app.store.log.writer import LogWriter
+from tests.support.store.connection_loss import cut, place
+from tests.support.store.log_records import NOW, durable, frame, log
+
+
+class LostTest(TransactionTestCase):
+    """Against the real database, with real commits."""
+
+    def tearDown(self) -> None:
+        connections.close_all()
+
+    async def test_a_log_goes_on_behind_a_lost_connection(self) -> None:
+        recorder, one = LogWriter(), log("resp_lost")
+        self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
+        await asyncio.to_thread(cut, place())
+        for number in (1, 2):
+            self.assertIsNone(await durable(recorder, Append(one, [frame(number)])))
+        self.assertEqual([kept.number for kept in await reader.frames(one.row.pk)], [0, 1, 2])
+        await recorder.close()
+
+    async def test_it_meets_one_dead_connection_and_not_all_that_lie_in_the_pool(self) -> None:
+        pool = connection.pool  # type: ignore[attr-defined]
+        recorder, one = LogWriter(), log("resp_pool")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        for idle in [await asyncio.to_thread(pool.getconn) for _ in range(6)]:
+            pool.putconn(idle)
+        await asyncio.to_thread(cut, place())
+        with self.assertLogs("responses.recorder", "WARNING") as logs:
+            self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
+        self.assertEqual(len(logs.output), 1, logs.output)
+        await recorder.close()
+
+    async def test_what_a_crash_of_the_database_takes_back_is_written_again(self) -> None:
+        recorder, one = LogWriter(), held("resp_crash")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        for number in range(1, 5):
+            await durable(recorder, Append(one, [frame(number)], heard=bytes([number])))
+        told = [kept async for kept in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        await Event.objects.filter(number__gte=2).adelete()
+        self.assertIsNone(await durable(recorder, Append(one, [frame(5)])))
+        again = [kept async for kept in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        self.assertEqual((again[:-1], again[-1][0]), (told, 5))
+        await recorder.close()
+
+    async def test_nothing_is_written_again_into_a_log_that_is_anothers(self) -> None:
+        recorder, one = LogWriter(), held("resp_other")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        for number in (1, 2):
+            await durable(recorder, Append(one, [frame(number)]))
+        await Event.objects.filter(number=2).adelete()
+        await Lease.objects.aupdate(epoch=2)
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
+        self.assertEqual([kept.number for kept in await reader.frames(one.row.pk)], [0, 1])
+        await recorder.close()
+
+    async def test_a_gap_that_is_older_than_what_is_remembered_stays_refused(self) -> None:
+        recorder, one = LogWriter(), held("resp_gap")
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        await durable(recorder, Append(one, [frame(1)]))
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
+        one.late.clear()
+        one.refused = None
+        await Event.objects.filter(number=1).adelete()
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(2)])), Fenced)
+        await recorder.close()
+
+    async def test_nothing_follows_on_what_was_refused(self) -> None:
+        recorder, one, answers = LogWriter(), held("resp_two"), list[Exception | None]()
+        await durable(recorder, Append(one, [frame(0)], opens=True))
+        other = Append(one, [frame(1, delta="Somebody else was sooner.")])
+        await sync_to_async(write)([other])
+        # A run that does not wait for its deltas, or was cancelled while it did: both are in one flush.
+        for number in (1, 2):
+            recorder.append(Append(one, [frame(number)]), answers.append)
+        answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
+        self.assertEqual([type(answer) for answer in answers], [Fenced] * 3)
+        self.assertEqual([kept.data for kept in await reader.frames(one.row.pk)][1:], [other.frames[0].data])
+        await recorder.close()
+
+    def test_what_is_accepted_waits_for_the_disk(self) -> None:
+        with CaptureQueriesContext(connection) as asked:
+            write([Append(held("resp_disk"), [frame(0)], opens=True)])
+        self.assertIn(STRICT, [query["sql"] for query in asked.captured_queries])
+
+
+def held(uid: str) -> ResponseLog:
+    """A log that this process has the lease of."""
+    one = log(uid)
+    one.asked, one.worker = RequestRecord("{}", (), "m"), uuid4()
+    return one

@@ -1,0 +1,123 @@
+"""`manage.py erase`: a project, a conversation or a person leaves no row behind, and nobody else loses one."""
+
+from __future__ import annotations
+
+from io import StringIO
+from typing import Any
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db import connection
+from django.test import AsyncClient, Client
+
+from responses_app.models import ApiKey, Conversation, Image, Item, LoginAttempt, Membership, Response
+from tests.support.api.case import HELLO, ApiCase, KeyedClient, said
+from tests.support.store.table_contents import contents
+
+MARK = "zyzzyva"
+
+
+def erase(*arguments: str) -> str:
+    """What the command prints."""
+    out = StringIO()
+    call_command("erase", *arguments, stdout=out)
+    return out.getvalue()
+
+
+class EraseCommandTest(ApiCase):
+    """Against the real database."""
+
+    async def filled(self, client: AsyncClient) -> tuple[str, str]:
+        """A conversation with a response, and a response that was forked from it."""
+        body = orjson.dumps({"items": [{"role": "user", "content": MARK}], "metadata": {"x": MARK}})
+        answer = await client.post("/v1/conversations", body, content_type="application/json")
+        uid = str(orjson.loads(answer.content)["id"])
+        inside = await self.made(client, conversation=uid, input=MARK, metadata={"a": MARK})
+        outside = await self.made(client, previous_response_id=inside["id"], input="Go on.")
+        item = await Item.objects.filter(project=self.key.project).afirst()
+        await Image.objects.acreate(item=item, url=f"https://example.com/{MARK}", data=b"x")
+        return uid, str(outside["id"])
+
+    async def test_a_project_leaves_nothing_and_others_keep_theirs(self) -> None:
+        _, secret = await sync_to_async(ApiKey.make)("other")
+        async with self.serving(*(said(HELLO) for _ in range(4))) as client:
+            await self.filled(client)
+            other = KeyedClient(secret)
+            uid, outside = await self.filled(other)
+            await Image.objects.all().adelete()
+            told = await sync_to_async(erase)("--project", "test")
+            for words in ("2 responses", "1 conversations", "5 items", "Nothing was erased"):
+                self.assertIn(words, told)
+            self.assertEqual(await Response.objects.filter(project="test").acount(), 2)
+            told = await sync_to_async(erase)("--project", "test", "--yes")
+            self.assertNotIn("Nothing was erased", told)
+            for model in (Response, Item, Conversation):
+                self.assertEqual(await model.objects.filter(project="test").acount(), 0)  # type: ignore[attr-defined]
+            self.assertEqual((await other.get(f"/v1/conversations/{uid}/items")).status_code, 200)
+            self.assertEqual((await other.get(f"/v1/responses/{outside}")).status_code, 200)
+            self.assertEqual(await ApiKey.objects.acount(), 2)
+            await sync_to_async(erase)("--project", "other", "--keys", "--yes")
+            self.assertNotIn(MARK, await sync_to_async(contents)())
+            self.assertEqual(await ApiKey.objects.filter(project="other").acount(), 0)
+
+    async def test_a_conversation_goes_and_what_was_forked_from_it_still_answers(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+            uid, outside = await self.filled(client)
+            told = await sync_to_async(erase)("--conversation", uid, "--yes")
+            self.assertIn("1 responses", told)
+            self.assertEqual((await client.get(f"/v1/conversations/{uid}")).status_code, 404)
+            self.assertEqual(await Response.objects.acount(), 1)
+            await self.made(client, previous_response_id=outside, input="And?")
+            self.assertIn(MARK, self.dialect.encoding.decode(list(self.engine.requests[-1].prompt)))  # type: ignore[attr-defined]
+
+    async def test_a_conversation_that_nobody_needs_leaves_nothing(self) -> None:
+        async with self.serving(said(HELLO), said(HELLO)) as client:
+            uid, outside = await self.filled(client)
+            await client.delete(f"/v1/responses/{outside}")
+            await sync_to_async(erase)("--conversation", uid, "--yes")
+        self.assertNotIn(MARK, await sync_to_async(contents)())
+        self.assertEqual(await Item.objects.acount(), 0)
+
+    def test_a_person_leaves_no_account_session_or_attempt(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        bob = User.objects.create_user("bob")
+        for user, project in (
+            (User.objects.get(username="ada"), "hers"),
+            (User.objects.get(username="ada"), "ours"),
+            (bob, "ours"),
+        ):
+            Membership.objects.create(user=user, project=project)
+        browser, other = Client(), Client()
+        browser.post("/sign-in", {"username": "ada", "password": "wrong"})
+        browser.post("/sign-in", {"username": "ada", "password": "countess of lovelace"})
+        Client().post("/sign-in", {"username": "ada", "password": "wrong"})
+        other.force_login(bob)
+        told = erase("--user", "ada")
+        self.assertIn("1 sessions, 2 memberships", told)
+        self.assertIn("project 'hers', which stays", told)
+        self.assertNotIn("'ours'", told)
+        self.assertEqual(User.objects.count(), 2)
+        erase("--user", "ada", "--yes")
+        self.assertEqual(browser.get("/responses").status_code, 302)
+        self.assertEqual(other.get("/responses").status_code, 200)
+        self.assertEqual((User.objects.get(), Session.objects.count(), LoginAttempt.objects.count()), (bob, 1, 0))
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM auth_user WHERE username = 'ada'")
+            self.assertEqual(cursor.fetchone(), (0,))
+
+    def test_what_is_not_there_is_told(self) -> None:
+        wrong: list[tuple[list[Any], str]] = [
+            (["--project", "none"], "nothing of a project 'none'"),
+            (["--conversation", "conv_none"], "no conversation 'conv_none'"),
+            (["--user", "none"], "no account 'none'"),
+            (["--user", "none", "--keys"], "--keys goes with --project"),
+            (["--user", "a", "--project", "b"], "not allowed with"),
+            ([], "one of the arguments"),
+        ]
+        for arguments, words in wrong:
+            with self.assertRaisesRegex(CommandError, words):
+                erase(*arguments)

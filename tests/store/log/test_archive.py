@@ -1,0 +1,163 @@
+"""A sealed log reads as it did before, for whoever comes then or is in the middle of it; sealing twice at a time happens once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.db import IntegrityError, connection, transaction
+from django.test import TestCase, TransactionTestCase
+
+from responses_app.models import Event, LogForm, LogPage, Response
+from responses_app.store.content import responses
+from responses_app.store.log import archive, reader
+from responses_app.store.log.records import EventFrame
+from tests.support.store.log_records import NOW, frame, log
+from tests.support.store.stored_logs import kept, told
+
+
+def apart(work: Callable[[], Any]) -> Any:
+    """Do it on a connection of its own, in the thread that this is called in."""
+    try:
+        return work()
+    finally:
+        connection.close()
+
+
+class SealTest(TestCase):
+    """Against the real database."""
+
+    async def read(self, row: Response, after: int = -1) -> list[EventFrame]:
+        """What a replay reads."""
+        return [one async for one in reader.stored(row.pk, after)]
+
+    async def test_it_reads_the_same_before_and_after(self) -> None:
+        frames = told(2500)
+        row = await sync_to_async(kept)(frames)
+        self.assertEqual(await self.read(row), frames)
+        before = await reader.snapshot(row.pk)
+        self.assertEqual(await sync_to_async(archive.seal)(row.pk), len(frames))
+        self.assertEqual(await Event.objects.acount(), 0)
+        self.assertEqual(await LogPage.objects.acount(), 4)
+        for after in (-1, 0, 7, 998, 999, 1000, 2000, len(frames) - 2, len(frames) - 1, len(frames), 2**31 - 1):
+            self.assertEqual(await self.read(row, after), frames[after + 1 :])
+        self.assertEqual(await reader.snapshot(row.pk), before)
+
+    async def test_logs_of_any_length_can_be_sealed(self) -> None:
+        for count in (0, 1, 2, 999, 1000, 1001, 1002):
+            frames = [frame(n) for n in range(count)]
+            row = await sync_to_async(kept)(frames, f"resp_{count}")
+            self.assertEqual(await sync_to_async(archive.seal)(row.pk), count)
+            self.assertEqual(await self.read(row), frames)
+            self.assertEqual((await Response.objects.aget(pk=row.pk)).log_form, LogForm.PAGES)
+            if count:
+                last = await LogPage.objects.filter(response=row).order_by("last").alast()
+                assert last is not None
+                self.assertEqual((last.first, last.last), (count - 1, count - 1))
+
+    def test_the_snapshot_and_a_list_are_one_query_each(self) -> None:
+        for number in range(5):
+            row = kept(told(30), f"resp_{number}")
+            if number % 2:
+                archive.seal(row.pk)
+        with self.assertNumQueries(1):
+            snapshot = async_to_sync(reader.snapshot)(row.pk)
+        with self.assertNumQueries(1):
+            shelf = async_to_sync(responses.page)("p", responses.ResponseFilter(), limit=10, newest_first=True, after=None)
+        assert shelf is not None
+        self.assertEqual([body for _, body in shelf.rows], [snapshot] * 5)
+
+    def test_only_what_has_ended_is_sealed_and_only_once(self) -> None:
+        running, ended = kept(told(3), "resp_a", ended_at=None), kept(told(3), "resp_b")
+        self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [ended.pk])
+        self.assertEqual(archive.to_archive(NOW, 10), [])
+        self.assertEqual(archive.seal(running.pk), 0)
+        self.assertEqual(archive.seal(ended.pk), len(told(3)))
+        self.assertEqual(archive.seal(ended.pk), 0)
+        self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [])
+
+    def test_its_work_is_found_by_an_index(self) -> None:
+        Response.objects.bulk_create([log(f"resp_{n}").row for n in range(2000)])
+        Response.objects.update(ended_at=NOW, log_form=LogForm.PAGES)
+        kept(told(1), "resp_new")
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE responses_app_response")
+        found = Response.objects.filter(log_form=LogForm.ROWS, ended_at__lt=NOW).order_by("ended_at")
+        self.assertIn("response_log_form", found.explain())
+
+    def test_a_writer_that_was_replaced_cannot_add_to_a_sealed_log(self) -> None:
+        row = kept(told(3))
+        archive.seal(row.pk)
+        for number in (1, 4, len(told(3))):
+            with self.assertRaises(IntegrityError), transaction.atomic():
+                Event.objects.create(response=row, number=number, type="x", data="{}")
+
+    def test_a_row_that_comes_late_is_not_lost(self) -> None:
+        frames = told(3)
+        row = kept(frames)
+        late = mock.patch.object(archive, "_parts", return_value=iter([frames[:-1]]))
+        with late, self.assertRaises(archive.LogChanged):
+            archive.seal(row.pk)
+        self.assertEqual((Event.objects.count(), LogPage.objects.count()), (len(frames), 0))
+        self.assertEqual(reader.read(row.pk), frames)
+
+
+class TogetherTest(TransactionTestCase):
+    """Several connections at a time."""
+
+    def test_processes_that_seal_the_same_logs_seal_each_once(self) -> None:
+        frames = told(40)
+        keys = [kept(frames, f"resp_{n}").pk for n in range(20)]
+        with ThreadPoolExecutor(4) as pool:
+            work = [pool.submit(apart, lambda: [archive.seal(pk) for pk in keys]) for _ in range(4)]
+            counts = [one.result() for one in work]
+        self.assertEqual([sum(each) for each in zip(*counts, strict=True)], [len(frames)] * len(keys))
+        for pk in keys:
+            self.assertEqual(reader.read(pk), frames)
+
+    def test_a_reader_in_the_middle_sees_every_event_once(self) -> None:
+        frames = told(700)
+        keys = [kept(frames, f"resp_{n}").pk for n in range(12)]
+        ready = threading.Event()
+
+        def sealed() -> None:
+            ready.wait()
+            for pk in keys:
+                archive.seal(pk)
+
+        async def read(pk: int) -> list[EventFrame]:
+            seen = []
+            async for one in reader.stored(pk):
+                seen.append(one)
+                if one.number % 50 == 0:
+                    ready.set()
+                    await asyncio.sleep(0.001)
+            return seen
+
+        with ThreadPoolExecutor(1) as pool, mock.patch.object(reader, "PAGE", 100):
+            work = pool.submit(apart, sealed)
+            for pk in keys:
+                self.assertEqual(async_to_sync(read)(pk), frames)
+            work.result()
+        self.assertEqual(Event.objects.count(), 0)
+
+    def test_a_log_is_sealed_between_the_two_questions_of_a_reader(self) -> None:
+        frames = told(20)
+        row = kept(frames)
+        rows = reader.rows
+
+        def late(*args: Any) -> list[EventFrame]:
+            found = rows(*args)
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(apart, lambda: archive.seal(row.pk)).result()
+            return found
+
+        with mock.patch.object(reader, "rows", late):
+            self.assertEqual(reader.read(row.pk), frames)
+            self.assertEqual(reader.read(row.pk, frames[-2].number), frames[-1:])

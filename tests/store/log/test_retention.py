@@ -1,0 +1,195 @@
+"""What is old enough goes, in batches and one response at a time; what is left answers as before."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from io import StringIO
+from unittest import mock
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.test import TestCase, TransactionTestCase, override_settings
+
+from responses_app.errors import InvalidRequest
+from responses_app.models import Conversation, ConversationItem, Event, Item, Lease, LogForm, LogPage, Response, StoredRequest
+from responses_app.runs import maintenance
+from responses_app.runs.maintenance import archive_due, prune_due
+from responses_app.store.content import history
+from responses_app.store.content.deletion import erase
+from responses_app.store.log import reader, retention
+from responses_app.store.log.archive import seal
+from responses_app.store.log.writer import LogWriter
+from tests.support.store.log_records import NOW
+from tests.support.store.response_chains import chain
+from tests.support.store.stored_logs import kept, told
+from tests.support.store.table_contents import contents
+
+SOON = NOW + timedelta(seconds=1)
+DAY = timedelta(days=1)
+
+
+def prune(name: str) -> int:
+    """How many responses a rule was applied to."""
+    return sum(retention.prune(name, SOON))
+
+
+class RetentionTest(TestCase):
+    """Against the real database."""
+
+    def test_without_its_deltas_a_log_still_answers_get_and_has_all_other_events(self) -> None:
+        frames = told(2500)
+        row = kept(frames)
+        self.assertEqual(prune("deltas"), 0)
+        seal(row.pk)
+        snapshot = async_to_sync(reader.snapshot)(row.pk)
+        size = sum(len(page.data) for page in LogPage.objects.all())
+        self.assertEqual(prune("deltas"), 1)
+        self.assertEqual(prune("deltas"), 0)
+        self.assertEqual(async_to_sync(reader.snapshot)(row.pk), snapshot)
+        self.assertEqual(reader.read(row.pk), [frame for frame in frames if not frame.type.endswith(".delta")])
+        self.assertEqual(LogPage.objects.count(), 2)
+        self.assertLess(sum(len(page.data) for page in LogPage.objects.all()), size)
+
+    def test_what_is_no_longer_whole_is_not_replayed(self) -> None:
+        row = kept(told(20))
+        reader.check_replayable(row)
+        seal(row.pk)
+        prune("deltas")
+        row.refresh_from_db()
+        with self.assertRaises(InvalidRequest):
+            reader.check_replayable(row)
+
+        async def read() -> None:
+            async for _ in reader.stored(row.pk):
+                pass
+
+        # As one would see it who had begun before.
+        with self.assertRaises(reader.DeltasErased):
+            async_to_sync(read)()
+
+    async def test_descendants_of_what_was_pruned_keep_their_whole_context(self) -> None:
+        recorder = LogWriter()
+        await chain(recorder, "resp_a", "resp_b", "resp_c")
+        await recorder.close()
+        await Response.objects.filter(uid="resp_c").aupdate(ended_at=NOW + DAY)
+        await sync_to_async(seal)((await Response.objects.aget(uid="resp_b")).pk)
+        self.assertEqual(await sync_to_async(prune)("responses"), 2)
+        context = await history.context("p", "resp_c")
+        assert context is not None
+        self.assertEqual(len(context.items), 6)
+        await Response.objects.aupdate(ended_at=NOW)
+        self.assertEqual(await sync_to_async(prune)("responses"), 1)
+        self.assertEqual(await Item.objects.acount() + await Event.objects.acount() + await LogPage.objects.acount(), 0)
+
+    def test_batches_follow_each_other_and_what_runs_stays(self) -> None:
+        for number in range(7):
+            kept(told(2), f"resp_{number}", ended_at=NOW if number else None)
+        with mock.patch.object(retention, "BATCH", 4):
+            self.assertEqual(list(retention.prune("responses", SOON)), [4, 2])
+        self.assertEqual([row.uid for row in Response.objects.all()], ["resp_0"])
+
+    def test_what_another_process_holds_is_left_to_it(self) -> None:
+        seal(kept(told(2)).pk)
+        with mock.patch.object(retention, "lock_for_archive", return_value=False):
+            self.assertEqual(list(retention.prune("deltas", SOON)), [0])
+
+    def test_the_server_does_what_the_settings_say(self) -> None:
+        old, new = kept(told(2), "resp_old"), kept(told(2), "resp_new", ended_at=NOW + DAY)
+        now = NOW + DAY + timedelta(seconds=31)
+        with override_settings(RESPONSES_SEAL_AFTER=None):
+            self.assertEqual(list(archive_due(now)), [])
+        self.assertEqual(sum(archive_due(now)), 2 * len(told(2)))
+        self.assertEqual(list(prune_due(now)), [])
+        with override_settings(RESPONSES_KEEP_DELTAS=timedelta(hours=1)):
+            self.assertEqual(list(prune_due(now)), [1])
+        old.refresh_from_db()
+        new.refresh_from_db()
+        self.assertEqual((old.log_form, new.log_form), (LogForm.WITHOUT_DELTAS, LogForm.PAGES))
+        with override_settings(RESPONSES_KEEP_RESPONSES=timedelta(hours=1)):
+            self.assertEqual(list(prune_due(now)), [1])
+        self.assertEqual([row.uid for row in Response.objects.all()], ["resp_new"])
+
+
+class EraseTest(TestCase):
+    """DELETE is for good."""
+
+    MARK = "resp_mark"
+
+    def test_no_table_keeps_a_byte_of_it(self) -> None:
+        for seals in (False, True):
+            row = kept(told(20), self.MARK)
+            conversation = Conversation.objects.create(uid="conv_1", project="p", created_at=NOW)
+            Item.objects.create(uid="msg_mark", response=row, project="p", type="message", body='{"text":"resp_mark"}')
+            other = Item.objects.create(uid="msg_other", response=row, project="p", type="message", body="{}")
+            ConversationItem.objects.create(conversation=conversation, item=other, uid="msg_other")
+            StoredRequest.objects.create(response=row, create_request='{"x":"resp_mark"}', prompt_tokens=b"resp_mark")
+            Lease.objects.create(response=row, model=self.MARK)
+            if seals:
+                seal(row.pk)
+            self.assertTrue(erase("p", self.MARK))
+            self.assertNotIn("mark", contents())
+            # The data of a page is not to be read as text.
+            self.assertEqual(LogPage.objects.count(), 0)
+            # A conversation keeps its items.
+            self.assertEqual(Item.objects.get().pk, other.pk)
+            Conversation.objects.all().delete()
+            Item.objects.all().delete()
+
+
+class CommandTest(TestCase):
+    """`manage.py prune`."""
+
+    def prune(self, *arguments: str) -> str:
+        """What it prints."""
+        out = StringIO()
+        call_command("prune", "--pause=0", *arguments, stdout=out)
+        return out.getvalue()
+
+    def setUp(self) -> None:
+        seal(kept(told(5), "resp_a").pk)
+        kept(told(5), "resp_b", stored=False, background=True)
+
+    def test_it_keeps_what_nobody_named(self) -> None:
+        with override_settings(RESPONSES_KEEP_RESPONSES=None):
+            said = self.prune("--temporary=off")
+        kinds = ("deltas", "responses", "temporary", "items")
+        self.assertEqual(said, "".join(f"{kind}: kept, no age given\n" for kind in kinds))
+        self.assertEqual(Response.objects.count(), 2)
+
+    def test_a_dry_run_counts_and_does_nothing(self) -> None:
+        said = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
+        counts = {"deltas": 1, "responses": 2, "temporary": 1}
+        told = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
+        self.assertEqual(said, told + "items: kept, no age given\n")
+        self.assertEqual((Response.objects.count(), LogPage.objects.count()), (2, 2))
+
+    def test_it_says_how_far_it_is_and_how_much_it_was(self) -> None:
+        said = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m")
+        self.assertIn("responses: 2 deleted so far\nresponses: 2 deleted\n", said)
+        self.assertEqual(Response.objects.count() + Event.objects.count() + LogPage.objects.count(), 0)
+
+    def test_an_age_that_is_none_is_refused(self) -> None:
+        with self.assertRaises(CommandError):
+            self.prune("--deltas=soon")
+
+
+class UpkeepTest(TransactionTestCase):
+    """The task of the hub, which has a connection of its own."""
+
+    async def test_it_seals_until_it_is_cancelled(self) -> None:
+        row = await sync_to_async(kept)(told(5))
+        with (
+            mock.patch.object(maintenance, "SEALING", 0.01),
+            mock.patch.object(maintenance, "PRUNING", 0.01),
+            override_settings(RESPONSES_SEAL_AFTER=timedelta(0)),
+        ):
+            task = asyncio.create_task(maintenance.upkeep())
+            async with asyncio.timeout(30):
+                while (await Response.objects.aget(pk=row.pk)).log_form != LogForm.PAGES:
+                    await asyncio.sleep(0.01)
+            self.assertFalse(task.done())
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task

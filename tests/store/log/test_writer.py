@@ -1,0 +1,143 @@
+"""The recorder makes appends durable, in order, and one bad append does not take others with it."""
+
+from __future__ import annotations
+
+import asyncio
+from unittest import mock
+
+from django.db import DatabaseError, OperationalError
+from django.test import TestCase
+
+from responses_app.models import Event, Item, Response
+from responses_app.store.log import reader
+from responses_app.store.log.group_commit import write
+from responses_app.store.log.records import Append, Ending, ResponseLog
+from responses_app.store.log.writer import LogWriter
+from tests.support.store.log_records import NOW, USAGE, durable, frame, log
+
+RECORDER = "responses_app.store.log.writer"
+
+
+def nothing(error: Exception | None) -> None:
+    """A listener that is not there."""
+
+
+class RecorderTest(TestCase):
+    """Against the real database."""
+
+    async def test_it_calls_back_only_after_the_rows_are_there(self) -> None:
+        recorder, one, seen = LogWriter(), log(), []
+
+        def look(error: Exception | None) -> None:
+            seen.append((error, one.row.pk))
+
+        recorder.append(Append(one, [frame(0), frame(1)], opens=True), look)
+        self.assertEqual(seen, [])
+        await durable(recorder, Append(one, [frame(2)]))
+        self.assertEqual(seen, [(None, one.row.pk)])
+        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0, 1, 2])
+        self.assertEqual(await Item.objects.filter(response=one.row).acount(), 1)
+        await recorder.close()
+
+    async def test_it_keeps_bytes_exactly(self) -> None:
+        recorder, one = LogWriter(), log()
+        odd = frame(0, delta='tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028')
+        await durable(recorder, Append(one, [odd], opens=True))
+        self.assertEqual((await reader.frames(one.row.pk))[0].data, odd.data)
+        await recorder.close()
+
+    async def test_it_writes_the_ending_with_items_and_figures(self) -> None:
+        recorder, one = LogWriter(), log()
+        recorder.append(Append(one, [frame(0)], opens=True), nothing)
+        done = frame(1, "response.completed", response={"id": "resp_1"})
+        ending = Ending("completed", NOW, [{"id": "msg_2", "type": "message"}], USAGE)
+        await durable(recorder, Append(one, [done], ending=ending))
+        row = await Response.objects.aget(uid="resp_1")
+        self.assertEqual(
+            (row.status, row.input_tokens, row.cached_tokens, row.output_tokens, row.reasoning_tokens),
+            ("completed", 5, 2, 7, 3),
+        )
+        self.assertEqual([item.uid async for item in row.items.order_by("pk")], ["msg_resp_1", "msg_2"])
+        self.assertEqual(await reader.snapshot(row.pk), b'{"id":"resp_1"}')
+        await recorder.close()
+
+    async def test_a_bad_append_does_not_take_its_neighbours_with_it(self) -> None:
+        recorder, good, bad = LogWriter(), log("resp_good"), log("resp_bad")
+        done = await asyncio.gather(
+            durable(recorder, Append(good, [frame(0)], opens=True)),
+            durable(recorder, Append(bad, [frame(0), frame(0)], opens=True)),
+        )
+        self.assertIsNone(done[0])
+        self.assertIsInstance(done[1], DatabaseError)
+        self.assertEqual([row.uid async for row in Response.objects.all()], ["resp_good"])
+        self.assertEqual(await Event.objects.acount(), 1)
+        await recorder.close()
+
+    async def test_a_commit_whose_answer_was_lost_is_not_made_twice(self) -> None:
+        recorder, one, tries = LogWriter(), log(), []
+
+        def lose_the_answer(appends: list[Append]) -> None:
+            tries.append(appends)
+            write(appends)
+            if len(tries) == 1:
+                raise OperationalError("the connection is lost")
+
+        with mock.patch.multiple("responses_app.store.log.writer", write=lose_the_answer, check_connection=lambda: False):
+            self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
+        self.assertEqual(len(tries), 2)
+        self.assertIsNone(await durable(recorder, Append(one, [frame(1)])))
+        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0, 1])
+        await recorder.close()
+
+    async def test_a_connection_that_somebody_has_opened_since_does_not_make_a_loss_final(self) -> None:
+        recorder, one, tries = LogWriter(), log(), []
+
+        def end(appends: list[Append]) -> None:
+            tries.append(appends)
+            if len(tries) == 1:
+                raise OperationalError("terminating connection due to administrator command")
+            write(appends)
+
+        with mock.patch("responses_app.store.log.writer.write", end):
+            self.assertIsNone(await durable(recorder, Append(one, [frame(0)], opens=True)))
+        self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0])
+        await recorder.close()
+
+    async def test_it_refuses_after_it_was_closed_and_writes_all_that_came_before(self) -> None:
+        recorder, one = LogWriter(), log()
+        first = asyncio.create_task(durable(recorder, Append(one, [frame(0)], opens=True)))
+        await asyncio.sleep(0)
+        await recorder.close()
+        self.assertIsNone(await first)
+        self.assertIsInstance(await durable(recorder, Append(one, [frame(1)])), DatabaseError)
+        self.assertEqual(await Event.objects.acount(), 1)
+
+    async def test_after_many_have_shared_a_commit_the_next_one_waits_for_as_many(self) -> None:
+        recorder, sizes = LogWriter(), []
+
+        def count(appends: list[Append]) -> None:
+            sizes.append(len(appends))
+            write(appends)
+
+        logs = [log(f"resp_{n}") for n in range(3)]
+        with (
+            mock.patch("responses_app.store.log.writer.write", count),
+            mock.patch.multiple(RECORDER, GATHER_S=0.5, GATHER_MOST_S=1.0),
+        ):
+            await asyncio.gather(*(durable(recorder, Append(one, [frame(0)], opens=True)) for one in logs))
+            # These come one by one, but the commit that they share is held back for a second.
+            await asyncio.gather(*(self.later(recorder, one, n / 100) for n, one in enumerate(logs)))
+            self.assertEqual(sizes, [3, 3])
+
+    async def test_one_that_writes_alone_never_waits_for_others(self) -> None:
+        recorder, one = LogWriter(), log()
+        with mock.patch.multiple(RECORDER, GATHER_S=60.0, GATHER_MOST_S=60.0):
+            async with asyncio.timeout(30):
+                for number in range(5):
+                    await durable(recorder, Append(one, [frame(number)], opens=not number))
+                await recorder.close()
+
+    async def later(self, recorder: LogWriter, one: ResponseLog, seconds: float) -> None:
+        """Append after a while, and wait for that."""
+        await asyncio.sleep(seconds)
+        await durable(recorder, Append(one, [frame(1)]))

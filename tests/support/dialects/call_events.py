@@ -1,0 +1,25 @@
+"""Collect the deltas of a call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Delta
+
+
+class Said:
+    """A listener that hears nothing and says these pieces, one at a time."""
+
+    reasoning_tokens = 0
+    done = False
+
+    def __init__(self, pieces: list[Delta]) -> None:
+        self._pieces: Iterator[Delta] = iter(pieces)
+
+    def feed(self, chunk: Chunk) -> list[Delta]:
+        del chunk
+        return [piece for piece in [next(self._pieces, None)] if piece is not None]
+
+    def finish(self) -> list[Delta]:
+        return list(self._pieces)

@@ -1,0 +1,21 @@
+"""Cut the connections of the test database."""
+
+from __future__ import annotations
+
+import psycopg
+from django.db import connection
+
+CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+
+
+def cut(parameters: dict[str, str]) -> None:
+    """End every connection to the tests' database."""
+    with psycopg.connect(**parameters) as own:
+        own.execute(CUT)
+
+
+def place() -> dict[str, str]:
+    """Where the tests' database is."""
+    given = connection.settings_dict
+    names = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}
+    return {name: given[key] for name, key in names.items()}

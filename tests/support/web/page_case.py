@@ -1,0 +1,83 @@
+"""What the tests of the pages share: responses with logs and items, and pages that have nothing inline."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.test import TestCase
+
+from responses_app.models import Direction, Event, Item, Response, Status
+from responses_app.web import csp
+from tests.support.store.log_records import NOW
+from tests.support.store.stored_logs import kept, told
+
+INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|(href|src)=\"?javascript:", re.IGNORECASE)
+LARGEST = 60_000
+
+
+def made(uid: str = "resp_1", *, deltas: int = 40, **fields: Any) -> Response:
+    """A response that has ended, with a log and an answer."""
+    row = kept(
+        told(deltas),
+        uid,
+        **{"ended_at": NOW + timedelta(seconds=2), "output_tokens": deltas, "time_to_first_token_ms": 120, **fields},
+    )
+    item(
+        row,
+        "msg_in_" + uid,
+        "message",
+        Direction.INPUT,
+        role="user",
+        content=[{"type": "input_text", "text": f"Hi from {uid}"}],
+    )
+    return row
+
+
+def item(row: Response, uid: str, kind: str, direction: str = Direction.OUTPUT, **fields: Any) -> Item:
+    """An item of the response."""
+    body = orjson.dumps({"id": uid, "type": kind, **fields}).decode()
+    return Item.objects.create(uid=uid, response=row, project=row.project, direction=direction, type=kind, body=body)
+
+
+def snapshot(row: Response, output: list[dict[str, Any]], **fields: Any) -> None:
+    """Have the terminal event say this output."""
+    body = {"id": row.uid, "object": "response", "status": row.status, "model": row.model, "output": output, **fields}
+    event = {"type": "response.completed", "sequence_number": 1, "response": body}
+    Event.objects.filter(response=row).delete()
+    first = {"type": "response.created", "sequence_number": 0, "response": {**body, "output": []}}
+    for number, one in enumerate((first, event)):
+        Event.objects.create(response=row, number=number, type=one["type"], data=orjson.dumps(one).decode(), ms=number * 9)
+
+
+async def _collected(answer: Any) -> bytes:
+    return b"".join([part async for part in answer.streaming_content])
+
+
+class WebCase(TestCase):
+    """With an operator who has signed in."""
+
+    def setUp(self) -> None:
+        self.operator = User.objects.create_superuser("root", "", "x")
+        self.client.force_login(self.operator)
+
+    def page(self, url: str, status: int = 200) -> str:
+        """The page, which keeps to its policy."""
+        answer = self.client.get(url)
+        self.assertEqual(answer.status_code, status, url)
+        self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
+        text: str = answer.content.decode()
+        # What a model has said may look like this, but only as text.
+        self.assertIsNone(INLINE.search(re.sub(r"&lt;.*?&gt;", "", text)), url)
+        return text
+
+    def download(self, url: str) -> bytes:
+        """The whole of a streaming answer."""
+        return async_to_sync(_collected)(self.client.get(url))
+
+
+__all__ = ["LARGEST", "Status", "WebCase", "item", "made", "snapshot"]

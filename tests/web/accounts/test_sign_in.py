@@ -1,0 +1,237 @@
+"""People come in with an account or with a link that works once, see the projects they belong to, and their browser gets a key."""
+
+from __future__ import annotations
+
+import time
+from base64 import urlsafe_b64decode
+from typing import Any
+from unittest import mock
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.core import signing
+from django.shortcuts import resolve_url
+from django.test import Client, TestCase
+from django.utils import timezone
+
+from responses_app.access import api_keys, browser_key, permissions
+from responses_app.models import ApiKey, LoginAttempt, Membership
+from responses_app.web import csp
+from responses_app.web.accounts import login_throttle, sign_in
+from tests.support.api.case import HELLO as GREETING
+from tests.support.api.case import ApiCase, said
+
+
+class LinkTest(TestCase):
+    """The link of the operator."""
+
+    def test_it_signs_the_operator_in_who_sees_everything(self) -> None:
+        answer = self.client.get(sign_in.link(sign_in.operator()))
+        self.assertRedirects(answer, resolve_url(settings.LOGIN_REDIRECT_URL), fetch_redirect_response=False)
+        user = User.objects.get(pk=self.client.session["_auth_user_id"])
+        self.assertEqual((user.username, user.is_superuser, user.has_usable_password()), ("operator", True, False))
+
+    def test_it_works_once(self) -> None:
+        link = sign_in.link(sign_in.operator())
+        self.client.get(link)
+        self.client.logout()
+        self.assertContains(self.client.get(link, follow=True), "already used")
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.client.get(sign_in.link(sign_in.operator()))
+        self.assertIn("_auth_user_id", self.client.session)
+
+    def test_it_grows_old(self) -> None:
+        link = sign_in.link(sign_in.operator())
+        with mock.patch.object(signing.time, "time", return_value=signing.time.time() + sign_in.VALID_SECONDS + 1):
+            self.client.get(link)
+        self.assertNotIn("_auth_user_id", self.client.session)
+
+    def test_a_made_up_link_or_a_look_at_its_head_signs_nobody_in(self) -> None:
+        link = sign_in.link(sign_in.operator())
+        self.client.get("/sign-in/made-up")
+        self.client.head(link)
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.client.get(link)
+        self.assertIn("_auth_user_id", self.client.session)
+
+
+class AccountTest(TestCase):
+    """Names and passwords."""
+
+    def test_a_person_comes_in_and_goes_out(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        self.assertContains(self.client.get("/sign-in"), "Password")
+        self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
+        self.assertNotIn("_auth_user_id", self.client.session)
+        self.client.post("/sign-in", {"username": "ada", "password": "countess of lovelace"})
+        self.assertIn("_auth_user_id", self.client.session)
+        self.assertEqual(self.client.get("/sign-out").status_code, 405)
+        self.assertRedirects(self.client.post("/sign-out"), "/sign-in")
+        self.assertNotIn("_auth_user_id", self.client.session)
+
+    def test_after_five_wrong_passwords_even_the_right_one_has_to_wait(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        for _ in range(login_throttle.MAX_ATTEMPTS["pair"]):
+            answer = self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
+            self.assertContains(answer, "Please enter a correct username and password")
+        right = {"username": "ADA ", "password": "countess of lovelace"}
+        answer = self.client.post("/sign-in", {**right, "username": "ada"})
+        self.assertContains(answer, "Try again in 15 minutes", status_code=429)
+        self.assertGreater(int(answer["Retry-After"]), 14 * 60)
+        self.assertEqual(self.client.post("/sign-in", right).status_code, 429)
+        # Neither from elsewhere nor for somebody else; and not when the time is over.
+        self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}, REMOTE_ADDR="10.1.1.1").status_code, 302)
+        self.client.logout()
+        LoginAttempt.objects.update(at=timezone.now() - login_throttle.WINDOW)
+        self.assertEqual(self.client.post("/sign-in", {**right, "username": "ada"}).status_code, 302)
+        self.assertFalse(LoginAttempt.objects.exists())
+
+    def test_many_names_from_one_address_and_one_name_from_many_are_too_many(self) -> None:
+        wrong = {"username": "ada", "password": "wrong"}
+        with mock.patch.dict(login_throttle.MAX_ATTEMPTS, {"address": 3, "account": 3}):
+            for number in range(3):
+                self.client.post("/sign-in", {**wrong, "username": f"n{number}"}, REMOTE_ADDR="10.1.1.1")
+                self.client.post("/sign-in", wrong, REMOTE_ADDR=f"10.2.2.{number}")
+            self.assertEqual(self.client.post("/sign-in", wrong, REMOTE_ADDR="10.1.1.1").status_code, 429)
+            self.assertEqual(self.client.post("/sign-in", wrong, REMOTE_ADDR="10.3.3.3").status_code, 429)
+
+    def test_the_right_password_forgets_the_wrong_ones_of_this_address(self) -> None:
+        User.objects.create_user("ada", password="countess of lovelace")
+        for _ in range(2):
+            for _ in range(login_throttle.MAX_ATTEMPTS["pair"] - 1):
+                self.client.post("/sign-in", {"username": "ada", "password": "wrong"})
+            self.assertEqual(
+                self.client.post("/sign-in", {"username": "ada", "password": "countess of lovelace"}).status_code, 302
+            )
+            self.client.logout()
+
+    def test_the_admin_has_the_same_door(self) -> None:
+        self.assertRedirects(self.client.get("/admin/", follow=True), "/sign-in?next=/admin/", 302, 200)
+        self.client.force_login(User.objects.create_user("ada"))
+        self.assertEqual(self.client.get("/admin/", follow=True).status_code, 403)
+        self.client.force_login(User.objects.create_superuser("root"))
+        self.assertEqual(self.client.get("/admin/").status_code, 200)
+
+    def test_pages_have_a_policy_and_nothing_inline(self) -> None:
+        answer = self.client.get("/sign-in")
+        self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
+        self.assertNotIn("unsafe", csp.POLICY)
+        self.assertNotRegex(answer.content.decode(), r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=")
+
+
+class MembershipTest(TestCase):
+    """Who sees which projects."""
+
+    def test_people_see_their_projects_and_superusers_all(self) -> None:
+        ada, root = User.objects.create_user("ada"), User.objects.create_superuser("root")
+        ApiKey.make("zoo")
+        Membership.objects.create(user=ada, project="p")
+        self.assertEqual(permissions.projects(ada), ["p"])
+        self.assertEqual(permissions.projects(root), ["default", "p", "zoo"])
+        self.assertTrue(permissions.is_member(ada, "p"))
+        self.assertFalse(permissions.is_member(ada, "q"))
+        self.assertTrue(permissions.is_member(root, "q"))
+        ada.is_active = False
+        self.assertEqual((permissions.projects(ada), permissions.is_member(ada, "p")), ([], False))
+
+
+class BrowserKeyTest(ApiCase):
+    """The secret of a browser opens the API, for its project and its person."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ada = User.objects.create_user("ada")
+        self.membership = Membership.objects.create(user=self.ada, project="test")
+
+    def signed_in(self) -> tuple[Client, str]:
+        """A browser in which ada has signed in, and the secret that its chat page was given."""
+        browser = Client()
+        self.ada.set_password("countess of lovelace")
+        self.ada.save()
+        browser.post("/sign-in", {"username": "ada", "password": "countess of lovelace"})
+        answer = browser.get("/chat/secret?project=test")
+        self.assertEqual(answer.status_code, 200)
+        return browser, answer.json()["secret"]
+
+    async def status(self, client: Any, secret: str) -> int:
+        """What the API answers to a request with this secret."""
+        client.secret = secret
+        return int((await client.get("/v1/models")).status_code)
+
+    async def test_it_is_a_key_of_its_project_without_a_row(self) -> None:
+        _, secret = await sync_to_async(self.signed_in)()
+        async with self.serving(said(GREETING)) as client:
+            client.secret = secret
+            made = await self.made(client)
+            client.secret = self.secret
+            self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 200)
+        self.assertEqual(await ApiKey.objects.acount(), 1)
+
+    async def test_it_is_refused_when_it_is_old_or_made_up(self) -> None:
+        _, secret = await sync_to_async(self.signed_in)()
+        late = signing.time.time() + browser_key.VALID_SECONDS + 1
+        async with self.serving() as client:
+            self.assertEqual(await self.status(client, secret[:-1] + ("A" if secret[-1] != "A" else "B")), 401)
+            with mock.patch.object(signing.time, "time", return_value=late):
+                self.assertEqual(await self.status(client, secret), 401)
+            of_before = browser_key.PREFIX + signing.dumps([self.ada.pk, "test"], salt=browser_key.SALT)
+            self.assertEqual(await self.status(client, of_before), 401)
+
+    async def test_it_does_not_tell_the_key_of_the_session(self) -> None:
+        browser, secret = await sync_to_async(self.signed_in)()
+        session_key = browser.cookies[settings.SESSION_COOKIE_NAME].value
+        payload = secret.removeprefix(browser_key.PREFIX).split(":")[0]
+        told = urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode()
+        self.assertNotIn(session_key, told)
+        self.assertNotIn(session_key, secret)
+
+    async def test_it_dies_with_the_session_the_password_the_account_and_the_membership(self) -> None:
+        def new_password(_browser: Client) -> None:
+            self.ada.set_password("another one")
+            self.ada.save()
+
+        def deactivate(_browser: Client) -> None:
+            self.ada.is_active = False
+            self.ada.save()
+
+        ends = {
+            "sign out": lambda browser: browser.post("/sign-out"),
+            "new password": new_password,
+            "session deleted": lambda _browser: (Session.objects.all().delete(), api_keys.clear_cache()),
+            "session expired": lambda _browser: (Session.objects.update(expire_date=timezone.now()), api_keys.clear_cache()),
+            "left the project": lambda _browser: self.membership.delete(),
+            "inactive": deactivate,
+        }
+        async with self.serving() as client:
+            for name, end in ends.items():
+                with self.subTest(name):
+                    browser, secret = await sync_to_async(self.signed_in)()
+                    self.assertEqual(await self.status(client, secret), 200)
+                    await sync_to_async(end)(browser)
+                    self.assertEqual(await self.status(client, secret), 401)
+                    self.membership = await Membership.objects.aget_or_create(user=self.ada, project="test")
+                    self.membership = self.membership[0]
+
+    async def test_another_session_of_the_same_person_goes_on(self) -> None:
+        first, secret = await sync_to_async(self.signed_in)()
+        second = await sync_to_async(lambda: first.get("/chat/secret?project=test").json()["secret"])()
+        other = Client()
+        await sync_to_async(other.force_login)(self.ada)
+        kept = await sync_to_async(lambda: other.get("/chat/secret?project=test").json()["secret"])()
+        async with self.serving() as client:
+            await sync_to_async(first.post)("/sign-out")
+            self.assertEqual([await self.status(client, one) for one in (secret, second, kept)], [401, 401, 200])
+
+    async def test_another_process_forgets_it_within_seconds(self) -> None:
+        _, secret = await sync_to_async(self.signed_in)()
+        async with self.serving() as client:
+            self.assertEqual(await self.status(client, secret), 200)
+            # The signals of a sign-out in another process are not heard here.
+            await Session.objects.all().adelete()
+            self.assertEqual(await self.status(client, secret), 200)
+            later = time.monotonic() + api_keys.REMEMBER_BROWSER_SECONDS
+            with mock.patch.object(api_keys.time, "monotonic", return_value=later):
+                self.assertEqual(await self.status(client, secret), 401)
+        self.assertLessEqual(api_keys.REMEMBER_BROWSER_SECONDS, 10)

@@ -1,0 +1,72 @@
+"""The composer of the chat page and its settings: height, keys, values that the API would refuse, images that the model cannot take."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.web.chat_visitor import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+# Dispatches a paste or drop with a PNG file, as the browser does for a real one.
+GIVE_IMAGE = """([selector, kind]) => {
+  const data = new DataTransfer();
+  data.items.add(new File([new Uint8Array(8)], "photo.png", {type: "image/png"}));
+  const options = {bubbles: true, cancelable: true};
+  const event = kind === "paste" ? new ClipboardEvent("paste", {...options, clipboardData: data})
+                                 : new DragEvent("drop", {...options, dataTransfer: data});
+  return document.querySelector(selector).dispatchEvent(event);
+}"""
+
+
+def test_the_composer_shows_a_whole_line_on_load(visitor: Visitor) -> None:
+    height = "document.querySelector('.composer > textarea').getBoundingClientRect().height"
+    assert visitor.page.evaluate(height) >= 36
+    visitor.field.fill("one\ntwo\nthree")
+    visitor.page.reload()
+    assert visitor.page.evaluate(height) >= 70
+    visitor.field.fill("")
+
+
+def test_an_invalid_setting_in_the_closed_panel_is_shown(visitor: Visitor) -> None:
+    settings = visitor.page.locator("details.settings")
+    settings.locator("summary").click()
+    visitor.page.get_by_label("Temperature").fill("9")
+    settings.locator("summary").click()
+    expect(visitor.page.get_by_label("Temperature")).to_be_hidden()
+    visitor.say("greetings")
+    expect(visitor.page.get_by_label("Temperature")).to_be_focused()
+    problem = settings.locator("[role=alert]")
+    expect(problem).to_contain_text("Temperature: Value must be less than or equal to 2")
+    visitor.page.get_by_label("Temperature").fill("0.25")
+    expect(problem).to_be_empty()
+    visitor.field.press("Enter")
+    expect(visitor.last).to_contain_text("Hello there!")
+    visitor.ended()
+    assert visitor.fetched(visitor.uid)["temperature"] == 0.25
+
+
+def test_settings_close_with_escape_and_with_a_click_elsewhere(visitor: Visitor) -> None:
+    settings = visitor.page.locator("details.settings")
+    panel = settings.locator(".panel")
+    settings.locator("summary").click()
+    visitor.page.get_by_label("Instructions").press("Escape")
+    expect(panel).to_be_hidden()
+    expect(settings.locator("summary")).to_be_focused()
+    settings.locator("summary").click()
+    expect(panel).to_be_visible()
+    visitor.page.get_by_label("Instructions").click()
+    expect(panel).to_be_visible()
+    visitor.field.click()
+    expect(panel).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("selector", "kind"), [("textarea[name=text]", "paste"), ("textarea[name=text]", "drop"), ("body", "drop")]
+)
+def test_a_model_without_vision_says_that_it_accepts_no_images(visitor: Visitor, selector: str, kind: str) -> None:
+    assert visitor.page.evaluate(GIVE_IMAGE, [selector, kind]) is False
+    notice = visitor.page.locator(".composer .notice")
+    expect(notice).to_have_text("chat doesn’t accept images.")
+    visitor.hears("greetings", "Hello there!")
+    expect(notice).to_be_empty()

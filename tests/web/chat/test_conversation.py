@@ -1,0 +1,263 @@
+"""A person talks to a model in a real browser: sends, watches, stops, reloads, branches, finds it again."""
+
+from __future__ import annotations
+
+import re
+
+import httpx2
+import pytest
+from playwright.sync_api import Route, expect
+
+from tests.support.web.chat_visitor import SLOWLY, Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+
+def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visitor: Visitor) -> None:
+    visitor.hears("greetings", "Hello there!")
+    expect(visitor.page.locator("article.person")).to_contain_text("greetings")
+    expect(visitor.field).to_be_focused()
+    expect(visitor.page.locator("#chat [role=status]")).to_have_text("Hello there!")
+    reasoning = visitor.last.locator("details.reasoning")
+    expect(reasoning).not_to_have_attribute("open", "")
+    expect(reasoning.locator("summary")).to_contain_text("Thought for")
+    reasoning.locator("summary").click()
+    expect(reasoning).to_contain_text("They greet me")
+    uid = visitor.uid
+    made = visitor.fetched(uid)
+    assert (made["status"], made["background"], made["store"]) == ("completed", True, True)
+    visitor.last.get_by_role("link", name="Events").click()
+    expect(visitor.page.get_by_role("main")).to_contain_text("response.created")
+    assert visitor.page.url == f"{visitor.server.url}/responses/{uid}/events"
+
+
+def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) -> None:
+    visitor.hears("markdown", "A title")
+    message = visitor.last.locator(".message")
+    expect(message.get_by_role("heading", name="A title")).to_be_visible()
+    expect(message.locator("strong")).to_have_text("bold")
+    expect(message.locator("li")).to_have_count(2)
+    expect(message.locator("td")).to_have_text(["1", "2"])
+    expect(message.locator("pre code")).to_have_text('print("<b>hi</b>")')
+    expect(message.locator("a")).to_have_attribute("href", "https://example.org/x")
+    expect(message).to_contain_text("[a trap](javascript:alert(1))")
+    expect(message).to_contain_text("<script>")
+    expect(message.locator("script, img, b")).to_have_count(0)
+    assert "owned" not in visitor.page.title()
+
+
+def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
+    visitor.choose("weather", by_itself=False)
+    visitor.hears("oddly", "⟨U+001B⟩[31mred")
+    assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    visitor.say("hugely")
+    card = visitor.page.get_by_role("region", name="Call to get_weather")
+    expect(card.get_by_role("button", name=re.compile("more characters"))).to_be_visible()
+    expect(visitor.page.get_by_label("Result of get_weather")).to_be_focused()
+    assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_stop_ends_it_at_the_server_too(visitor: Visitor) -> None:
+    visitor.say("endlessly")
+    expect(visitor.last).to_contain_text("word2")
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.last).to_contain_text("Stopped.")
+    expect(visitor.last).to_contain_text("word2")
+    assert visitor.fetched(visitor.uid)["status"] == "cancelled"
+    expect(visitor.page.get_by_role("button", name="Send", exact=True)).to_be_visible()
+    visitor.hears("greetings", "Hello there!")
+
+
+def test_a_reload_keeps_the_stream(visitor: Visitor) -> None:
+    visitor.say("slowly")
+    expect(visitor.last).to_contain_text("word4")
+    visitor.page.reload()
+    expect(visitor.page.locator("article.person")).to_contain_text("slowly")
+    expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
+    visitor.ended()
+    expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
+    visitor.page.reload()
+    expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
+
+
+def test_a_thought_goes_on_over_a_reload_and_is_stopped_there(visitor: Visitor) -> None:
+    thinking = visitor.last.locator(".reasoning .latest")
+    visitor.say("broodingly")
+    expect(thinking).to_contain_text("word")
+    visitor.page.keyboard.press("Escape")
+    expect(visitor.last).to_contain_text("Stopped.")
+    visitor.last.get_by_role("button", name="Regenerate").click()
+    expect(thinking).to_contain_text("word")
+    visitor.page.reload()
+    expect(visitor.answers).to_have_count(1)
+    expect(thinking).to_contain_text("word")
+    visitor.page.get_by_role("button", name="Stop", exact=True).click()
+    expect(visitor.last).to_contain_text("Stopped.")
+    expect(visitor.last).to_contain_text("2 of 2")
+    thought = visitor.fetched(visitor.uid)["output"][0]["content"][0]["text"]
+    assert visitor.last.locator(".reasoning .plain").text_content() == thought
+
+
+def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -> None:
+    asked: list[str] = []
+
+    def cut(route: Route) -> None:
+        """Give the page the beginning of the stream and then nothing more."""
+        request = route.request
+        with httpx2.stream("POST", request.url, content=request.post_data, headers=request.headers, timeout=30) as answer:
+            blocks = ""
+            for part in answer.iter_text():
+                blocks += part
+                if "word2" in blocks:
+                    break
+        whole = blocks[: blocks.rindex("\n\n") + 2]
+        route.fulfill(status=200, content_type="text/event-stream", body=whole + "event: response.output_te")
+
+    visitor.page.route(re.compile(r"/v1/responses$"), cut)
+    visitor.page.on("request", lambda request: asked.append(request.url) if "starting_after" in request.url else None)
+    visitor.say("slowly")
+    visitor.ended()
+    expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
+    assert [re.search(r"starting_after=\d+", url) is not None for url in asked] == [True]
+
+
+def test_what_goes_wrong_is_said_and_can_be_tried_again(visitor: Visitor) -> None:
+    visitor.say("breakage")
+    alert = visitor.last.get_by_role("alert")
+    expect(alert).to_contain_text("out of sorts")
+    visitor.last.get_by_role("button", name="Try again").click()
+    expect(visitor.last).to_contain_text("2 of 2")
+    expect(alert).to_contain_text("out of sorts")
+
+
+def test_a_second_turn_continues_the_first(visitor: Visitor) -> None:
+    visitor.hears("greetings", "Hello there!")
+    first = visitor.uid
+    visitor.hears("twice", "answer.")
+    expect(visitor.answers).to_have_count(2)
+    assert visitor.fetched(visitor.uid)["previous_response_id"] == first
+    visitor.page.goto(f"{visitor.server.url}/chat/{first}")
+    expect(visitor.last).to_contain_text("Hello there!")
+    expect(visitor.answers).to_have_count(1)
+
+
+def test_regenerating_branches_and_the_branches_can_be_gone_through(visitor: Visitor) -> None:
+    visitor.hears("greetings", "Hello there!")
+    visitor.hears("twice", "answer.")
+    first = visitor.last.locator(".message").text_content() or ""
+    visitor.last.get_by_role("button", name="Regenerate").click()
+    expect(visitor.last).to_contain_text("2 of 2")
+    second = visitor.last.locator(".message").text_content() or ""
+    assert first != second
+    visitor.hears("twice", "answer.")
+    expect(visitor.answers).to_have_count(3)
+
+    branches = visitor.answers.nth(1).get_by_role("group", name="Branches")
+    branches.get_by_role("button", name="Previous branch").click()
+    expect(visitor.answers).to_have_count(2)
+    expect(visitor.last).to_contain_text(first)
+    # Back to the other one, and to what followed it.
+    branches.get_by_role("button", name="Next branch").click()
+    expect(visitor.answers).to_have_count(3)
+    expect(visitor.answers.nth(1)).to_contain_text(second)
+    visitor.page.reload()
+    expect(visitor.answers.nth(1)).to_contain_text("2 of 2")
+
+
+def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visitor) -> None:
+    visitor.hears("twice", "answer.")
+    first = visitor.uid
+    visitor.page.get_by_role("button", name="Edit this message").click()
+    editor = visitor.page.get_by_label("Edited message")
+    expect(editor).to_have_value("twice")
+    expect(editor).to_be_focused()
+    editor.press("Escape")
+    expect(editor).to_have_count(0)
+    visitor.page.get_by_role("button", name="Edit this message").click()
+    editor.fill("warm greetings")
+    editor.press("Enter")
+    expect(visitor.last).to_contain_text("Hello again!")
+    expect(visitor.last).to_contain_text("2 of 2")
+    expect(visitor.page.locator("article.person")).to_contain_text("warm greetings")
+    made = visitor.fetched(visitor.uid)
+    assert (made["previous_response_id"], made["metadata"]) == (None, {"branch_of": first})
+    visitor.page.reload()
+    visitor.page.get_by_role("button", name="Previous branch").click()
+    expect(visitor.last).to_contain_text("answer.")
+    assert visitor.uid == first
+
+
+def test_conversations_are_listed_under_their_first_words_and_found(visitor: Visitor) -> None:
+    visitor.hears("<b>xylophones</b> twice", "answer.")
+    first = visitor.uid
+    visitor.hears("greetings", "Hello there!")
+    threads = visitor.page.get_by_role("navigation", name="Conversations")
+    entry = threads.get_by_role("link", name="<b>xylophones</b> twice")
+    expect(entry).to_have_count(1)
+    expect(entry).to_have_attribute("aria-current", "page")
+    assert first not in (entry.get_attribute("href") or "")
+
+    threads.get_by_role("link", name="New conversation").click()
+    expect(visitor.answers).to_have_count(0)
+    search = threads.get_by_role("searchbox")
+    search.fill("XYLOPHONES")
+    search.press("Enter")
+    expect(threads.locator(".threads li")).to_have_count(1)
+    entry.click()
+    expect(visitor.answers).to_have_count(2)
+    visitor.page.go_back()
+    search.fill("nobody said this")
+    search.press("Enter")
+    expect(threads).to_contain_text("No results")
+
+
+def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
+    asked: list[str] = []
+
+    def old(route: Route) -> None:
+        """Refuse the first secret, as the server does with one of yesterday."""
+        asked.append(route.request.headers["authorization"])
+        if len(asked) > 1:
+            route.continue_()
+        else:
+            route.fulfill(status=401, json={"error": {"message": "Incorrect API key provided."}})
+
+    visitor.page.route(re.compile(r"/v1/responses$"), old)
+    visitor.hears("greetings", "Hello there!")
+    assert len(asked) == 2
+    assert all(secret.startswith("Bearer sk-web-") for secret in asked)
+    assert [trouble.partition(" ")[0] for trouble in visitor.troubles.seen] == ["401", "Failed"]
+    visitor.troubles.seen.clear()
+
+
+def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: Visitor) -> None:
+    visitor.page.route(re.compile(r"/v1/responses$"), lambda route: route.abort())
+    visitor.say("greetings")
+    expect(visitor.last.get_by_role("alert")).to_have_text("Can’t reach the server.")
+    visitor.page.unroute_all()
+    visitor.last.get_by_role("button", name="Try again").click()
+    expect(visitor.last).to_contain_text("Hello there!")
+    expect(visitor.last.get_by_role("alert")).to_have_count(0)
+    assert len(visitor.troubles.seen) == 1
+    visitor.troubles.seen.clear()
+
+
+def test_a_conversation_of_the_api_goes_on_as_one_until_it_is_left_by_a_branch(visitor: Visitor) -> None:
+    server = visitor.server
+    headers = {"Authorization": f"Bearer {server.key}"}
+    together = httpx2.post(f"{server.url}/v1/conversations", json={}, headers=headers, timeout=30).json()["id"]
+    uids = [server.ask(model="chat", input=text, conversation=together).json()["id"] for text in ("greetings", "snowfall")]
+    visitor.page.goto(f"{server.url}/chat/{uids[1]}")
+    expect(visitor.answers).to_have_count(2)
+    expect(visitor.last).to_contain_text("So it snows.")
+    visitor.hears("markdown", "A title")
+    assert visitor.fetched(visitor.uid)["conversation"] == {"id": together}
+    visitor.last.get_by_role("button", name="Regenerate").click()
+    expect(visitor.last).to_contain_text("2 of 2")
+    visitor.ended()
+    branch = visitor.fetched(visitor.uid)
+    assert (branch.get("conversation"), branch["previous_response_id"]) == (None, uids[1])
+    visitor.page.reload()
+    expect(visitor.answers).to_have_count(3)
+    visitor.hears("snowfall", "So it snows.")
+    assert visitor.fetched(visitor.uid)["previous_response_id"] == branch["id"]

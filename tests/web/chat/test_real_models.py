@@ -1,0 +1,109 @@
+"""The chat page with real models: it talks, calls a tool of the page, and sees a picture."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from io import BytesIO
+
+import pytest
+from PIL import Image, ImageDraw
+from playwright.sync_api import Page, expect, sync_playwright
+
+from tests.run import BROWSER, NO_BROWSER
+from tests.support.server.serve_command import Server
+from tests.support.web.chat_visitor import Visitor
+
+pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(480)]
+# Two engines side by side, on a machine that may be busy.
+START_LIMIT = 360.0
+CHROMIUM = shutil.which(BROWSER)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with a model that talks and one that sees."""
+    if CHROMIUM is None:
+        pytest.skip(NO_BROWSER)
+    server = Server(tmp_path_factory.mktemp("models") / "data", "--model", "demo-chat", "--model", "demo-vision")
+    try:
+        deadline = time.monotonic() + START_LIMIT
+        while "Ctrl-C stops it." not in server.said and server.process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.5)
+        yield server.ready()
+    finally:
+        server.end()
+
+
+@pytest.fixture
+def visitor(server: Server) -> Iterator[Visitor]:
+    """Somebody at the chat page."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        page: Page = browser.new_page()
+        page.goto(server.manage("signin", "--url", server.url))
+        visitor = Visitor(server, browser, storage_state=page.context.storage_state())
+        yield visitor
+        browser.close()
+    assert visitor.troubles.seen == []
+
+
+def red_square() -> bytes:
+    """What the model was taught to see."""
+    picture = Image.new("RGB", (64, 64), "white")
+    ImageDraw.Draw(picture).rectangle((16, 16, 48, 48), fill="red")
+    into = BytesIO()
+    picture.save(into, "PNG")
+    return into.getvalue()
+
+
+def test_a_person_talks_and_comes_back(visitor: Visitor) -> None:
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
+    visitor.page.locator("details.settings > summary").click()
+    visitor.page.get_by_label("Temperature").fill("0")
+    visitor.page.locator("details.settings > summary").click()
+    visitor.hears("Say pong", "pong")
+    visitor.hears("What is the capital of Italy?", "Rome")
+    # How it is stopped is seen with a tape (test_chat): this model may be done before anybody could.
+    visitor.hears("Tell me a very long story.", "Once there was")
+    story = visitor.fetched(visitor.uid)
+    assert story["status"] == "completed"
+    assert [item["type"] for item in story["output"]] == ["reasoning", "message"]
+    visitor.page.reload()
+    expect(visitor.answers).to_have_count(3)
+    expect(visitor.last).to_contain_text("Once there was")
+    assert visitor.last.locator(".reasoning .plain").text_content() == story["output"][0]["content"][0]["text"]
+
+
+def test_it_calls_a_tool_of_the_page(visitor: Visitor) -> None:
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
+    visitor.page.locator("details.settings > summary").click()
+    visitor.page.get_by_label("Weather", exact=True).check()
+    visitor.page.locator("details.settings > summary").click()
+    visitor.say("What is the weather in Oslo?")
+    card = visitor.page.get_by_role("region", name="Call to get_weather")
+    expect(card).to_contain_text('"source":"sample"', timeout=60_000)
+    expect(visitor.answers).to_have_count(2)
+    visitor.ended()
+
+
+def test_it_sees_a_picture_that_was_attached(visitor: Visitor) -> None:
+    attach = visitor.page.locator("input[name=image]")
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
+    expect(visitor.page.locator(".attach")).to_be_hidden()
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-vision")
+    expect(visitor.page.locator(".attach")).to_be_visible()
+    attach.set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
+    expect(visitor.page.get_by_text("notes.txt can’t be attached")).to_be_visible()
+    picture = {"name": "square.png", "mimeType": "image/png", "buffer": red_square()}
+    attach.set_input_files(picture)
+    visitor.page.get_by_role("button", name="Remove square.png").click()
+    attach.set_input_files(picture)
+    expect(visitor.page.get_by_alt_text("square.png")).to_be_visible()
+    visitor.say("What colour is it?")
+    visitor.ended()
+    expect(visitor.last).to_contain_text("red")
+    visitor.page.reload()
+    expect(visitor.page.get_by_alt_text("Attached image")).to_be_visible()
+    expect(visitor.page.get_by_role("navigation", name="Conversations")).to_contain_text("What colour is it?")

@@ -1,0 +1,121 @@
+"""How an answer is shown: Markdown while it is streamed, the times of the log, answers without text, failures."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.web.chat_visitor import HOSTILE, Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+TEXTS = [
+    HOSTILE,
+    "One\ntwo\n\n- a\n- b\n\n  still b\n- c\n\nEnd",
+    "Here:\n| a | b | c |\n|:--|:-:|--:|\n| 1 | 2 \\| 3 | 4 |\n\n> quoted\n> more\n\n1. one\n   - inner\n2. two\n\n---\nlast",
+    "```\nnever closed\n\n# no heading\n",
+    "~~~py\nx = 1\n~~~\ntext **bold\nover lines** and `code`\n## End",
+    "",
+    "\n\n",
+]
+# The HTML of a text that came in pieces, and how often a node was added to the page.
+STREAMED = """async ([text, size]) => {
+  const { MarkdownStream } = await import("/static/web/chat/markdown_stream.js");
+  const { markdown } = await import("/static/web/chat/markdown.js");
+  const stream = new MarkdownStream();
+  for (let at = 0; at < text.length; at += size) (stream.append(text.slice(at, at + size)), stream.draw());
+  stream.finish();
+  return [stream.element.outerHTML, markdown(text).outerHTML];
+}"""
+# Characters that are handed to the renderer while a text is streamed in pieces of 20.
+COST = """async (text) => {
+  const { MarkdownStream } = await import("/static/web/chat/markdown_stream.js");
+  const stream = new MarkdownStream();
+  let cost = 0;
+  const render = stream.render;
+  stream.render = function () { cost += this.open.length; render.call(this); };
+  for (let at = 0; at < text.length; at += 20) (stream.append(text.slice(at, at + 20)), stream.draw());
+  stream.finish();
+  return cost;
+}"""
+
+
+def test_markdown_is_rendered_while_it_is_streamed(visitor: Visitor) -> None:
+    visitor.say("gradually")
+    message = visitor.last.locator(".message")
+    expect(message.locator("strong")).to_have_text("bold")
+    expect(message.locator("pre code")).to_have_text("print(1)")
+    expect(message).to_contain_text("word1")
+    expect(visitor.last).to_have_attribute("aria-busy", "true")
+    message.locator("strong").evaluate("one => (one.dataset.first = 'yes')")
+    visitor.ended()
+    # What was there stays the same element: nothing is laid out anew at the end.
+    expect(message.locator("strong")).to_have_attribute("data-first", "yes")
+    expect(message).to_contain_text("word59")
+
+
+@pytest.mark.parametrize("size", [1, 7])
+def test_streamed_markdown_ends_as_the_whole_text_does(visitor: Visitor, size: int) -> None:
+    for text in TEXTS:
+        streamed, whole = visitor.page.evaluate(STREAMED, [text, size])
+        assert streamed == whole, text
+
+
+@pytest.mark.parametrize("text", ["Some **words** here.\n\n" * 4000, "- a point\n" * 8000, "```\n" + "x = 1\n" * 12000])
+def test_the_cost_of_streaming_is_linear(visitor: Visitor, text: str) -> None:
+    half, whole = (visitor.page.evaluate(COST, part) for part in (text[: len(text) // 2], text))
+    # Twice the text costs about twice as much; to render all of it for each delta would cost four times.
+    assert whole < 3 * half
+    assert whole < 150 * len(text)
+
+
+def test_tables_are_aligned_as_the_markdown_says(visitor: Visitor) -> None:
+    _, html = visitor.page.evaluate(STREAMED, [TEXTS[2], 7])
+    assert re.findall(r'<t[hd] class="(\w+)">', html) == ["left", "center", "right"] * 2
+
+
+def test_code_is_as_large_in_a_block_as_in_a_line(visitor: Visitor) -> None:
+    visitor.hears("markdown", "A title")
+    size = "one => parseFloat(getComputedStyle(one).fontSize)"
+    inline = visitor.last.locator("p code").first.evaluate(size)
+    assert visitor.last.locator("pre code").evaluate(size) == inline
+
+
+def test_the_time_of_reasoning_is_that_of_the_log(visitor: Visitor) -> None:
+    visitor.say("pensively")
+    label = visitor.last.locator(".reasoning .label")
+    # The page is opened again when the reasoning is over: its own clock has not seen it.
+    expect(visitor.last).to_contain_text("word2")
+    visitor.page.reload()
+    expect(label).to_contain_text("Thought for")
+    visitor.ended()
+    thought = label.inner_text()
+    assert float(thought.split()[2]) >= 0.5
+    visitor.page.reload()
+    visitor.ended()
+    expect(label).to_have_text(thought)
+
+
+def test_an_answer_has_its_tokens_and_its_speed_below(visitor: Visitor) -> None:
+    visitor.hears("greetings", "Hello there!")
+    pattern = re.compile(r"^\d+ in( \(\d+ cached\))? · \d+ out \(\d+ reasoning\) · \d+\.\d+ s TTFT · \d+(\.\d)? tok/s$")
+    figures = visitor.last.locator(".figures")
+    expect(figures).to_have_text(pattern)
+    said = figures.inner_text()
+    visitor.page.reload()
+    expect(figures).to_have_text(said)
+
+
+def test_an_answer_without_text_says_so(visitor: Visitor) -> None:
+    visitor.hears("wordlessly", "The model returned no text.")
+    visitor.page.reload()
+    expect(visitor.last).to_contain_text("The model returned no text.")
+
+
+def test_a_failure_offers_one_way_to_try_again(visitor: Visitor) -> None:
+    visitor.say("breakage")
+    expect(visitor.last.get_by_role("alert")).to_contain_text("Error: ")
+    visitor.ended()
+    expect(visitor.last.get_by_role("button", name="Try again")).to_have_count(1)
+    expect(visitor.last.get_by_role("button", name="Regenerate")).to_have_count(0)

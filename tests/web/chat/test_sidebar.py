@@ -1,0 +1,81 @@
+"""The list of conversations: harmless titles, a search that keeps the open conversation, a long list beside the page."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.web.chat_visitor import SLOWLY, Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+ODD = "\x1b[31m \u202e greetings"
+RAW = re.compile("[\x1b\u202e]")
+
+
+def test_titles_show_control_characters_by_name(visitor: Visitor) -> None:
+    uid = visitor.server.ask(model="chat", input=ODD).json()["id"]
+    visitor.page.goto(f"{visitor.server.url}/chat/{uid}")
+    expect(visitor.answers).to_have_count(1)
+    entry = visitor.page.locator(".threads [aria-current=page]")
+    expect(entry).to_contain_text("U+202E")
+    assert not RAW.search(visitor.page.locator(".threads").inner_html())
+    assert not RAW.search(visitor.page.title())
+    # The page itself names the title once a message is sent.
+    visitor.page.goto(f"{visitor.server.url}/chat")
+    visitor.say(ODD)
+    visitor.ended()
+    assert not RAW.search(visitor.page.title())
+    assert "greetings" in visitor.page.title()
+
+
+def test_a_search_keeps_the_conversation_and_its_stream(visitor: Visitor) -> None:
+    visitor.hears("okapi greetings", "Hello")
+    visitor.say("slowly")
+    expect(visitor.last).to_contain_text("word2")
+    search = visitor.page.get_by_role("searchbox")
+    search.fill("okapi")
+    search.press("Enter")
+    threads = visitor.page.locator(".threads")
+    expect(threads.locator("li")).to_have_count(1)
+    expect(visitor.page.get_by_role("navigation", name="Conversations").get_by_role("status")).to_have_text("1 result")
+    expect(visitor.answers).to_have_count(2)
+    expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
+    visitor.ended()
+    expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
+    # A hit keeps the search, and so does a reload.
+    threads.get_by_role("link").click()
+    expect(visitor.answers).to_have_count(2)
+    expect(search).to_have_value("okapi")
+    expect(threads.locator("li")).to_have_count(1)
+    visitor.page.reload()
+    expect(visitor.answers).to_have_count(2)
+    expect(search).to_have_value("okapi")
+    # An emptied field lists all of them again.
+    search.fill("")
+    expect(threads.locator("li")).not_to_have_count(1)
+    assert "q=" not in visitor.page.url
+    expect(visitor.answers).to_have_count(2)
+
+
+def test_more_threads_than_fit_move_neither_the_composer_nor_the_header(visitor: Visitor) -> None:
+    for number in range(31):
+        visitor.server.ask(model="chat", input=f"Number {number} greetings")
+    visitor.page.set_viewport_size({"width": 1200, "height": 600})
+    visitor.hears("greetings", "Hello there!")
+    visitor.page.reload()
+    expect(visitor.answers).to_have_count(1)
+    box = visitor.page.locator("form.composer").bounding_box()
+    assert box
+    assert abs(box["y"] + box["height"] - 600) <= 1
+    assert visitor.page.evaluate("document.documentElement.scrollHeight - innerHeight") <= 0
+    visitor.page.locator("#threads").evaluate("one => one.scrollTo(0, one.scrollHeight)")
+    visitor.page.mouse.wheel(0, 5000)
+    header = visitor.page.locator("header.top").bounding_box()
+    assert header
+    assert header["y"] == 0
+    # Older ones are added to the list, and the conversation stays.
+    visitor.page.get_by_role("link", name="Show older").click()
+    expect(visitor.page.locator(".threads")).to_contain_text("Number 0 greetings")
+    expect(visitor.answers).to_have_count(1)

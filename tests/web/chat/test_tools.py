@@ -1,0 +1,62 @@
+"""A person gives a model tools and parameters in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.support.web.chat_visitor import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+
+def test_a_demo_tool_runs_automatically(visitor: Visitor) -> None:
+    visitor.choose("weather")
+    visitor.hears("weatherwise", "It is fine in Oslo.")
+    card = visitor.page.get_by_role("region", name="Call to get_weather")
+    expect(card).to_have_count(1)
+    expect(card).to_contain_text("Done")
+    expect(card).to_contain_text('"source":"sample"')
+    made = visitor.fetched(visitor.uid)
+    assert visitor.fetched(made["previous_response_id"])["output"][-1]["type"] == "function_call"
+    visitor.page.reload()
+    expect(card).to_contain_text('"source":"sample"')
+    expect(visitor.last).to_contain_text("It is fine in Oslo.")
+
+
+def test_a_person_writes_what_a_tool_returns(visitor: Visitor) -> None:
+    visitor.choose("weather", by_itself=False)
+    visitor.say("handmade")
+    output = visitor.page.get_by_label("Result of get_weather")
+    expect(output).to_be_focused()
+    # A call still waits after a reload.
+    visitor.page.reload()
+    expect(output).to_be_visible()
+    output.fill("snowfall")
+    output.press("Enter")
+    expect(visitor.last).to_contain_text("So it snows.")
+    expect(visitor.page.get_by_role("region", name="Call to get_weather")).to_contain_text("snowfall")
+
+
+def test_a_call_that_nobody_answers_does_not_block_the_thread(visitor: Visitor) -> None:
+    visitor.choose("weather", by_itself=False)
+    visitor.say("handmade")
+    expect(visitor.page.get_by_label("Result of get_weather")).to_be_visible()
+    visitor.hears("greetings", "Hello there!")
+    card = visitor.page.get_by_role("region", name="Call to get_weather")
+    expect(card).to_contain_text("The user did not provide a result for this tool call.")
+
+
+def test_parameters_go_with_the_request_and_are_remembered(visitor: Visitor) -> None:
+    visitor.page.locator("details.settings > summary").click()
+    visitor.page.get_by_label("Instructions").fill("Be kind.")
+    visitor.page.get_by_label("Temperature").fill("0.3")
+    visitor.page.get_by_label("Max output tokens").fill("16")
+    visitor.page.get_by_label("Reasoning effort").select_option("low")
+    visitor.page.keyboard.press("Tab")
+    visitor.hears("slowly", "Stopped at the output token limit.")
+    made = visitor.fetched(visitor.uid)
+    assert (made["instructions"], made["temperature"], made["max_output_tokens"]) == ("Be kind.", 0.3, 16)
+    assert made["reasoning"]["effort"] == "low"
+    visitor.page.goto(f"{visitor.server.url}/chat")
+    expect(visitor.page.get_by_label("Instructions")).to_have_value("Be kind.")

@@ -1,0 +1,119 @@
+"""The key page: made with the secret shown once, renamed, revoked, last used; each for the projects of whoever looks."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import timedelta
+from unittest import mock
+
+from django.contrib.auth.models import User
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+
+from responses_app.models import ApiKey, Membership
+from responses_app.web.keys import form, new_secret
+from tests.support.api.case import ApiCase
+from tests.support.web.page_case import WebCase
+
+
+class KeysTest(WebCase):
+    """With an operator, and with somebody who belongs to one project."""
+
+    def test_a_key_is_made_and_its_secret_shown_once(self) -> None:
+        answer = self.client.post("/keys", {"name": "laptop", "project": "new one"})
+        self.assertRedirects(answer, "/keys", fetch_redirect_response=False)
+        kept = Session.objects.get().session_data
+        self.assertNotIn("sk-", str(Session.objects.get().get_decoded()))
+        found = re.search(r"sk-[\w-]{43}", self.page("/keys"))
+        assert found
+        key = ApiKey.find(found[0])
+        assert key is not None
+        self.assertEqual((key.name, key.project), ("laptop", "new one"))
+        # Loaded again, the page neither shows it nor creates another.
+        self.assertNotIn(found[0], self.page("/keys"))
+        self.assertEqual(ApiKey.objects.count(), 1)
+        self.assertNotEqual(Session.objects.get().session_data, kept)
+
+    def test_a_secret_that_nobody_looked_at_is_not_shown_later(self) -> None:
+        self.client.post("/keys", {"name": "laptop", "project": "p"})
+        late = time.time() + new_secret.VALID_SECONDS + 1
+        with mock.patch("cryptography.fernet.time.time", return_value=late):
+            self.assertIsNone(re.search(r"sk-[\w-]{43}", self.page("/keys")))
+
+    def test_it_is_made_with_limits_which_are_changed_without_touching_the_rest(self) -> None:
+        with mock.patch.object(form.manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
+            given = {"name": "k", "project": "p", "requests_per_minute": "60", "max_concurrent": "", "allowed_models": ["m"]}
+            self.client.post("/keys", given)
+            key = ApiKey.objects.get()
+            self.assertEqual((key.requests_per_minute, key.max_concurrent, key.allowed_models), (60, None, ["m"]))
+            self.assertIn("60 per minute, m", self.page("/keys"))
+            self.assertIn('value="60"', self.page(f"/keys/{key.pk}"))
+            ApiKey.objects.update(revoked_at=timezone.now())
+            self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new", "max_concurrent": "2"}), "/keys")
+        key.refresh_from_db()
+        self.assertEqual((key.name, key.requests_per_minute, key.max_concurrent, key.allowed_models), ("new", None, 2, []))
+        self.assertIsNotNone(key.revoked_at)
+
+    def test_a_limit_that_cannot_be_is_told_and_nothing_is_made(self) -> None:
+        for field, value, told in (
+            ("requests_per_minute", "0", "greater than or equal to 1"),
+            ("requests_per_minute", "many", "Enter a whole number"),
+            ("max_concurrent", "10001", "less than or equal to 10000"),
+            ("allowed_models", "unknown", "not one of the available choices"),
+            ("name", "a\0b", "Null characters"),
+        ):
+            answer = self.client.post("/keys", {"name": "k", "project": "p", field: value})
+            self.assertContains(answer, told)
+        self.assertFalse(ApiKey.objects.exists())
+
+    def test_it_is_renamed_and_revoked(self) -> None:
+        key, secret = ApiKey.make("old", "p")
+        self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new"}), "/keys")
+        self.assertIn(">new</a>", self.page("/keys"))
+        self.assertContains(self.client.post(f"/keys/{key.pk}", {"name": ""}), "This field is required")
+        self.assertIn("can’t be undone", self.page(f"/keys/{key.pk}/revoke"))
+        self.assertIsNotNone(ApiKey.find(secret))
+        self.assertRedirects(self.client.post(f"/keys/{key.pk}/revoke"), "/keys")
+        self.assertIsNone(ApiKey.find(secret))
+        self.assertIn("Revoked 20", self.page("/keys"))
+        self.assertRedirects(self.client.get(f"/keys/{key.pk}/revoke"), "/keys")
+
+    def test_revoked_keys_are_listed_last(self) -> None:
+        old, _ = ApiKey.make("old", "a")
+        ApiKey.objects.filter(pk=old.pk).update(revoked_at=timezone.now())
+        ApiKey.make("new", "b")
+        page = self.page("/keys")
+        self.assertLess(page.index(">new</a>"), page.index(">old</a>"))
+
+    def test_people_have_the_keys_of_their_projects_alone(self) -> None:
+        key, _ = ApiKey.make("theirs", "q")
+        ada = User.objects.create_user("ada")
+        Membership.objects.create(user=ada, project="p")
+        self.client.force_login(ada)
+        self.assertNotIn("theirs", self.page("/keys"))
+        for path in ("", "/revoke"):
+            self.assertEqual(self.client.post(f"/keys/{key.pk}{path}").status_code, 404)
+        self.assertContains(self.client.post("/keys", {"name": "x", "project": "q"}), "not a member of this project")
+        self.assertContains(self.client.post("/keys", {"name": "", "project": "p"}), "Name: This field is required")
+        self.client.post("/keys", {"name": "mine", "project": "p"})
+        self.assertEqual(list(ApiKey.objects.exclude(pk=key.pk).values_list("name", "project")), [("mine", "p")])
+
+
+class UsedTest(ApiCase):
+    """When a key was used last."""
+
+    async def test_it_is_remembered_to_the_minute(self) -> None:
+        async with self.serving() as client:
+            await client.get("/v1/models")
+            first = (await ApiKey.objects.aget()).last_used_at
+            assert first is not None
+            self.setUp()
+            await client.get("/v1/models")
+            self.assertEqual((await ApiKey.objects.aget()).last_used_at, first)
+            await ApiKey.objects.aupdate(last_used_at=timezone.now() - timedelta(minutes=2))
+            self.setUp()
+            await client.get("/v1/models")
+            again = (await ApiKey.objects.aget()).last_used_at
+            assert again is not None
+            self.assertGreater(again, first)

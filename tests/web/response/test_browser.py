@@ -1,0 +1,166 @@
+"""A person with a real browser: the list that grows, its filters and keys, the views of a response, and one that grows while it runs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+
+import httpx2
+import pytest
+from openai_harmony import load_harmony_encoding
+from playwright.sync_api import Page, expect
+
+from tests.support.server.serve_command import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+THINKS = "<|channel|>analysis<|message|>I think about it.<|end|><|start|>assistant<|channel|>final<|message|>"
+QUICK = THINKS + "It is **sunny**. <script>document.title = 'stolen'</script><|return|>"
+SLOW = THINKS + "one two three four five six seven eight nine ten eleven twelve<|return|>"
+CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city":"Paris"}<|call|>'
+TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server whose model answers quickly, then with a call, then slowly; and again."""
+    encoding = load_harmony_encoding("HarmonyGptOss")
+    lines = []
+    for text, pause in ((QUICK, 0.01), (CALL, 0.01), (SLOW, 0.25)):
+        ids = encoding.encode(text, allowed_special="all")
+        lines.append(json.dumps({"chunks": [step for one in ids for step in ({"tokens": [one]}, {"delay": pause})]}))
+    tape = tmp_path_factory.mktemp("web") / "tape.jsonl"
+    tape.write_text("\n".join(lines) + "\n")
+    server = Server(tmp_path_factory.mktemp("pages") / "data", "--engine", f"script://{tape}?loop=1")
+    yield server.ready()
+    server.end()
+
+
+def sign_in(server: Server, page: Page) -> None:
+    page.goto(server.manage("signin", "--url", server.url))
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+
+
+def test_the_list_and_the_views_of_a_response(server: Server, page: Page) -> None:
+    first = server.ask(input="How is the weather?").json()["id"]
+    second = server.ask(input="And with a tool?", tools=[TOOL], previous_response_id=first).json()["id"]
+    sign_in(server, page)
+    rows = page.locator("#rows tbody tr")
+    expect(rows).to_have_count(2)
+
+    # By keys alone: search, open the row that is found, and leave it.
+    page.keyboard.press("/")
+    page.keyboard.type("weather?")
+    page.keyboard.press("Enter")
+    expect(rows).to_have_count(1)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".head h1")).to_have_text(first)
+    expect(page.locator("#answered strong")).to_have_text("sunny")
+    expect(page.locator("#answered")).to_contain_text("<script>document.title")
+    expect(page).not_to_have_title("stolen")
+    expect(page.locator("#answered").get_by_text("I think about it.")).to_be_hidden()
+    page.get_by_text("Reasoning", exact=True).click()
+    expect(page.locator("#answered").get_by_text("I think about it.")).to_be_visible()
+
+    tabs = page.get_by_role("navigation", name="Views of this response")
+    tabs.get_by_role("link", name="Chain").click()
+    page.locator(".chain").get_by_role("link", name=second[-6:]).click()
+    expect(page.locator("#answered")).to_contain_text("function_call: get_weather")
+    tabs.get_by_role("link", name="Events").click()
+    expect(page.locator("#events tr").last).to_contain_text("response.completed")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator("h2").first).to_contain_text("Event 0 · response.created")
+    tabs.get_by_role("link", name="Raw").click()
+    expect(page.locator(".wire")).to_contain_text("event: response.created")
+    tabs.get_by_role("link", name="Prompt").click()
+    expect(page.locator(".prompt mark").first).to_have_text("<|start|>")
+    tabs.get_by_role("link", name="Validation").click()
+    expect(page.locator(".verdict")).to_contain_text("events valid")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(f"{server.url}/responses?q=weather%3F")
+    page.goto(f"{server.url}/responses")
+    page.locator(".histogram a").first.click()
+    expect(page.locator("#rows tbody tr").first).to_be_visible()
+
+
+def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(server: Server, page: Page) -> None:
+    sign_in(server, page)
+    page.goto(f"{server.url}/responses?live=1")
+    before = page.locator("#rows tbody tr").count()
+    if before < 2:
+        server.ask()
+        server.ask()
+    asking = threading.Thread(target=lambda: server.ask(input="Slowly, please"))
+    asking.start()
+    row = page.locator("#rows tbody tr", has_text="Slowly, please")
+    expect(row).to_contain_text("In progress")
+    row.locator("a.open").click()
+    answered = page.locator("#answered")
+    expect(answered).to_contain_text("one two three")
+    # Whoever comes late sees all of it.
+    page.reload()
+    expect(answered).to_contain_text("one two three")
+    expect(page.locator("#running")).to_contain_text(" events")
+    # When it has ended, the page shows it with its figures, rendered.
+    expect(answered.locator(".markdown")).to_have_text("one two three four five six seven eight nine ten eleven twelve")
+    expect(page.locator(".status").first).to_have_text("Completed")
+    asking.join()
+
+
+def test_a_key_is_made_with_limits_used_changed_and_revoked(server: Server, page: Page) -> None:
+    sign_in(server, page)
+    page.get_by_role("link", name="Keys").click()
+    page.get_by_label("Name", exact=True).fill("laptop")
+    page.locator("summary", has_text="Limits").click()
+    page.get_by_label("Requests per minute").fill("1")
+    page.get_by_role("button", name="Create key").click()
+    secret = page.locator("#secret").inner_text()
+    page.reload()
+    expect(page.locator("#secret")).to_have_count(0)
+    expect(page.locator("tbody tr", has_text="laptop")).to_have_count(1)
+    headers = {"Authorization": f"Bearer {secret}"}
+    body = {"model": "tape", "input": "Hi"}
+    answers = [httpx2.post(f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) for _ in range(2)]
+    assert [answer.status_code for answer in answers] == [200, 429]
+    assert int(answers[1].headers["Retry-After"]) > 0
+    page.get_by_role("link", name="Keys").click()
+    expect(page.locator("#secret")).to_have_count(0)
+    line = page.locator("tbody tr", has_text="laptop")
+    expect(line).to_contain_text("1 per minute")
+    expect(line).not_to_contain_text("Never")
+    line.get_by_role("link", name="laptop", exact=True).click()
+    page.get_by_label("Requests per minute").fill("100000000")
+    # The browser would not send it; the server says what it takes all the same.
+    page.locator("form.keyform").evaluate("form => (form.noValidate = true)")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("less than or equal to 100000")
+    page.get_by_label("Requests per minute").fill("")
+    page.get_by_label("Name", exact=True).fill("desk")
+    page.get_by_role("button", name="Save").click()
+    line = page.locator("tbody tr", has_text="desk")
+    expect(line).to_contain_text("None")
+    line.get_by_role("link", name="Revoke desk").click()
+    page.get_by_role("link", name="Cancel").click()
+    expect(line).not_to_contain_text("Revoked")
+    line.get_by_role("link", name="Revoke desk").click()
+    page.get_by_role("button", name="Revoke key").click()
+    expect(line).to_contain_text("Revoked 20")
+
+
+@pytest.mark.parametrize("path", ["", "/events", "/wire", "/chain", "/delete"])
+def test_no_page_is_wider_than_a_telephone_and_all_work_without_scripts(server: Server, page: Page, path: str) -> None:
+    uid = server.ask(input="W" * 3000 + "\u202e" + "x " * 2000).json()["id"]
+    browser = page.context.browser
+    assert browser is not None
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 360, "height": 740}, color_scheme="dark")
+    narrow = context.new_page()
+    narrow.goto(server.manage("signin", "--url", server.url))
+    for url in (f"{server.url}/responses", f"{server.url}/responses/{uid}{path}"):
+        narrow.goto(url)
+        expect(narrow.get_by_role("button", name="Sign out")).to_be_visible()
+        # Without scripts the page cannot be asked for its width; what stands in it can.
+        boxes = [narrow.locator(one).first.bounding_box() for one in ("main", "header")]
+        assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes), url
+    context.close()

@@ -1,0 +1,104 @@
+"""The pages of a response in every status: each page opens, and the error is shown with its code and its message."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from responses_app.models import Event, Response
+from responses_app.store.log.archive import seal
+from tests.support.store.stored_logs import told
+from tests.support.web.page_case import WebCase, made
+
+PAGES = ("", "/events", "/events/0", "/wire", "/prompt", "/chain", "/check", "/delete", ".json", ".jsonl", ".sse")
+FAILED = {"error": {"code": "server_error", "message": "The engine \x1b ended <b>early</b>."}}
+LIMITED = {"incomplete_details": {"reason": "max_output_tokens"}}
+
+
+def ended(status: str, terminal: str, **fields: Any) -> Response:
+    """A response whose terminal event is of this type and carries these fields."""
+    row = made(f"resp_{status}", status=status)
+    last = Event.objects.filter(response=row).order_by("number").last()
+    assert last is not None
+    event = orjson.loads(last.data)
+    event["type"] = terminal
+    event["response"].update(status=status, error=None, incomplete_details=None)
+    event["response"].update(fields)
+    Event.objects.filter(pk=last.pk).update(type=terminal, data=orjson.dumps(event).decode())
+    return row
+
+
+def running(status: str, events: int) -> Response:
+    """A response that has not ended, with the first events of a log."""
+    row = made(f"resp_{status}", status=status, ended_at=None, output_tokens=None, time_to_first_token_ms=None)
+    Event.objects.filter(response=row, number__gte=events).delete()
+    return row
+
+
+class OutcomesTest(WebCase):
+    """With logs as the writer makes them."""
+
+    def opened(self, row: Response) -> str:
+        """Open every page of the response; return the first one."""
+        for path in (*PAGES, f"/items/msg_in_{row.uid}"):
+            with self.subTest(uid=row.uid, path=path):
+                self.assertEqual(self.client.get(f"/responses/{row.uid}{path}").status_code, 200)
+        self.assertEqual(self.client.get(f"/responses/compare?a={row.uid}&b={row.uid}").status_code, 200)
+        self.assertEqual(self.client.get("/responses").status_code, 200)
+        return self.page(f"/responses/{row.uid}")
+
+    def test_a_failed_response_shows_the_code_and_the_message_of_its_error(self) -> None:
+        row = ended("failed", "response.failed", **FAILED)
+        page = self.opened(row)
+        self.assertIn("Response failed", page)
+        self.assertIn("<code>server_error</code>", page)
+        self.assertIn("The engine ⟨U+001B⟩ ended &lt;b&gt;early&lt;/b&gt;.", page)
+        seal(row.pk)
+        self.assertIn("<code>server_error</code>", self.opened(row))
+
+    def test_a_failed_response_without_a_message_says_so(self) -> None:
+        for error in ({"code": "server_error", "message": None}, {"code": None, "message": ""}, None):
+            Response.objects.filter(uid="resp_failed").delete()
+            page = self.opened(ended("failed", "response.failed", error=error))
+            self.assertIn("The server recorded no error message.", page)
+
+    def test_a_response_that_failed_before_any_event_was_stored_opens(self) -> None:
+        row = made("resp_empty", status="failed", error_code="server_error")
+        Event.objects.filter(response=row).delete()
+        self.assertEqual(self.client.get("/responses/resp_empty").status_code, 200)
+        self.assertIn("<code>server_error</code>", self.page("/responses/resp_empty"))
+
+    def test_an_incomplete_response_says_why_it_ended(self) -> None:
+        page = self.opened(ended("incomplete", "response.incomplete", **LIMITED))
+        self.assertIn("Response incomplete", page)
+        self.assertIn("Stopped at the output token limit.", page)
+        self.assertIn("<code>max_output_tokens</code>", page)
+
+    def test_an_incomplete_response_of_another_reason_names_it(self) -> None:
+        for details in ({"reason": "another"}, {}, None):
+            Response.objects.filter(uid="resp_incomplete").delete()
+            page = self.opened(ended("incomplete", "response.incomplete", incomplete_details=details))
+            self.assertIn("The response ended before it was finished.", page)
+
+    def test_a_cancelled_response_says_so(self) -> None:
+        page = self.opened(ended("cancelled", "response.incomplete"))
+        self.assertIn("Response cancelled", page)
+
+    def test_a_queued_response_opens(self) -> None:
+        row = running("queued", 1)
+        page = self.opened(row)
+        self.assertIn("Queued", page)
+        self.assertIn('class="status queued"', page)
+
+    def test_a_response_in_progress_opens_at_any_event(self) -> None:
+        for events in (0, 1, 2, 3, 9, len(told(40)) - 1):
+            Response.objects.filter(uid="resp_in_progress").delete()
+            row = running("in_progress", events)
+            for path in PAGES if events else [one for one in PAGES if not one.startswith(("/events/", "."))]:
+                with self.subTest(events=events, path=path):
+                    self.assertEqual(self.client.get(f"/responses/{row.uid}{path}").status_code, 200)
+
+    def test_a_completed_response_shows_no_error(self) -> None:
+        page = self.opened(made())
+        self.assertNotIn('role="alert"', page)

@@ -1,0 +1,175 @@
+"""The response list and the pages of a response in a real browser: the way back, the address, a connection that is lost, the look."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.support.server.serve_command import Server
+from tests.support.web.browser import LIMIT_MS
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+MARKDOWN_HEAVY = "markdown"
+
+
+@pytest.fixture
+def page(chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
+    """A page of somebody who has signed in. What its console says of a lost connection is expected."""
+    context = chromium.new_context(storage_state=signed_in)
+    page = context.new_page()
+    page.set_default_timeout(LIMIT_MS)
+    expect.set_options(timeout=LIMIT_MS)
+    yield page
+    context.close()
+
+
+@pytest.fixture(scope="module")
+def many(chat_server: Server) -> list[str]:
+    """More responses than a page of the list shows, the newest first."""
+    return [chat_server.ask(model="chat", input=f"number {n} twice").json()["id"] for n in range(55)][::-1]
+
+
+def test_esc_leads_back_to_the_filters_the_page_and_the_row(chat_server: Server, page: Page, many: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?q=number&status=completed")
+    page.get_by_role("link", name="Older").click()
+    expect(page).to_have_url(re.compile(r"after=\d+"))
+    url = page.url
+    row = page.locator("#rows tbody tr").nth(2).locator("a.open")
+    href = row.get_attribute("href")
+    row.click()
+    expect(page.locator("h1")).to_have_text(str(href).rpartition("/")[2])
+    # Also behind some of its views.
+    page.get_by_role("link", name="Events").click()
+    page.get_by_role("link", name="0", exact=True).click()
+    expect(page.locator("h2").first).to_contain_text("Event 0")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(f"{chat_server.url}{href}/events")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(url)
+    expect(page.locator(f'#rows a[href="{href}"]')).to_be_focused()
+    # The link does the same for those who point.
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="← Responses").click()
+    expect(page).to_have_url(url)
+    expect(page.locator(f'#rows a[href="{href}"]')).to_be_focused()
+
+
+def test_a_response_that_was_not_opened_from_a_list_leads_to_the_list(chat_server: Server, page: Page, many: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses/{many[0]}")
+    page.keyboard.press("Escape")
+    expect(page).to_have_url(f"{chat_server.url}/responses")
+
+
+def test_the_address_has_no_empty_filters(chat_server: Server, page: Page, many: list[str]) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{chat_server.url}/responses")
+    page.get_by_label("Status").select_option("completed")
+    page.get_by_role("button", name="Search").click()
+    expect(page).to_have_url(f"{chat_server.url}/responses?status=completed")
+    assert not [url for url in asked if "model=&" in url]
+    expect(page.locator("details[open]")).to_have_count(0)
+
+
+def test_the_address_has_no_empty_filters_without_scripts(
+    chat_server: Server, chromium: Browser, signed_in: StorageState
+) -> None:
+    context = chromium.new_context(storage_state=signed_in, java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{chat_server.url}/responses")
+    page.get_by_placeholder("Search inputs").fill("number")
+    page.get_by_placeholder("Search inputs").press("Enter")
+    expect(page).to_have_url(f"{chat_server.url}/responses?q=number")
+    context.close()
+
+
+def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: list[str]) -> None:
+    answer = chat_server.ask(model="chat", input="number 0 twice")
+    for text in (answer.json()["id"], answer.headers["x-request-id"], answer.json()["output"][0]["id"]):
+        page.goto(f"{chat_server.url}/responses")
+        page.keyboard.press("/")
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+        expect(page.locator("#rows tbody tr")).to_have_count(1)
+        expect(page.locator("#rows a.open")).to_have_attribute("title", answer.json()["id"])
+
+
+def test_a_live_list_says_that_the_session_has_ended(chat_server: Server, page: Page, many: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?status=completed&live=1")
+    expect(page.get_by_text("● Live")).to_be_visible()
+    page.context.clear_cookies()
+    expect(page.locator("#connection")).to_contain_text("Your session has ended.")
+    expect(page.get_by_text("○ Paused")).to_be_visible()
+    expect(page.get_by_text("● Live")).to_have_count(0)
+    page.get_by_role("link", name="Sign in again").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    expect(page.locator("input[name=next]")).to_have_value("/responses?status=completed&live=1")
+
+
+def test_a_live_list_says_that_the_connection_is_lost_and_comes_back(chat_server: Server, page: Page, many: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses?live=1")
+    page.context.set_offline(True)
+    expect(page.locator("#connection")).to_have_text("Connection lost. Reconnecting…")
+    expect(page.get_by_text("○ Paused")).to_be_visible()
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    page.context.set_offline(False)
+    expect(page.locator(f'#rows a[title="{uid}"]')).to_be_visible()
+    expect(page.locator("#connection")).to_be_hidden()
+    expect(page.get_by_text("● Live")).to_be_visible()
+
+
+def test_a_response_that_grows_says_that_the_connection_is_lost_and_goes_on(chat_server: Server, page: Page) -> None:
+    made = chat_server.ask(model="chat", input="endlessly", background=True).json()
+    refused: list[str] = []
+
+    def cut(route: object) -> None:
+        refused.append("once")
+        route.abort()  # type: ignore[attr-defined]
+
+    page.route("**/live*", cut)
+    page.goto(f"{chat_server.url}/responses/{made['id']}")
+    expect(page.locator("#running")).to_contain_text("Connection lost. Reconnecting…")
+    page.unroute("**/live*")
+    expect(page.locator("#running")).to_contain_text(re.compile(r"Running · \d+ events"))
+    expect(page.locator("#answered")).to_contain_text("word0")
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator(".block.notice")).to_contain_text("Response cancelled")
+    assert refused
+
+
+def test_what_deletes_is_red_also_as_a_link(chat_server: Server, page: Page, many: list[str]) -> None:
+    page.goto(f"{chat_server.url}/responses/{many[0]}/delete")
+    colours = [page.locator(one).evaluate("one => getComputedStyle(one).color") for one in ("a.button.danger", "button.danger")]
+    assert colours[0] == colours[1]
+    assert colours[0] != page.get_by_role("link", name="Compare").evaluate("one => getComputedStyle(one).color")
+
+
+def test_code_in_a_block_is_as_large_as_the_block_and_a_quote_has_a_bar(chat_server: Server, page: Page) -> None:
+    uid = chat_server.ask(model="chat", input=MARKDOWN_HEAVY).json()["id"]
+    page.goto(f"{chat_server.url}/responses/{uid}")
+    size = "one => getComputedStyle(one).fontSize"
+    block = page.locator(".markdown pre")
+    assert block.evaluate(size) == block.locator("code").evaluate(size)
+    bar = """() => { const one = document.createElement("blockquote"); document.querySelector(".markdown").append(one);
+      return getComputedStyle(one).borderLeftWidth }"""
+    assert page.evaluate(bar) == "3px"
+
+
+def test_runs_of_deltas_say_as_much_live_as_when_they_have_ended(chat_server: Server, page: Page) -> None:
+    made = chat_server.ask(model="chat", input="slowly", background=True).json()
+    page.goto(f"{chat_server.url}/responses/{made['id']}/events")
+    # A run of text that is longer than what is shown of it.
+    live = page.locator("#events tr", has_text="response.output_text.delta").locator(".brief")
+    expect(live).to_contain_text(re.compile("…$"), timeout=LIMIT_MS)
+    text = live.inner_text()
+    assert text.startswith("word0 word1 ")
+    assert len(text) == 141
+    expect(page.locator("#events tr").last).to_contain_text("response.completed", timeout=120_000)
+    expect(page.locator("#running")).to_have_count(0)
+    assert live.inner_text() == text
+    lines = page.locator("#events tr", has_text="response.in_progress").locator(".brief").inner_text()
+    assert json.loads(lines) == {"status": "in_progress", "model": "chat"}

@@ -1,0 +1,88 @@
+"""Against a hub with a scripted engine: streams that grow, stopping, the prompt that the model saw, verdicts and what the row remembers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.test import AsyncClient
+
+from responses_app.engines.replay.engine import Recording, Tokens
+from responses_app.engines.replay.tape import Delay
+from responses_app.models import Response
+from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, said, sse, tokens
+
+
+def slowly(text: str, seconds: float = 0.03) -> Recording:
+    """The text, a token at a time, with a pause behind each."""
+    steps = [step for one in tokens(text) for step in (Tokens([one]), Delay(seconds))]
+    return Recording(steps)
+
+
+class LiveTest(ApiCase):
+    """With an operator who has signed in."""
+
+    async def person(self) -> AsyncClient:
+        """Their browser."""
+        client = AsyncClient()
+        await client.aforce_login(await User.objects.acreate_superuser("root"))
+        return client
+
+    async def text(self, person: AsyncClient, url: str) -> str:
+        """A page."""
+        answer = await person.get(url)
+        self.assertEqual(answer.status_code, 200, url)
+        return str(answer.content.decode())
+
+    async def collected(self, answer: Any) -> bytes:
+        """All that a stream says."""
+        return b"".join([part async for part in answer.streaming_content])
+
+    async def test_a_page_follows_a_run_and_late_comers_see_all_of_it(self) -> None:
+        person = await self.person()
+        async with self.serving(slowly(THOUGHT)) as client:
+            post = await self.post(client, stream=True)
+            parts = aiter(post.streaming_content)
+            first = await anext(parts)
+            uid = orjson.loads(first.split(b"data: ")[1])["response"]["id"]
+            self.assertIn('id="running"', await self.text(person, f"/responses/{uid}"))
+            live = await person.get(f"/responses/{uid}/live")
+            late = await person.get(f"/responses/{uid}/live?after=2")
+            whole = first + b"".join([part async for part in parts])
+            told = sse(await self.collected(live))
+            self.assertEqual([event["type"] for event in told], [event["type"] for event in sse(whole)])
+            self.assertEqual(next(event["sequence_number"] for event in sse(await self.collected(late))), 3)
+            self.assertNotIn('id="running"', await self.text(person, f"/responses/{uid}"))
+
+    async def test_the_verdict_the_prompt_and_what_the_list_says(self) -> None:
+        person = await self.person()
+        async with self.serving(said(THOUGHT), said(WEATHER)) as client:
+            made = await self.made(client)
+            uid = made["id"]
+            verdict = await self.text(person, f"/responses/{uid}/check")
+            self.assertIn("events valid", verdict)
+            self.assertIn("reproduces the final response", verdict)
+            prompt = await self.text(person, f"/responses/{uid}/prompt")
+            self.assertIn("<mark>&lt;|start|&gt;</mark>user<mark>&lt;|message|&gt;</mark>Hi<mark>&lt;|end|&gt;</mark>", prompt)
+            self.assertIn("Hello there!", await self.text(person, f"/responses/{uid}"))
+            wire = await self.text(person, f"/responses/{uid}/wire")
+            self.assertIn("&quot;text&quot;: &quot;Hi&quot;", wire)
+            await self.made(client, tools=[TOOL])
+        row = await Response.objects.aget(uid=uid)
+        self.assertIsNotNone(row.time_to_first_token_ms)
+        called = await Response.objects.exclude(uid=uid).aget()
+        self.assertEqual((row.tools, called.tools), ([], ["get_weather"]))
+
+    async def test_a_run_is_stopped_and_deleted_by_a_person_as_by_the_api(self) -> None:
+        person = await self.person()
+        async with self.serving(slowly("<|channel|>final<|message|>" + "word " * 400)) as client:
+            post = await self.post(client, stream=True, background=True)
+            uid = orjson.loads((await anext(aiter(post.streaming_content))).split(b"data: ")[1])["response"]["id"]
+            self.assertEqual((await person.get(f"/responses/{uid}/cancel")).status_code, 405)
+            answer = await person.post(f"/responses/{uid}/cancel")
+            self.assertEqual(answer["Location"], f"/responses/{uid}")
+            self.assertEqual((await Response.objects.aget(uid=uid)).status, "cancelled")
+            await person.post(f"/responses/{uid}/delete")
+            self.assertFalse(await sync_to_async(Response.objects.filter(uid=uid).exists)())

@@ -1,0 +1,237 @@
+"""The response list: filters in the URL, pages by key, who sees what, and no query that reads a whole table."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from unittest import mock
+from urllib.parse import urlencode
+
+from django.contrib.auth.models import User
+from django.db import connection
+from django.http import QueryDict
+from django.test.utils import CaptureQueriesContext
+
+from responses_app.models import ApiKey, Item, Membership, Response
+from responses_app.web.responses import filters
+from responses_app.web.responses import search as responses_search
+from responses_app.web.responses.filters import read
+from responses_app.web.responses.response_list import SHOWN
+from tests.support.store.log_records import NOW, log
+from tests.support.web.page_case import WebCase, item, made
+from tests.support.web.response_ids import UID
+
+MANY = 20_000
+FILL = """
+INSERT INTO responses_app_response (uid, project, model, status, background, streamed, stored, thread, history, metadata, error_code,
+  created_at, ended_at, input_tokens, cached_tokens, output_tokens, reasoning_tokens, time_to_first_token_ms, tools, log_form)
+SELECT 'resp_many_' || n, 'p' || n %% 3, 'm' || n %% 4, CASE WHEN n %% 500 = 0 THEN 'failed' ELSE 'completed' END, false, true, true,
+  'resp_many_' || n, '{}', CASE WHEN n %% 100 = 0 THEN '{"user": "ada"}'::jsonb ELSE '{}'::jsonb END, '',
+  now() - (%(many)s - n) * interval '1 second', now() - (%(many)s - n) * interval '1 second' + interval '2 seconds',
+  10, 0, n %% 100, 0,
+  100, CASE WHEN n %% 200 = 0 THEN '{get_weather}'::varchar[] ELSE '{}'::varchar[] END, 0
+FROM generate_series(1, %(many)s) AS n
+"""
+ITEMS = """
+INSERT INTO responses_app_item (uid, response_id, project, direction, type, body)
+SELECT 'msg_' || id || side, id, project, side, 'message', '{"content":[{"type":"output_text","text":"word ' || uid || '"}]}'
+FROM responses_app_response, unnest(ARRAY['input', 'output']) AS side WHERE uid LIKE 'resp_many_%%'
+"""
+
+
+class ListTest(WebCase):
+    """Small lists."""
+
+    def shown(self, query: str = "") -> list[str]:
+        """The ids in the list, in order."""
+        return UID.findall(self.page(f"/responses{query}"))
+
+    def test_it_shows_the_newest_first_with_figures_and_what_was_said(self) -> None:
+        row = made("resp_a", input_tokens=12, cached_tokens=3)
+        item(row, "msg_out", "message", content=[{"type": "output_text", "text": 'A "quoted"\n<b>answer</b>'}])
+        made("resp_b")
+        self.assertEqual(self.shown(), ["resp_b", "resp_a"])
+        page = self.page("/responses")
+        self.assertIn("Hi from resp_a", page)
+        self.assertIn("A &quot;quoted&quot; &lt;b&gt;answer&lt;/b&gt;", page)
+        self.assertRegex(
+            re.sub(r' class="n" data-name="[^"]*"', "", page),
+            r">12</td><td>3</td><td>40</td>\s*<td>0.12</td><td>21.3</td>",
+        )
+
+    def test_each_filter_narrows_it(self) -> None:
+        key, _ = ApiKey.make("k", project="p")
+        made("resp_old", created_at=NOW - timedelta(days=3), ended_at=NOW - timedelta(days=3))
+        made("resp_key", key=key)
+        made("resp_failed", status="failed")
+        made("resp_model", model="other/model")
+        made("resp_tool", tools=["get_weather"])
+        made("resp_meta", metadata={"user": "ada", "run": "7"})
+        made("resp_slow", ended_at=NOW + timedelta(seconds=60))
+        made("resp_long", output_tokens=4000)
+        item(made("resp_said"), "fc_1", "function_call", name="f", arguments='{"city":"Köln \\"x\\""}')
+        for query, uid in (
+            (f"key={key.pk}", "resp_key"),
+            ("status=failed", "resp_failed"),
+            ("model=other/model", "resp_model"),
+            ("tool=get_weather", "resp_tool"),
+            ("meta=user%3Dada", "resp_meta"),
+            ("meta=user%3Dada,run=7", "resp_meta"),
+            ("seconds=30", "resp_slow"),
+            ("tokens=1000", "resp_long"),
+            ("until=2026-11-19", "resp_old"),
+            ("since=2026-11-16T00:00&until=2026-11-18T00:00:00Z", "resp_old"),
+            ("q=k%C3%B6ln", "resp_said"),
+            ("q=from+resp_meta&status=completed", "resp_meta"),
+        ):
+            self.assertEqual(self.shown(f"?{query}"), [uid], query)
+        self.assertEqual(self.shown("?meta=user%3Dbob"), [])
+        self.assertEqual(len(self.shown("?project=p")), 9)
+
+    def test_an_answer_that_came_at_once_has_no_rate(self) -> None:
+        made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)
+        self.assertIn('<td class="n" data-name="tokens/s"></td>', self.page("/responses"))
+
+    def test_what_is_not_understood_is_told_and_narrows_nothing(self) -> None:
+        made()
+        page = self.page("/responses?status=odd&since=yesterday&seconds=fast&meta=x&after=no&key=%00")
+        self.assertEqual(page.count('class="bad" role="alert"'), 5)
+        self.assertEqual(UID.findall(page), ["resp_1"])
+        self.assertEqual(read(QueryDict("tokens=1.5")).tokens, 1)
+
+    def test_it_leads_page_by_page_to_the_end_and_back(self) -> None:
+        Response.objects.bulk_create([log(f"resp_{n:03d}").row for n in range(SHOWN * 2 + 7)])
+        seen, url = [], "/responses?status=in_progress"
+        pages = []
+        while url:
+            page = self.page(url)
+            pages.append(UID.findall(page))
+            seen += pages[-1]
+            found = re.search(r'href="(\?[^"]*)" rel="next"', page)
+            url = "/responses" + found[1].replace("&amp;", "&") if found else ""
+        self.assertEqual(seen, [f"resp_{n:03d}" for n in reversed(range(SHOWN * 2 + 7))])
+        back = re.search(r'href="(\?[^"]*)" rel="prev"', page)
+        assert back
+        self.assertEqual(self.shown(back[1].replace("&amp;", "&")), pages[-2])
+
+    def test_it_says_how_far_it_has_looked_and_looks_further(self) -> None:
+        for number in range(4):
+            made(f"resp_{number}", deltas=1)
+        with (
+            mock.patch.object(responses_search, "NEAR", 2),
+            mock.patch.object(responses_search, "search_indexed", return_value=None),
+        ):
+            page = self.page("/responses?q=from+resp_0")
+            self.assertEqual(UID.findall(page), [])
+            self.assertIn("Searched the latest 2 responses", page)
+            further = re.search(r'href="(\?[^"]*)">Search older', page)
+            assert further
+            self.assertEqual(self.shown(further[1].replace("&amp;", "&")), ["resp_0"])
+
+    def test_words_are_found_in_all_of_it_and_any_part_of_a_text_among_the_newest(self) -> None:
+        said = 'First line\nsecond one,\twith "quotes", a number 12.5, Köln and Füße; snake_case'
+        item(made("resp_old", deltas=1), "msg_said", "message", content=[{"type": "output_text", "text": said}])
+        for number in range(3):
+            made(f"resp_{number}", deltas=1)
+        with mock.patch.object(responses_search, "NEAR", 2):
+            for text in ("second", "SECOND one", "sec", "12.5", "with", '"quotes"', "köln and f", "snake_case", "line\nsecond"):
+                self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), ["resp_old"], text)
+            for text in ("econd", "second first", "one second", "%", "..."):
+                self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), [], text)
+            self.assertEqual(self.shown("?q=second&status=failed"), [])
+            self.assertEqual(self.shown("?q=esp_2"), ["resp_2"])
+
+    def test_a_search_for_words_that_takes_too_long_is_left(self) -> None:
+        made("resp_old", deltas=1)
+        made("resp_new", deltas=1)
+        slow = Item.objects.extra(where=["pg_sleep(1) IS NOT NULL"])
+        with (
+            mock.patch.object(responses_search, "LIMIT_MS", 50),
+            mock.patch.object(responses_search.Item.objects, "annotate") as annotated,
+        ):
+            annotated.return_value.filter.return_value = slow
+            self.assertIsNone(responses_search.search_indexed("old"))
+        # The connection is as good as before.
+        self.assertEqual(responses_search.search_indexed("old"), [Response.objects.get(uid="resp_old").pk])
+
+    def test_people_see_their_projects_alone_and_strangers_nothing(self) -> None:
+        made("resp_mine")
+        Response.objects.filter(pk=made("resp_theirs").pk).update(project="q")
+        ada = User.objects.create_user("ada")
+        self.client.force_login(ada)
+        self.assertEqual(self.shown(), [])
+        Membership.objects.create(user=ada, project="p")
+        self.assertEqual(self.shown(), ["resp_mine"])
+        self.assertEqual(self.shown("?project=q"), [])
+        self.page("/responses/resp_theirs", 404)
+        Membership.objects.create(user=ada, project="q")
+        self.assertEqual(self.shown(), ["resp_theirs", "resp_mine"])
+        self.client.logout()
+        for url in ("/responses", "/responses/resp_mine", "/responses/resp_mine/events", "/responses/resp_mine.jsonl"):
+            self.assertEqual(self.client.get(url).status_code, 302)
+
+    def test_what_is_kept_for_its_conversation_alone_is_nobodys_to_see(self) -> None:
+        made("resp_hidden", stored=False)
+        self.assertEqual(self.shown(), [])
+        self.page("/responses/resp_hidden", 404)
+
+    def test_the_histogram_counts_all_and_leads_to_its_times(self) -> None:
+        for number in range(3):
+            made(f"resp_{number}", created_at=NOW + timedelta(hours=number), status="failed" if number == 2 else "completed")
+        page = self.page("/responses?model=m")
+        self.assertIn("3 responses", page)
+        self.assertEqual(page.count('class="failed"'), 1)
+        bars = [link.replace("&amp;", "&") for link in re.findall(r'<a href="(\?[^"]*since=[^"]*)"', page)]
+        self.assertEqual([self.shown(bar) for bar in bars], [["resp_0"], ["resp_1"], ["resp_2"]])
+
+    def test_an_empty_list_is_small(self) -> None:
+        self.assertLess(len(self.page("/responses")), 10_000)
+
+
+class PlanTest(WebCase):
+    """A list of many."""
+
+    @classmethod
+    def setUpTestData(cls) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute(FILL, {"many": MANY})
+            cursor.execute(ITEMS, {})
+            cursor.execute("ANALYZE responses_app_response, responses_app_item")
+
+    def test_no_query_of_any_list_reads_a_whole_table_of_responses_or_items(self) -> None:
+        middle = Response.objects.order_by("pk")[MANY // 2].pk
+        for query in (
+            "",
+            f"?after={middle}",
+            f"?before={middle}",
+            "?status=failed",
+            "?status=failed&model=m0",
+            "?model=m3",
+            "?model=unknown",
+            "?tool=get_weather",
+            "?tool=unknown",
+            "?meta=user%3Dada",
+            "?meta=user%3Dnobody",
+            "?project=p1",
+            "?since=1h",
+            "?until=2020-01-01",
+            "?since=2h&until=1h",
+            "?q=resp_many_19999",
+            "?q=nothing+at+all",
+            "?seconds=100",
+            "?tokens=99",
+            "?status=failed&tokens=1000",
+        ):
+            # As in a table that is much larger than what is looked through.
+            with CaptureQueriesContext(connection) as queries, mock.patch.object(filters, "FAR", 4000):
+                self.page(f"/responses{query}")
+            for sql in [one["sql"] for one in queries.captured_queries]:
+                if "responses_app_response" in sql or "responses_app_item" in sql:
+                    self.assertNotRegex(self.plan(sql), r"Seq Scan on responses_app_(response|item)\b", f"{query}\n{sql}")
+
+    def plan(self, sql: str) -> str:
+        """How Postgres would answer if the table were too large to be read; of this small one it may find that cheaper."""
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_seqscan TO off")
+            cursor.execute("EXPLAIN " + sql.replace("%", "%%"), None)
+            return "\n".join(row[0] for row in cursor.fetchall())

@@ -1,0 +1,146 @@
+"""Every page for people before axe-core, the judge of accessibility: light and dark, wide and narrow; and by keyboard."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.sync_api import Browser, Page, StorageState, expect
+
+from tests.support.clients import install as installs
+from tests.support.server.serve_command import Server
+from tests.support.web.chat_visitor import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+# Names of standards: WCAG 2.2 at level AA, and what axe-core's authors call best practice.
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+JUDGE = """rules => axe.run(document, {runOnly: {type: "tag", values: rules}}).then(({violations}) =>
+  violations.map(({id, help, nodes}) =>
+    ({id, help, at: nodes.slice(0, 4).map((node) => node.html.slice(0, 200) + " " + node.failureSummary)})))"""
+HOSTILE = "W" * 3000 + " \u202eevil\u202c \x1b[31m <script>document.title = 'stolen'</script> " + "x " * 500
+TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """Its program."""
+    try:
+        folder = installs.npm("axe", Path(__file__).parent)
+    except installs.NotInstalled as reason:
+        pytest.skip(f"no axe-core, so nobody judges the accessibility of the pages: {reason}")
+    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
+
+
+@pytest.fixture(scope="module")
+def paths(chat_server: Server) -> list[str]:
+    """One of every kind of page, with something on it."""
+    model = "chat"
+    said = [{"role": "user", "content": text} for text in (HOSTILE, "markdown")]
+    first = chat_server.ask(model=model, input=said).json()["id"]
+    second = chat_server.ask(model=model, input="weatherwise", tools=[TOOL], previous_response_id=first).json()["id"]
+    # A fork, so that the chain is a tree; and one that fails.
+    chat_server.ask(model=model, input="twice", previous_response_id=first)
+    failed = chat_server.ask(model=model, input="breakage", background=True).json()["id"]
+    # Arguments that are higher than their box.
+    huge = chat_server.ask(model=model, input="hugely", tools=[TOOL]).json()["id"]
+    chat_server.manage("createkey", "limited", "--requests-per-minute", "5", "--model", model)
+    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
+    return [
+        "/",
+        "/responses",
+        "/responses?q=markdown&status=odd",
+        "/responses?q=nothing",
+        *(f"/responses/{second}{tab}" for tab in tabs),
+        f"/responses/{first}",
+        f"/responses/{failed}",
+        f"/responses/{huge}",
+        "/responses?live=1",
+        "/responses/compare",
+        f"/responses/compare?a={first}&b=resp_none",
+        "/nowhere",
+        f"/responses/compare?a={first}&b={second}",
+        "/keys",
+        "/keys/1",
+        "/chat",
+        f"/chat/{second}",
+    ]
+
+
+@pytest.fixture(params=[("light", 1400), ("dark", 1400), ("dark", 360)], ids=["light", "dark", "telephone"])
+def person(request: pytest.FixtureRequest, chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
+    """Somebody with a screen of this kind."""
+    scheme: Literal["light", "dark"]
+    scheme, width = request.param
+    visitor = Visitor(
+        chat_server, chromium, storage_state=signed_in, color_scheme=scheme, viewport={"width": width, "height": 800}
+    )
+    yield visitor.page
+    visitor.close()
+
+
+def judged(page: Page, axe: str) -> list[dict[str, Any]]:
+    """What axe-core finds wrong with the page as it is now."""
+    # By evaluation and not as a script of the page, which the policy of the page forbids.
+    page.evaluate(axe)
+    found: list[dict[str, Any]] = page.evaluate(JUDGE, RULES)
+    return found
+
+
+def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
+    chat_server: Server, person: Page, paths: list[str], axe: str
+) -> None:
+    broken: dict[str, Any] = {}
+    for path in paths:
+        person.goto(chat_server.url + path, wait_until="networkidle")
+        for folded in person.locator("main details:not([open]) > summary").all():
+            if folded.is_visible() and "settings" not in (folded.evaluate("one => one.parentElement.className")):
+                folded.click()
+        if found := judged(person, axe):
+            broken[path] = found
+        wide = person.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+        if wide > 0:
+            broken.setdefault(path, []).append({"wider than the screen": wide})
+        assert "stolen" not in person.title()
+    assert not broken, json.dumps(broken, indent=1)
+
+
+def test_signed_out_too(chat_server: Server, chromium: Browser, axe: str) -> None:
+    page = chromium.new_page()
+    for path in ("/", "/sign-in"):
+        page.goto(chat_server.url + path)
+        assert judged(page, axe) == [], path
+    page.close()
+
+
+def test_the_keyboard_leads_through_every_page_and_out_again(chat_server: Server, person: Page, paths: list[str]) -> None:
+    for path in paths:
+        person.goto(chat_server.url + path, wait_until="networkidle")
+        # The chat begins in its field, as nobody comes there for anything else.
+        if person.evaluate("document.activeElement === document.body"):
+            person.keyboard.press("Tab")
+            expect(person.locator(".skip")).to_be_focused()
+            person.keyboard.press("Enter")
+            expect(person.locator("#main")).to_be_focused()
+        # No trap: whatever has the focus loses it with Tab, and it is always to be seen where that is.
+        before = None
+        for _ in range(12):
+            person.keyboard.press("Tab")
+            here = person.evaluate(
+                "() => { const one = document.activeElement; const style = getComputedStyle(one);"
+                " window.seen = (window.seen ?? 0) + 1; one.dataset.place ??= window.seen;"
+                " return [one.tagName + one.dataset.place, style.outlineStyle !== 'none' || one === document.body] }"
+            )
+            assert here[0] != before or here[0].startswith("BODY"), (path, here)
+            assert here[1], (path, here)
+            before = here[0]
+
+
+def test_nothing_moves_for_whoever_does_not_want_that(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    visitor = Visitor(chat_server, chromium, storage_state=signed_in, reduced_motion="reduce")
+    visitor.hears("greetings", "Hello there!")
+    moving = "document.getAnimations().filter((one) => one.playState === 'running').length"
+    assert visitor.page.evaluate(moving) == 0
+    visitor.close()

@@ -1,0 +1,66 @@
+"""A person with a real browser: the first page, the way into the admin, and from the list to a response and its log."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.run import BROWSER
+from tests.support.server.serve_command import Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+CHROMIUM = shutil.which(BROWSER)
+NAME, PASSWORD = "ada", "countess of lovelace"
+# Every control that would change something, on a list or on the page of one row.
+CHANGING = (
+    "#content :is(input[name^=_save], .deletelink, .addlink, select[name=action], form[id$=_form] [name]:not([type=hidden]))"
+)
+
+
+def test_the_first_page_says_what_is_served(shared: Server, page: Page) -> None:
+    page.goto(shared.url)
+    expect(page).to_have_title("Verbatim")
+    expect(page.locator("main")).to_contain_text("tape ready")
+    expect(page.locator("main")).to_contain_text(f"curl {shared.url}/v1/responses")
+
+
+def test_a_person_finds_a_response_and_reads_its_log(shared: Server, page: Page) -> None:
+    uid = shared.ask().json()["id"]
+    shared.ask()
+    shared.manage("createsuperuser", "--noinput", "--username", NAME, "--email", "", DJANGO_SUPERUSER_PASSWORD=PASSWORD)
+    page.goto(shared.url)
+    page.get_by_role("main").get_by_role("link", name="Sign in").click()
+    page.get_by_label("Username").fill(NAME)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.goto(f"{shared.url}/admin/responses_app/response/")
+
+    page.locator("#searchbar").fill(uid)
+    page.locator("#searchbar").press("Enter")
+    rows = page.locator("#result_list tbody tr")
+    expect(rows).to_have_count(1)
+    rows.get_by_role("link", name=uid).click()
+    expect(page.locator(".fieldBox.field-uid")).to_contain_text(uid)
+    expect(page.locator(".fieldBox.field-status")).to_contain_text("Completed")
+    expect(page.locator(".field-snapshot")).to_contain_text("Hello there!")
+    expect(page.locator(CHANGING)).to_have_count(0)
+
+    page.get_by_role("link", name="all events").click()
+    types = page.locator("#result_list .field-type")
+    expect(types.first).to_have_text("response.created")
+    expect(types.last).to_have_text("response.completed")
+    expect(page.locator(CHANGING)).to_have_count(0)
+    page.locator("#result_list .field-number a").first.click()
+    expect(page.locator("#content-main pre")).to_contain_text('"sequence_number": 0')
+    expect(page.locator(CHANGING)).to_have_count(0)
+
+
+def test_a_link_of_the_command_signs_the_operator_in(shared: Server, page: Page) -> None:
+    page.goto(shared.manage("signin", "--url", shared.url))
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+    page.get_by_role("button", name="Sign out").click()
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+    page.goto(shared.manage("signin", "--url", shared.url))
+    expect(page.get_by_role("button", name="Sign out")).to_be_visible()

@@ -1,0 +1,68 @@
+"""What a browser fetches for a page, all files together and not compressed: under 60 kB before data."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Browser, Page, Response, StorageState, expect
+
+from tests.support.server.serve_command import Server
+from tests.support.web.chat_visitor import Visitor
+from tests.support.web.page_case import LARGEST
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+# A page that has asked, shown and edited has also fetched what that takes.
+LARGEST_IN_USE = 75_000
+KINDS = ("document", "stylesheet", "script")
+
+
+class Scales:
+    """Weighs what a page fetches."""
+
+    def __init__(self, page: Page) -> None:
+        self._fetched: list[Response] = []
+        page.on("response", lambda response: self._fetched.append(response))
+
+    @property
+    def files(self) -> dict[str, int]:
+        """Bytes of each file, by its name."""
+        ours = [one for one in self._fetched if one.request.resource_type in KINDS and one.status == 200]
+        return {one.url.rpartition("/")[2]: len(one.body()) for one in ours}
+
+    @property
+    def sum(self) -> int:
+        return sum(self.files.values())
+
+
+def test_no_page_weighs_more(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+    uid = chat_server.ask(model="chat", input="greetings").json()["id"]
+    tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
+    for path in ("/", "/responses", "/keys", "/keys/1", "/chat", f"/chat/{uid}", *(f"/responses/{uid}{tab}" for tab in tabs)):
+        visitor = Visitor(chat_server, chromium, storage_state=signed_in)
+        page = visitor.page.context.new_page()
+        scales = Scales(page)
+        page.goto(chat_server.url + path, wait_until="networkidle")
+        assert scales.sum < LARGEST, (path, scales.files)
+        visitor.close()
+
+
+def test_what_only_some_need_is_fetched_when_they_need_it(chat_server: Server, visitor: Visitor) -> None:
+    scales = Scales(visitor.page)
+    visitor.page.reload(wait_until="networkidle")
+    on_demand = {
+        "tools.js",
+        "calculator.js",
+        "pictures.js",
+        "editor.js",
+        "markdown.js",
+        "run.js",
+        "inherited.js",
+        "thread_search.js",
+    }
+    assert not scales.files.keys() & on_demand
+    assert scales.sum < LARGEST, scales.files
+    visitor.hears("markdown", "A title")
+    expect(visitor.last.locator(".markdown")).to_be_visible()
+    visitor.page.get_by_role("button", name="Edit this message").click()
+    expect(visitor.page.get_by_label("Edited message")).to_be_focused()
+    assert {"markdown.js", "editor.js"} <= scales.files.keys()
+    assert scales.sum < LARGEST_IN_USE, scales.files
