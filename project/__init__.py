@@ -1,1 +1,1 @@
-"""Settings, URLs and the ASGI entry: plumbing only."""
+"""Django settings, root URL configuration and ASGI application."""

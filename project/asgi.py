@@ -1,4 +1,4 @@
-"""The ASGI entry: the API with nothing around it, and Django with its middleware and static files for people."""
+"""ASGI application: the API without middleware, and the pages with middleware and static files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from django.http import Http404
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django.setup(set_prefix=False)
 
-# Django is set up first: this knows its settings.
+# Imported after `django.setup`, because these modules use settings and models.
 from responses_app.access.gate import KeyGate  # noqa: E402
 from responses_app.local.transport_limits import MIB, TransportLimits  # noqa: E402
 from responses_app.models import ApiKey  # noqa: E402
@@ -36,37 +36,37 @@ from responses_app.wire.sse import StreamInterrupted  # noqa: E402
 
 API = ("/v1", "/openresponses/v1", "/health")
 
-# Each request gives its connection back when it ends, so at its beginning there is nothing old to look for.
+# Each request returns its connection to the pool at its end, so there are no old connections to close at its start.
 for receiver in (close_old_connections, reset_queries):
     request_started.disconnect(receiver)
 
-# Django starts and joins a thread of its own for the database of every request, on the loop that streams. These stay.
+# Threads for database queries. Django would start and join a thread per request, blocking the event loop; these are permanent.
 DATABASE_THREADS = 4
 
-# How long the end of a cancelled request may take.
-CANCEL_LIMIT = 2.0
+# Seconds to wait for the tasks of a cancelled request.
+CANCEL_TIMEOUT_S = 2.0
 
 logger = logging.getLogger("responses.asgi")
 
-# The tasks of a request, which inherit this from whoever starts them.
+# The tasks of a request. Tasks inherit the context of the task that starts them.
 _tasks: ContextVar[list[asyncio.Task[Any]]] = ContextVar("tasks")
 
 
-def _mine() -> None:
+def _register_task() -> None:
     task = asyncio.current_task()
     if task is not None:
         _tasks.get().append(task)
 
 
 class Handler(ASGIHandler):
-    """Django's handler, which would cut events over 64 KiB in two: one event is one write (responses-api.md §2.1)."""
+    """ASGI handler of Django. A large `chunk_size` keeps every event in a single write; the default splits at 64 KiB."""
 
     chunk_size = 2**30
 
     async def handle(
         self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
     ) -> None:
-        """One request. Django runs it as two tasks, and leaves both to themselves when it is cancelled, as at an ordered stop."""
+        """Handle a request. Cancels the two tasks started by Django if the request is cancelled, as at shutdown."""
         tasks: list[asyncio.Task[Any]] = []
         _tasks.set(tasks)
         try:
@@ -75,23 +75,23 @@ class Handler(ASGIHandler):
             for task in tasks:
                 task.cancel()
             if tasks:
-                await asyncio.wait(tasks, timeout=CANCEL_LIMIT)
+                await asyncio.wait(tasks, timeout=CANCEL_TIMEOUT_S)
             raise
 
     async def listen_for_disconnect(self, receive: Callable[[], Awaitable[Any]]) -> None:
-        """Return when the client has gone. Django raises what it then drops: a traceback to keep, and all frames below it."""
-        _mine()
+        """Return when the client disconnects. Django would raise RequestAborted and keep a traceback with all frames alive."""
+        _register_task()
         with suppress(RequestAborted):
             await super().listen_for_disconnect(receive)
 
     async def run_get_response(self, request: Any) -> Any:
-        """The answer, in the other one of the two."""
-        _mine()
+        """Get the response, in the second task of the request."""
+        _register_task()
         return await super().run_get_response(request)
 
 
 class ApiHandler(Handler):
-    """No middleware: sessions, forms and frames mean nothing to the API, and each costs it two changes of thread."""
+    """Handler of the API, without middleware: each middleware would cost two thread switches per request."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -100,19 +100,19 @@ class ApiHandler(Handler):
     async def __call__(
         self, scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]
     ) -> None:
-        """One request, whose queries all run in one of the threads that are kept."""
+        """Handle a request. All queries of the request run in the same permanent thread."""
         async with ThreadSensitiveContext(executor=next(self.threads)):
             try:
                 await super().__call__(scope, receive, send)
             except Exception as error:
-                # Django answers for what goes wrong before the first byte. Behind it only a broken connection tells the client
-                # that this is not the end; Daphne would try to send an error page, fail, and leave the connection open for ever.
+                # Django answers errors before the first byte. After the first byte only a closed connection shows the client that
+                # the stream is incomplete. Daphne would try to send an error page, fail, and leave the connection open.
                 if not isinstance(error, StreamInterrupted):
-                    logger.exception("a stream was cut: %s", error)
+                    logger.exception("a stream was interrupted: %s", error)
                 await send({"type": "http.response.cut"})
 
     def load_middleware(self, is_async: bool = False) -> None:
-        """An empty chain, whatever the settings say."""
+        """Load no middleware, regardless of the settings."""
         super().load_middleware(is_async)
         for hooks in ("_view_middleware", "_template_response_middleware", "_exception_middleware"):
             setattr(self, hooks, [])
@@ -120,10 +120,10 @@ class ApiHandler(Handler):
 
 
 class StaticHandler(ASGIStaticFilesHandler):
-    """Django's handler for static files, which lets everything but Http404 escape as an error of the server."""
+    """Static files handler. Answers 404 for invalid paths, where Django would answer 500."""
 
     async def get_response_async(self, request: Any) -> Any:
-        """Answer 404 for a path that leads out of the static files, or that no file system takes."""
+        """Answer 404 for a path outside of the static files or invalid in the file system."""
         try:
             return await super().get_response_async(request)
         except (SuspiciousOperation, ValueError, OSError) as error:
@@ -136,16 +136,16 @@ site = StaticHandler(Handler())
 
 
 async def http(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
-    """One request: the API by its path, anything else to the site."""
+    """Handle an HTTP request: API paths go to `api`, the rest to `site`."""
     if settings.RESPONSES_TLS and settings.SECURE_PROXY_SSL_HEADER is None:
-        # The operator says that all requests have come to a proxy by TLS, although they come from it without.
+        # By RESPONSES_TLS the operator declares that a proxy received every request over TLS, although it forwards plain HTTP.
         scope = {**scope, "scheme": "https"}
-    chosen: Any = api if scope["path"].startswith(API) else site
-    await chosen(scope, receive, send)
+    handler: Any = api if scope["path"].startswith(API) else site
+    await handler(scope, receive, send)
 
 
 async def sockets(scope: dict[str, Any], receive: Callable[[], Awaitable[Any]], send: Callable[[Any], Awaitable[None]]) -> None:
-    """One WebSocket, whose queries all run in one of the threads that the API keeps."""
+    """Handle a WebSocket. All queries of the connection run in the same permanent thread."""
     async with ThreadSensitiveContext(executor=next(api.threads)):
         await routing.application(scope, receive, send)
 
@@ -154,12 +154,12 @@ application = ProtocolTypeRouter({"http": http, "websocket": sockets})
 
 
 async def database_thread(look_up: Callable[[], Awaitable[ApiKey]]) -> ApiKey:
-    """Await a look-up whose queries run in one of the threads that the API keeps."""
+    """Await `look_up` with all queries in the same permanent thread."""
     async with ThreadSensitiveContext(executor=next(api.threads)):
         return await look_up()
 
 
-# What a transport of ours is told: other ASGI servers read every body and have the application answer.
+# Read by our own HTTP server. Other ASGI servers read every body, and the application checks the key and the limits.
 gate = KeyGate(database_thread)
 limits = TransportLimits(
     connections=settings.RESPONSES_MAX_CONNECTIONS,

@@ -1,4 +1,4 @@
-"""Typed readers for environment variables, which remember what they were asked for so that the docs can be checked."""
+"""Typed readers of environment variables. READ records every variable, so that a test can compare the docs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from responses_app.durations import parse_duration
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """One environment variable that the settings read: its name and its default as text."""
+    """Environment variable of the settings, with the default as text."""
 
     name: str
     default: str
@@ -25,7 +25,7 @@ READ: dict[str, Variable] = {}
 
 
 def envstr(name: str, default: str = "") -> str:
-    """The value of `name`; a file named by `NAME_FILE` wins, so that secrets can be mounted."""
+    """Read a text. A file named by `NAME_FILE` takes precedence, so that secrets can be mounted."""
     READ[name] = Variable(name, default)
     path = os.environ.get(f"{name}_FILE")
     if path:
@@ -35,7 +35,7 @@ def envstr(name: str, default: str = "") -> str:
 
 
 def envbool(name: str, default: bool = False) -> bool:
-    """A switch. Raises ImproperlyConfigured for anything but the eight usual spellings."""
+    """Read a boolean: 1, true, yes, on, 0, false, no, off or empty. Raises ImproperlyConfigured."""
     value = envstr(name, str(default)).strip().lower()
     if value in {"1", "true", "yes", "on"}:
         return True
@@ -44,20 +44,20 @@ def envbool(name: str, default: bool = False) -> bool:
     raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}")
 
 
-def envint(name: str, default: int, least: int = 0) -> int:
-    """A whole number of at least `least`. Raises ImproperlyConfigured."""
+def envint(name: str, default: int, minimum: int = 0) -> int:
+    """Read a whole number of at least `minimum`. Raises ImproperlyConfigured."""
     value = envstr(name, str(default))
     try:
         number = int(value)
     except ValueError:
         raise ImproperlyConfigured(f"{name} must be a whole number, not {value!r}") from None
-    if number < least:
-        raise ImproperlyConfigured(f"{name} must be at least {least}, not {number}")
+    if number < minimum:
+        raise ImproperlyConfigured(f"{name} must be at least {minimum}, not {number}")
     return number
 
 
-def envage(name: str, default: str, unit: str = "") -> timedelta | None:
-    """An age such as `7d`, a number without a unit being in `unit`; None if it is empty or `off`. Raises ImproperlyConfigured."""
+def envduration(name: str, default: str, unit: str = "") -> timedelta | None:
+    """Read a duration like `7d`; None if empty or `off`. A number alone is in `unit`. Raises ImproperlyConfigured."""
     value = envstr(name, default).strip()
     try:
         return parse_duration(value + unit if value.isdecimal() else value)
@@ -66,12 +66,12 @@ def envage(name: str, default: str, unit: str = "") -> timedelta | None:
 
 
 def envlist(name: str, default: str = "") -> list[str]:
-    """Values between commas or white space."""
+    """Read a list, separated by commas or white space."""
     return envstr(name, default).replace(",", " ").split()
 
 
 def envchoice(name: str, default: str, choices: tuple[str, ...]) -> str:
-    """One of `choices`. Raises ImproperlyConfigured."""
+    """Read a value out of `choices`. Raises ImproperlyConfigured."""
     value = envstr(name, default)
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}")
@@ -79,7 +79,7 @@ def envchoice(name: str, default: str, choices: tuple[str, ...]) -> str:
 
 
 def database(url: str) -> dict[str, object]:
-    """Django's DATABASES entry for a `postgresql://user:password@host:port/name?host=/socket/folder` URL.
+    """Build the DATABASES entry of a URL `postgresql://user:password@host:port/name?host=/socket/folder`.
 
     Raises ImproperlyConfigured for other schemes: the store relies on Postgres (arrays, COPY, NOTIFY).
     """
@@ -95,7 +95,7 @@ def database(url: str) -> dict[str, object]:
         "PASSWORD": unquote(parts.password or ""),
         "HOST": host,
         "PORT": str(options.pop("port", None) or parts.port or ""),
-        # Connections are pooled by psycopg; under ASGI, Django's own persistence would leak one per thread.
+        # psycopg pools the connections. Persistent connections of Django would leak one per thread under ASGI.
         "CONN_MAX_AGE": 0,
         "OPTIONS": {**options, "pool": POOL},
         "TEST": {"NAME": None},

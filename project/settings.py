@@ -1,10 +1,10 @@
-"""Every setting, read from the environment; docs/settings.md lists them all and a test compares the two."""
+"""Django settings, read from environment variables. docs/settings.md describes every variable; a test compares the lists."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from project.env import database, envage, envbool, envchoice, envint, envlist, envstr
+from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.tls import cookie_name, proxy_header
 from responses_app.local.data_dir import data_dir
 from responses_app.local.database_url import default_url
@@ -47,7 +47,7 @@ MIDDLEWARE = [
     "responses_app.web.csp.middleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
-    # Behind the one above, which tells the length of the answer.
+    # After CommonMiddleware, which sets the Content-Length header.
     "responses_app.web.render.visible_pages.middleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
@@ -58,7 +58,7 @@ LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "responses"
 LOGOUT_REDIRECT_URL = "sign-in"
 ROOT_URLCONF = "project.urls"
-# The API has no optional slash that redirects: a redirected POST loses its body (checklist 12).
+# Pages only: a redirected POST loses its body, so no path of the API redirects.
 APPEND_SLASH = True
 TEMPLATES = [
     {
@@ -79,14 +79,14 @@ STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
 USE_TZ = True
 TIME_ZONE = envstr("TZ", "UTC") or "UTC"
-# 64 MiB bodies are part of the contract (checklist 15).
+# In bytes: request bodies may have 64 MiB.
 DATA_UPLOAD_MAX_MEMORY_SIZE = 64 * 1024 * 1024
 AUTH_PASSWORD_VALIDATORS = [{"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"}]
 
-# What is served: `name=engine-url`, separated by white space (docs/settings.md).
+# Served models as `name=engine-url`, separated by white space (docs/settings.md).
 RESPONSES_MODELS = envstr("RESPONSES_MODELS")
-# Read by engines/registry.py, which does not know Django; here it is checked and remembered for the docs.
-RESPONSES_ENGINE_START_WAIT = envint("RESPONSES_ENGINE_START_WAIT", 5, least=0)
+# Used by engines/registry.py, which reads the environment itself; read here for the check and for the docs.
+RESPONSES_ENGINE_START_WAIT = envint("RESPONSES_ENGINE_START_WAIT", 5, minimum=0)
 RESPONSES_ALIASES = envstr("RESPONSES_ALIASES")
 RESPONSES_DEFAULT_MODEL = envstr("RESPONSES_DEFAULT_MODEL").strip()
 RESPONSES_INACTIVE_TOOLS = frozenset(envstr("RESPONSES_INACTIVE_TOOLS").split())
@@ -94,22 +94,22 @@ RESPONSES_STORE_DEFAULT = envbool("RESPONSES_STORE_DEFAULT", True)
 RESPONSES_FINISH_ON_DISCONNECT = envbool("RESPONSES_FINISH_ON_DISCONNECT")
 RESPONSES_DURABILITY = envchoice("RESPONSES_DURABILITY", "visible", ("disk", "visible", "terminal"))
 RESPONSES_SHARED_PREFIX_CACHE = envbool("RESPONSES_SHARED_PREFIX_CACHE")
-RESPONSES_MAX_CONCURRENT = envint("RESPONSES_MAX_CONCURRENT", 512, least=1)
-RESPONSES_MAX_SOCKETS = envint("RESPONSES_MAX_SOCKETS", 1024, least=1)
-# At least the longest body (64 MiB).
-RESPONSES_MAX_UNFINISHED_MIB = envint("RESPONSES_MAX_UNFINISHED_MIB", 512, least=64)
-RESPONSES_MAX_UNFINISHED_MIB_PER_KEY = envint("RESPONSES_MAX_UNFINISHED_MIB_PER_KEY", 128, least=64)
-RESPONSES_MAX_CONNECTIONS = envint("RESPONSES_MAX_CONNECTIONS", 4096, least=1)
-RESPONSES_SOCKET_AGE = envint("RESPONSES_SOCKET_AGE", 3600, least=1)
-RESPONSES_MAX_BACKGROUND = envint("RESPONSES_MAX_BACKGROUND", 64, least=1)
-RESPONSES_MAX_QUEUED = envint("RESPONSES_MAX_QUEUED", 1000, least=1)
+RESPONSES_MAX_CONCURRENT = envint("RESPONSES_MAX_CONCURRENT", 512, minimum=1)
+RESPONSES_MAX_SOCKETS = envint("RESPONSES_MAX_SOCKETS", 1024, minimum=1)
+# At least the largest request body, 64 MiB.
+RESPONSES_MAX_UNFINISHED_MIB = envint("RESPONSES_MAX_UNFINISHED_MIB", 512, minimum=64)
+RESPONSES_MAX_UNFINISHED_MIB_PER_KEY = envint("RESPONSES_MAX_UNFINISHED_MIB_PER_KEY", 128, minimum=64)
+RESPONSES_MAX_CONNECTIONS = envint("RESPONSES_MAX_CONNECTIONS", 4096, minimum=1)
+RESPONSES_SOCKET_AGE = envint("RESPONSES_SOCKET_AGE", 3600, minimum=1)
+RESPONSES_MAX_BACKGROUND = envint("RESPONSES_MAX_BACKGROUND", 64, minimum=1)
+RESPONSES_MAX_QUEUED = envint("RESPONSES_MAX_QUEUED", 1000, minimum=1)
 RESPONSES_ENGINE_WAIT = envint("RESPONSES_ENGINE_WAIT", 180)
 RESPONSES_STRICT_COMPAT = envbool("RESPONSES_STRICT_COMPAT")
 RESPONSES_SSE_DONE = envbool("RESPONSES_SSE_DONE", True)
-RESPONSES_HEARTBEAT = envint("RESPONSES_HEARTBEAT", 10, least=1)
-RESPONSES_SEAL_AFTER = envage("RESPONSES_SEAL_AFTER", "30", unit="s")
-RESPONSES_KEEP_DELTAS = envage("RESPONSES_KEEP_DELTAS", "")
-RESPONSES_KEEP_RESPONSES = envage("RESPONSES_KEEP_RESPONSES", "")
+RESPONSES_HEARTBEAT = envint("RESPONSES_HEARTBEAT", 10, minimum=1)
+RESPONSES_SEAL_AFTER = envduration("RESPONSES_SEAL_AFTER", "30", unit="s")
+RESPONSES_KEEP_DELTAS = envduration("RESPONSES_KEEP_DELTAS", "")
+RESPONSES_KEEP_RESPONSES = envduration("RESPONSES_KEEP_RESPONSES", "")
 RESPONSES_DELETE_CONVERSATION_ITEMS = envbool("RESPONSES_DELETE_CONVERSATION_ITEMS")
 RESPONSES_IMAGE_URLS = envchoice("RESPONSES_IMAGE_URLS", "https", ("https", "http", "none"))
 RESPONSES_IMAGE_HOSTS = frozenset(envstr("RESPONSES_IMAGE_HOSTS").lower().split())
@@ -121,12 +121,12 @@ LOGGING = {
     "formatters": {"line": {"()": "responses_app.log_format.LineFormatter"}},
     "filters": {"refusals": {"()": "responses_app.refusals.RefusalFilter"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["refusals"]}},
-    # Daphne, Twisted and other libraries: without this, Python would write their warnings to stderr as they are.
+    # Daphne, Twisted and other libraries. Without a root handler Python writes warnings to stderr, not escaped.
     "root": {"handlers": ["stderr"], "level": "WARNING"},
     "loggers": {
         "responses": {"handlers": ["stderr"], "level": LOG_LEVEL, "propagate": False},
         "django": {"handlers": ["stderr"], "level": "WARNING", "propagate": False},
-        # Every attempt while the database is away, which `responses.signals` tells once a second.
+        # psycopg logs every failed attempt while the database is not reachable; `responses.signals` logs it once a second.
         "psycopg.pool": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
     },
 }

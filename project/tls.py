@@ -1,4 +1,4 @@
-"""What Django is told of TLS, and how the cookies of this server are called."""
+"""Settings for TLS behind a proxy, and cookie names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def proxy_header(name: str, tls: bool) -> tuple[str, str] | None:
 
 
 def cookie_name(name: str, suffix: str) -> str:
-    """Return the name of a cookie. Browsers do not tell ports apart, so that each server has a suffix. Raises ImproperlyConfigured."""
+    """Return the name of a cookie. Browsers share cookies between ports, so each server has a suffix. Raises ImproperlyConfigured."""
     if not TOKEN.fullmatch(suffix):
         raise ImproperlyConfigured(f"RESPONSES_COOKIE_SUFFIX must be letters, digits and hyphens, not {suffix!r}")
     return f"{name}-{suffix}" if suffix else name

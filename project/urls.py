@@ -1,4 +1,4 @@
-"""Which door each address leads to."""
+"""Root URL configuration."""
 
 from __future__ import annotations
 

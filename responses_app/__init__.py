@@ -1,1 +1,1 @@
-"""Verbatim: the Responses API in front of vLLM, kept in Postgres."""
+"""Verbatim: a server for the OpenAI Responses API, with vLLM as the engine and Postgres as the store."""

@@ -1,4 +1,4 @@
-"""The Django app."""
+"""Django application configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class ResponsesConfig(AppConfig):
-    """One app holds the whole server."""
+    """The Django application of the server."""
 
     name = "responses_app"
     verbose_name = "Verbatim"

@@ -1,33 +1,34 @@
-"""The exceptions that a client sees, as a small tree.
+"""API errors: exceptions with an HTTP status and an error body in the format of the OpenAI API.
 
     ApiError
-      + Invalid             400  the client's request; `param` is the JSON path, `code` OpenAI's word for it
+      + InvalidRequest      400  `param` is the JSON path of the wrong value, `code` the error code of the OpenAI API
       + Unauthorized        401
-      + Forbidden           403  the key may not ask this model
+      + Forbidden           403  the key may not use the model or the project
       + NotFound            404
-      + TooSlow             408  the body did not come in time
-      + TooLarge            413
-      + Busy                429  with Retry-After
-      + Failed              500  our fault, or the model's
-      + Unavailable         503  the engine is not there; with Retry-After
+      + MethodNotAllowed    405
+      + TooSlow             408  the request body arrived too slowly
+      + PayloadTooLarge     413
+      + RateLimited         429  with Retry-After
+      + InternalError       500  an error of the server or of the model
+      + ServiceUnavailable  503  the engine is not reachable; with Retry-After
 
-No endpoint answers 409: client libraries retry it in silence (responses-api.md, checklist 7).
+No endpoint answers 409, because the client libraries of OpenAI retry 409 without notice.
 """
 
 from __future__ import annotations
 
-# Characters of what an error repeats of a request: a name or a value in it may have megabytes.
+# In characters. An error quotes names and values of the request, which may be megabytes long.
 MAX_MESSAGE = 4096
 MAX_PARAM = 1024
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return the text with at most `limit` characters, the last of which then says that it was cut."""
+    """Shorten `text` to `limit` characters; a shortened text ends with an ellipsis."""
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
 class ApiError(Exception):
-    """An answer in the shape `{"error": {message, type, param, code}}` (responses-api.md §1.10)."""
+    """Error of an API request, with the body `{"error": {message, type, param, code}}` of the OpenAI API."""
 
     status = 500
     type = "server_error"
@@ -42,19 +43,19 @@ class ApiError(Exception):
         self.headers: dict[str, str] = {}
 
     def body(self) -> dict[str, object]:
-        """The JSON body, always with all four keys."""
+        """Build the JSON body, always with all four keys."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 
 
 class InvalidRequest(ApiError):
-    """The request cannot be served as it is."""
+    """Invalid request (400)."""
 
     status = 400
     type = "invalid_request_error"
 
 
 class Unauthorized(ApiError):
-    """No key, or one that is not known."""
+    """Missing or unknown API key (401)."""
 
     status = 401
     type = "invalid_request_error"
@@ -62,42 +63,42 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """The key is known, but this is not for it."""
+    """Known API key without the permission for the request (403)."""
 
     status = 403
     type = "invalid_request_error"
 
 
 class NotFound(ApiError):
-    """Unknown, deleted, not stored, or somebody else's."""
+    """Object not found (404): unknown, deleted, not stored, or of a different project."""
 
     status = 404
     type = "invalid_request_error"
 
 
 class MethodNotAllowed(ApiError):
-    """The address exists, but not for this method."""
+    """HTTP method not allowed for the path (405)."""
 
     status = 405
     type = "invalid_request_error"
 
 
 class TooSlow(ApiError):
-    """The body has not come in time."""
+    """Request body not received in time (408)."""
 
     status = 408
     type = "invalid_request_error"
 
 
 class PayloadTooLarge(ApiError):
-    """The body is over the limit."""
+    """Request body over the size limit (413)."""
 
     status = 413
     type = "invalid_request_error"
 
 
 class RateLimited(ApiError):
-    """Too many runs at once."""
+    """Limit on requests or concurrent responses reached (429). `retry_after` is in seconds."""
 
     status = 429
     type = "rate_limit_error"
@@ -109,7 +110,7 @@ class RateLimited(ApiError):
 
 
 class InternalError(ApiError):
-    """The run failed before anything could be answered. Not to be retried blindly: tokens were spent."""
+    """Failure before the first byte of the answer (500). Asks clients not to retry, because tokens were spent."""
 
     default_code = "server_error"
 
@@ -119,7 +120,7 @@ class InternalError(ApiError):
 
 
 class ServiceUnavailable(ApiError):
-    """The engine does not answer; nothing was started."""
+    """Engine or server not available, no run started (503). `retry_after` is in seconds."""
 
     status = 503
     default_code = "server_error"

@@ -1,4 +1,4 @@
-"""The keys that are derived from SECRET_KEY and, while it is rotated, from SECRET_KEY_FALLBACKS."""
+"""Encryption keys derived from SECRET_KEY and, during a rotation, from SECRET_KEY_FALLBACKS."""
 
 from __future__ import annotations
 
@@ -19,35 +19,38 @@ ID_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An encryption key for one purpose, and the short id that names it without telling it."""
+    """Encryption key for a single purpose. `id` is a short hash and does not reveal the key."""
 
     id: str
     cipher: AESSIV
 
 
 def secret_keys() -> list[str]:
-    """List SECRET_KEY, which makes what is new, and the older ones, which are still taken."""
+    """List SECRET_KEY, for new data, and then the older keys, for existing data only."""
     return [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
 
 
 def encryption_keys(purpose: bytes) -> Iterator[Key]:
-    """Derive the keys for a purpose, that of SECRET_KEY first."""
-    return (_derived(secret, purpose) for secret in secret_keys())
+    """Derive the keys for a purpose; the key derived from SECRET_KEY comes first."""
+    return (_derive(secret, purpose) for secret in secret_keys())
 
 
-def decrypted(purpose: bytes, data: bytes, bound: Sequence[bytes], key_id: str | None = None) -> bytes | None:
-    """Decrypt with the key of this id, or with whichever fits; None if none does. `bound` is what it was encrypted with."""
+def decrypt_bytes(purpose: bytes, data: bytes, associated_data: Sequence[bytes], key_id: str | None = None) -> bytes | None:
+    """Decrypt with the key `key_id`, or else with any matching key; None if no key matches.
+
+    `associated_data` must be the same as at encryption.
+    """
     for key in encryption_keys(purpose):
         if key_id not in (None, key.id):
             continue
         try:
-            return key.cipher.decrypt(data, list(bound))
+            return key.cipher.decrypt(data, list(associated_data))
         except (InvalidTag, ValueError):
             continue
     return None
 
 
 @cache
-def _derived(secret: str, purpose: bytes) -> Key:
+def _derive(secret: str, purpose: bytes) -> Key:
     material = HKDF(SHA256(), length=KEY_BYTES, salt=None, info=purpose).derive(secret.encode())
     return Key(hashlib.sha256(b"key id" + material).hexdigest()[:ID_LENGTH], AESSIV(material))

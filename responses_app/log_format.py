@@ -1,4 +1,4 @@
-"""The log format: one line for each record, in which no text of a client can forge another line or reach a terminal."""
+"""Log format: an escaped line per record. Text of a client can neither forge log lines nor control a terminal."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ import logging
 from responses_app.invisible import escaped
 
 LINE = "%(asctime)s %(levelname)-7s %(name)s: %(message)s"
-# Begins every line that continues a record. No record begins with a blank.
+# Prefix of every line that continues a record. No record begins with a blank.
 CONTINUATION = "    | "
 
 
 class LineFormatter(logging.Formatter):
-    """A formatter whose records are escaped.
+    """Formatter of escaped log lines.
 
-    A traceback, a stack and the text of `extra={"detail": text}` follow in lines of their own, each behind CONTINUATION.
+    A traceback, a stack and the text of `extra={"detail": text}` follow on separate lines, each starting with CONTINUATION.
     """
 
     def __init__(self) -> None:
         super().__init__(LINE)
 
     def format(self, record: logging.LogRecord) -> str:
-        """Format the record. What another formatter has kept of its traceback is not used."""
+        """Format the record. A traceback is formatted anew, even if `exc_text` has a cached text."""
         record.message = record.getMessage()
         record.asctime = self.formatTime(record, self.datefmt)
         details = [str(getattr(record, "detail", ""))]
@@ -35,13 +35,13 @@ class LineFormatter(logging.Formatter):
 
 
 def continued(text: str) -> str:
-    """Put each line of the text, escaped, on a line that no reader takes for a record."""
+    """Put each line of the text, escaped, behind CONTINUATION."""
     return "".join(f"\n{CONTINUATION}{escaped(line)}" for line in text.split("\n"))
 
 
 def escape_all_handlers() -> None:
-    """Give this format to the handlers that libraries have made for themselves, such as vLLM's."""
-    loggers = [one for one in logging.root.manager.loggerDict.values() if isinstance(one, logging.Logger)]
+    """Set LineFormatter on the stream handlers of all libraries, for example of vLLM."""
+    loggers = [logger for logger in logging.root.manager.loggerDict.values() if isinstance(logger, logging.Logger)]
     for logger in loggers:
         for handler in logger.handlers:
             if isinstance(handler, logging.StreamHandler) and not isinstance(handler.formatter, LineFormatter):
@@ -49,7 +49,7 @@ def escape_all_handlers() -> None:
 
 
 def log_to_stderr() -> None:
-    """Write the records of a process without Django's settings to stderr, from INFO on."""
+    """Log to stderr from level INFO, in a process without Django settings."""
     handler = logging.StreamHandler()
     handler.setFormatter(LineFormatter())
     logging.basicConfig(level=logging.INFO, handlers=[handler])

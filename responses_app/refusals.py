@@ -1,4 +1,4 @@
-"""The log filter for requests that were refused: a refusal is the client's mistake and has no traceback."""
+"""Log filter for refused requests: a mistake of the client needs no traceback."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ REFUSALS = (BadRequest, Http404, MultiPartParserError, PermissionDenied, Suspici
 
 
 class RefusalFilter(logging.Filter):
-    """A filter that takes the traceback from records of refusals, and lets every record pass."""
+    """Logging filter. Removes the traceback from records of refused requests; every record passes."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Drop the traceback of a refusal."""
+        """Remove the traceback of a refused request."""
         if record.exc_info and isinstance(record.exc_info[1], REFUSALS):
             record.exc_info = record.exc_text = None
         return True

@@ -1,4 +1,4 @@
-"""Ages as people write them, on the command line and in the environment."""
+"""Durations in settings and command-line options."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.env import READ, envage
+from project.env import READ, envduration
 from responses_app.durations import parse_duration
 
 
@@ -27,8 +27,8 @@ def test_anything_else_is_refused(text: str) -> None:
 def test_a_setting_may_have_a_unit_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_AGE", "15")
     try:
-        assert envage("SOME_AGE", "", unit="s") == timedelta(seconds=15)
+        assert envduration("SOME_AGE", "", unit="s") == timedelta(seconds=15)
         with pytest.raises(ImproperlyConfigured, match="SOME_AGE must be an age such as 7d"):
-            envage("SOME_AGE", "")
+            envduration("SOME_AGE", "")
     finally:
         del READ["SOME_AGE"]

@@ -15,7 +15,7 @@ from django.core import signing
 from django.utils.crypto import constant_time_compare
 
 from responses_app.access.permissions import is_member
-from responses_app.keyring import decrypted, encryption_keys
+from responses_app.keyring import decrypt_bytes, encryption_keys
 from responses_app.models import ApiKey
 
 PREFIX = "sk-web-"
@@ -39,7 +39,7 @@ def find_key(text: str) -> ApiKey | None:
         return None
     try:
         pk, project, sealed = signing.loads(text[len(PREFIX) :], salt=SALT, max_age=VALID_SECONDS)
-        session_key = decrypted(PURPOSE, urlsafe_b64decode(sealed), [str(pk).encode()])
+        session_key = decrypt_bytes(PURPOSE, urlsafe_b64decode(sealed), [str(pk).encode()])
     except (signing.BadSignature, ValueError):
         return None
     user = User.objects.filter(pk=pk).first()

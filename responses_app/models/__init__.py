@@ -1,4 +1,4 @@
-"""Database models: API keys, responses with their items and event logs, conversations, workers and project memberships."""
+"""Database models: API keys, responses, items, event logs, conversations, workers and project memberships."""
 
 from __future__ import annotations
 

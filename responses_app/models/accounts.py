@@ -7,7 +7,7 @@ from django.db import models
 
 
 class LoginAttempt(models.Model):
-    """Failed or unfinished login, counted by the login throttle. `account` is a hash: people type passwords into that field."""
+    """Failed or unfinished login. `account` is a hash, because some people type a password as the name."""
 
     account = models.CharField(max_length=64)
     address = models.CharField(max_length=64)
@@ -25,7 +25,7 @@ class LoginAttempt(models.Model):
 
 
 class Membership(models.Model):
-    """Membership of a user in a project. Members see its responses and make its keys. Superusers belong to all projects."""
+    """Right of a user to see the responses of a project and to create API keys for the project. Superusers belong to all projects."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     project = models.CharField(max_length=100)

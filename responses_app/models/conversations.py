@@ -1,4 +1,4 @@
-"""Conversations and their items in order."""
+"""Conversations and the order of items in conversations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Conversation(models.Model):
 
 
 class ConversationItem(models.Model):
-    """Position of an item in a conversation, ordered by primary key. An item has at most one position per conversation."""
+    """Position of an item in a conversation, ordered by primary key. An item has at most 1 position per conversation."""
 
     conversation = models.ForeignKey(
         Conversation, on_delete=models.CASCADE, related_name="conversation_items", db_index=False

@@ -1,4 +1,4 @@
-"""API keys and their limits."""
+"""API keys and the limits of API keys."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CONCURRENT = 10_000
 
 
 class ApiKey(models.Model):
-    """Bearer key. All keys of a project see the same responses; keys of other projects do not."""
+    """API key, sent as a bearer token. A key sees the responses of a single project."""
 
     name = models.CharField(max_length=100)
     project = models.CharField(max_length=100)
@@ -78,14 +78,14 @@ class ApiKey(models.Model):
 
     @classmethod
     def make(cls, name: str, project: str | None = None, secret: str | None = None, **limits: Any) -> tuple[Self, str]:
-        """Create a key and return the row and the secret, which is not stored. `project` defaults to `name`."""
+        """Create a key. Return the row and the secret; the secret is not stored. `project` defaults to `name`."""
         secret = secret or f"sk-{secrets.token_urlsafe(SECRET_BYTES)}"
         fields = {"name": name, "project": project or name, "prefix": secret[:PREFIX_LENGTH], "digest": cls.hash(secret)}
         return cls.objects.create(**fields, **limits), secret
 
     @classmethod
     def find(cls, secret: str) -> Self | None:
-        """Find the key with this secret; None if unknown or revoked. A digest made with an older SECRET_KEY is replaced."""
+        """Find the key for `secret`; None if unknown or revoked. Replaces a digest made with an older SECRET_KEY."""
         digests = cls.hashes(secret)
         keys = {key.digest: key for key in cls.objects.filter(digest__in=digests)}
         key = next((keys[digest] for digest in digests if digest in keys), None)
@@ -98,12 +98,12 @@ class ApiKey(models.Model):
 
     @classmethod
     def is_stored(cls, secret: str) -> bool:
-        """Return whether a row has this secret, revoked or not."""
+        """Return whether `secret` belongs to a stored key, revoked or not."""
         return cls.objects.filter(digest__in=cls.hashes(secret)).exists()
 
 
 class ConcurrencySlot(models.Model):
-    """Running response without a row in `Response`, of a key with `max_concurrent`. Counts while its worker is alive."""
+    """Running response without a row in `Response`, of a key with `max_concurrent`. Counts while the worker is alive."""
 
     key = models.ForeignKey(ApiKey, on_delete=models.CASCADE, related_name="slots")
     # No foreign key, for the reason given at `Lease.worker`.

@@ -1,4 +1,4 @@
-"""Event log of a response, and the request that it answers."""
+"""Event log of a response, and the request of the response."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from responses_app.models.responses import Response
 
 
 class Event(models.Model):
-    """One event of a running response or of a log not archived yet. `data` is the JSON of the wire, without obfuscation."""
+    """Event of a log not archived yet. `data` is the JSON sent to clients, without the `obfuscation` field."""
 
     # No constraint in the database: checking the response costs as much as the insert itself, once per event. Only the log writer
     # inserts rows, after the response; `store.content.deletion` deletes both.

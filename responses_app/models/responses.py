@@ -1,4 +1,4 @@
-"""Responses, their items, and images of items."""
+"""Responses, items, and images of items."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class LogForm(models.IntegerChoices):
 
 
 class Response(models.Model):
-    """Stored response: the columns that lists and filters need. The body is in the event log, the items are in `Item`.
+    """Stored response: the columns for lists and filters. The body is in the event log, the items are in `Item`.
 
     `history` holds the primary keys of all items before this response's own input, oldest first. A continuation reads a chain
     of any length in one query. `thread` is the uid of the chain's first response.
@@ -129,7 +129,10 @@ class Direction(models.TextChoices):
 
 
 class Item(models.Model):
-    """One item, stored once, in its wire form. Later responses refer to it by primary key, so it may outlive its response."""
+    """Item of a response or conversation in wire form, stored once.
+
+    Later responses refer to the item by primary key, so an item may outlive its response.
+    """
 
     uid = models.CharField("id", max_length=128, db_index=True)
     response = models.ForeignKey(Response, null=True, on_delete=models.SET_NULL, related_name="items")
@@ -154,7 +157,7 @@ class Item(models.Model):
 
 
 class Image(models.Model):
-    """Image that an item refers to by URL: its bytes at the time of the request. Deleted with the item."""
+    """Image fetched from a URL in an item: the bytes at the time of the request. Deleted with the item."""
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="images")
     url = models.TextField()

@@ -1,4 +1,4 @@
-"""Worker processes and their leases of responses."""
+"""Worker processes and leases of responses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from responses_app.models.responses import Response
 
 
 class Worker(models.Model):
-    """Process that runs responses. A worker without a recent `heartbeat_at` is considered dead."""
+    """Process running responses. A worker without a recent `heartbeat_at` is considered dead."""
 
     uid = models.UUIDField("id", primary_key=True)
     name = models.CharField(max_length=200)
@@ -24,7 +24,7 @@ class Worker(models.Model):
 
 
 class Lease(models.Model):
-    """Ownership of a response that has not ended. `epoch` rises with every owner, so that a former owner's writes are refused."""
+    """Ownership of a running or queued response. `epoch` rises with every owner, so writes of a former owner are refused."""
 
     response = models.OneToOneField(Response, on_delete=models.CASCADE, primary_key=True, related_name="lease")
     # No foreign key: a lease outlives the row of a dead worker. A lease without a live worker is free to claim.

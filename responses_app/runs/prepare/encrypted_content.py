@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 from responses_app.errors import InvalidRequest
-from responses_app.keyring import decrypted, encryption_keys
+from responses_app.keyring import decrypt_bytes, encryption_keys
 from responses_app.protocol.open_items import Encryptor
 from responses_app.runs.create_request import CreateRequest
 
@@ -56,7 +56,7 @@ def decrypt(project: str, token: str, kind: str = "reasoning") -> list[str] | No
     # base64 has several spellings of the same bytes; only ours counts.
     if urlsafe_b64encode(raw).decode() != found["data"]:
         return None
-    clear = decrypted(PURPOSE, raw, _associated_data(f"{found['version'] or found['first']}.", project, kind), found["key"])
+    clear = decrypt_bytes(PURPOSE, raw, _associated_data(f"{found['version'] or found['first']}.", project, kind), found["key"])
     texts: list[str] | None = None if clear is None else orjson.loads(clear)
     return texts
 
