@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -29,12 +30,7 @@ class Named:
     """As much of a served model as the shape of a response asks for."""
 
     name = "gpt-oss-20b"
-
-    class defaults:
-        """The sampling of the model."""
-
-        temperature = 1.0
-        top_p = 1.0
+    defaults = SimpleNamespace(temperature=1.0, top_p=1.0)
 
 
 @cache

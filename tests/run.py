@@ -22,12 +22,15 @@ from responses_app.server.processes import process_tree
 
 LINTERS = {
     "ruff": ["ruff", "check", "."],
+    "ruff format": ["ruff", "format", "--check", "."],
     "mypy": ["mypy"],
     "import-linter": ["lint-imports"],
 }
 PYTEST = ["pytest", "--durations=15"]
-# For all of them: two at a time, as most wait for an engine to start or for a database.
-ALL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
+# Several at a time, as most tests wait for an engine to start or for a database.
+PARALLEL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
+COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
+REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 BROWSER = "chromium"
 NO_BROWSER = f"there is no {BROWSER}, so the tests with a browser are skipped; on Debian: apt-get install -y chromium"
 # Nothing here has to survive a power cut.
@@ -38,7 +41,10 @@ FOREIGN = ("DATABASE_URL", "SECRET_KEY", "RESPONSES_MODELS", "RESPONSES_API_KEY"
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run everything, or pytest alone if there are arguments for it; the exit code."""
+    """Run the linters and all tests, and return the exit code.
+
+    `--fast` runs the linters and the lane `fast`, `--lane NAME` one lane; other arguments go to pytest, which runs alone.
+    """
     signal.signal(signal.SIGTERM, _leave)
     orphan_guard.guard_children()
     process_tree.adopt_orphans()
@@ -59,14 +65,28 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progress) -> int:
-    commands = {} if arguments else dict(LINTERS)
-    commands["pytest"] = [*PYTEST, *(arguments or ALL)]
-    results = {name: _call(name, command, environ, progress) for name, command in commands.items()}
+    results = {name: _call(name, command, environ, progress) for name, command in _commands(arguments).items()}
     if shutil.which(BROWSER) is None:
         progress.say(f"test: {NO_BROWSER}")
     for name, (code, seconds) in results.items():
         progress.say(f"{'ok' if code == 0 else 'FAILED':>6}  {name} ({seconds:.0f} s)")
     return max(min(abs(code), 1) for code, _ in results.values())
+
+
+def _commands(arguments: Sequence[str]) -> dict[str, list[str]]:
+    """List the commands for the arguments of bin/test by their names."""
+    match arguments:
+        case []:
+            return {**LINTERS, "pytest": [*PYTEST, *PARALLEL]}
+        case ["--fast", *more]:
+            return {**LINTERS, "pytest": [*PYTEST, *PARALLEL, *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
+        case ["--lane", "lint"]:
+            return LINTERS
+        case ["--lane", "fast", *more]:
+            return {"pytest": [*PYTEST, *PARALLEL, *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
+        case ["--lane", lane, *more]:
+            return {"pytest": [*PYTEST, *PARALLEL, f"--lane={lane}", *more]}
+    return {"pytest": [*PYTEST, *arguments]}
 
 
 def _call(name: str, command: Sequence[str], environ: Mapping[str, str], progress: Progress) -> tuple[int, float]:

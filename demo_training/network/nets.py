@@ -170,10 +170,7 @@ class Net(nn.Module):
 
 def cut_experts(state: dict[str, Tensor], s: Shape) -> dict[str, Tensor]:
     """The wide layers of the training module as the expert tensors of a gpt-oss checkpoint."""
-    out: dict[str, Tensor] = {}
-    for name, value in state.items():
-        if ".mlp." not in name or ".router." in name:
-            out[name] = value
+    out = {name: value for name, value in state.items() if ".mlp." not in name or ".router." in name}
     for i in range(s.layers):
         p = f"layers.{i}.mlp."
         gate, up = (state[f"{p}{n}.weight"].view(s.experts, s.inner, s.width).transpose(1, 2) for n in ("gate", "up"))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 
+TESTS = Path(__file__).parents[1]
 # From the cheapest to the dearest; `bin/test --lane NAME` runs one lane.
 LANES = ("fast", "server", "browser", "engine", "clients")
 # Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
@@ -41,3 +42,12 @@ def deselect(config: pytest.Config, items: list[pytest.Item]) -> None:
     dropped = [item for item in items if lane(item) != chosen]
     items[:] = [item for item in items if lane(item) == chosen]
     config.hook.pytest_deselected(items=dropped)
+
+
+def ignores(config: pytest.Config, path: Path) -> bool:
+    """Check that a folder has no test of the chosen lane, so that its modules need not be imported."""
+    chosen = config.getoption("--lane")
+    if chosen is None or not path.is_dir() or path.parent != TESTS:
+        return False
+    folder = FOLDERS.get(path.name)
+    return folder != chosen if "clients" in (chosen, folder) else chosen == "fast" and folder is not None

@@ -7,10 +7,10 @@ matches is matched by the expression; rare spellings of the same character (`\u0
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from re import DOTALL, IGNORECASE
-from re import error as ReError
 from typing import Any, Final, TypeAlias
 
 # The parser that `re` itself uses; there is no other way to its tree.
@@ -38,7 +38,7 @@ def to_ebnf(pattern: str) -> str:
     """The right side of a rule. Raises BadGrammar: the dialect has no look-around, no references and no lazy quantifiers."""
     try:
         tree = parser.parse(pattern)
-    except (ReError, RecursionError, OverflowError) as error:
+    except (re.error, RecursionError, OverflowError) as error:
         raise InvalidGrammar(f"the regular expression cannot be read: {error}") from error
     try:
         parts = _parts(tree)

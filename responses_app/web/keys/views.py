@@ -50,7 +50,9 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
         form.instance.save(update_fields=KeyForm.Meta.fields)
         messages.success(request, f"{key.name} was updated. Its old limits may apply for up to 30 seconds.")
         return redirect("keys")
-    return render(request, "web/key.html", {"section": "keys", "key": get_object_or_404(_keys_of_user(request), pk=pk), "form": form})
+    return render(
+        request, "web/key.html", {"section": "keys", "key": get_object_or_404(_keys_of_user(request), pk=pk), "form": form}
+    )
 
 
 @never_cache
