@@ -1,1 +1,1 @@
-"""Access."""
+"""API keys, their rate limits, the models that a key may use, and the permissions of people."""

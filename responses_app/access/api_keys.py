@@ -1,4 +1,4 @@
-"""Who is asking: the bearer key of a request, looked up once and remembered for a short while."""
+"""Authentication by bearer key, with a cache of recent keys."""
 
 from __future__ import annotations
 
@@ -20,45 +20,45 @@ from responses_app.errors import Unauthorized
 from responses_app.models import ApiKey, Membership
 from responses_app.store.db import give_back
 
-# A revoked key may work for this long in a process that has just seen it.
-REMEMBER_SECONDS = 30.0
-# That of a browser may work for this long in a process other than the one in which its person has signed out.
-REMEMBER_BROWSER_SECONDS = 5.0
-REMEMBER_KEYS = 10_000
+# Lifetime of a cached key: a revoked key may work for so long.
+CACHE_S = 30.0
+# Lifetime of a cached browser key: after signing out, the key may work for so long in other processes.
+BROWSER_CACHE_S = 5.0
+MAX_CACHED_KEYS = 10_000
 USED_EVERY = timedelta(minutes=1)
 _seen: dict[str, tuple[float, ApiKey]] = {}
 _pending: dict[str, asyncio.Future[ApiKey | None]] = {}
 
 
 async def authenticate(request: HttpRequest) -> ApiKey:
-    """The key of `request`. Raises Unauthorized (checklist 3)."""
+    """Return the key of `request`. Raises Unauthorized."""
     return await authenticate_header(request.headers.get("Authorization", ""))
 
 
 async def authenticate_header(header: str) -> ApiKey:
-    """The key in an `Authorization` header. Raises Unauthorized."""
-    known = remembered(header)
-    if known is not None:
-        return known
+    """Return the key in an `Authorization` header. Raises Unauthorized."""
+    cached = cached_key(header)
+    if cached is not None:
+        return cached
     secret, now = _secret(header), time.monotonic()
     digest = ApiKey.hash(secret)
     key = await _look_up(digest, secret)
     if key is None:
         raise Unauthorized(f"Incorrect API key provided: {_mask(secret)}. Make one with 'manage.py createkey'.")
-    if len(_seen) >= REMEMBER_KEYS:
+    if len(_seen) >= MAX_CACHED_KEYS:
         _seen.clear()
-    _seen[digest] = (now + (REMEMBER_BROWSER_SECONDS if key.pk is None else REMEMBER_SECONDS), key)
+    _seen[digest] = (now + (BROWSER_CACHE_S if key.pk is None else CACHE_S), key)
     return key
 
 
-def remembered(header: str) -> ApiKey | None:
-    """Return the key in an `Authorization` header if it was looked up a moment ago. Raises Unauthorized if there is none in it."""
-    known = _seen.get(ApiKey.hash(_secret(header)))
-    return known[1] if known is not None and known[0] > time.monotonic() else None
+def cached_key(header: str) -> ApiKey | None:
+    """Return the key in an `Authorization` header from the cache, or None. Raises Unauthorized for a header without a key."""
+    cached = _seen.get(ApiKey.hash(_secret(header)))
+    return cached[1] if cached is not None and cached[0] > time.monotonic() else None
 
 
 def account(key: ApiKey) -> str:
-    """Return a name for what the holder of this key has under way; the key of a browser has no row."""
+    """Return the account name under which the transport counts this key's bytes; browser keys have no row."""
     return str(key.pk) if key.pk is not None else f"{key.name} in {key.project}"
 
 
@@ -71,7 +71,7 @@ def _secret(header: str) -> str:
 
 
 async def _look_up(digest: str, secret: str) -> ApiKey | None:
-    """One query, also when many requests come at once with a key that is not remembered."""
+    """Look up a key with one query, also for many simultaneous requests."""
     pending = _pending.get(digest)
     if pending is None:
         pending = _pending[digest] = asyncio.ensure_future(sync_to_async(_find)(secret))
@@ -80,26 +80,26 @@ async def _look_up(digest: str, secret: str) -> ApiKey | None:
 
 
 def _find(secret: str) -> ApiKey | None:
-    """A key of the table, or that of the browser of somebody who has signed in."""
+    """Find a key in the database, or the browser key of a signed-in user."""
     try:
         key = browser_key.find_key(secret) or ApiKey.find(secret)
         if key is not None and key.pk is not None:
-            _used(key)
+            _record_use(key)
         return key
     finally:
-        # A look-up before the body is in no request, whose end would give the connection back.
+        # A look-up before the body belongs to no request, so no request's end returns the connection.
         give_back()
 
 
-def _used(key: ApiKey) -> None:
-    """Remember when, to the minute: keys are looked up again every half minute, and each time is not worth a write."""
+def _record_use(key: ApiKey) -> None:
+    """Record the time of use, at most once a minute."""
     now = timezone.now()
     old = Q(last_used_at=None) | Q(last_used_at__lt=now - USED_EVERY)
     ApiKey.objects.filter(old, pk=key.pk).update(last_used_at=now)
 
 
 def clear_cache() -> None:
-    """Drop what is remembered."""
+    """Clear the cache of keys."""
     _seen.clear()
 
 
@@ -107,7 +107,7 @@ def clear_cache() -> None:
 @receiver((post_save, post_delete), sender=User)
 @receiver((post_save, post_delete), sender=Membership)
 def forget_browsers(**_signal: object) -> None:
-    """Drop what is remembered of browsers: a session has ended, or an account or a membership has changed."""
+    """Drop cached browser keys after a sign-out or a change of an account or a membership."""
     for digest, (_, key) in list(_seen.items()):
         if key.pk is None:
             _seen.pop(digest, None)

@@ -1,6 +1,6 @@
-"""The bearer secret of a signed-in person's browser: signed and not stored, for one project, for half a day at most.
+"""Browser keys: signed, not stored bearer secrets of signed-in users, for one project and at most twelve hours.
 
-It dies with the session that it was made in: when the person signs out, has a new password, or is made inactive.
+A browser key ends with its session: the user signs out, changes the password or becomes inactive.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from responses_app.models import ApiKey
 
 PREFIX = "sk-web-"
 SALT = "browser key"
-# The key of a session is as good as its cookie, so that it stands in a secret encrypted.
+# A session key authenticates like its cookie, so the secret holds an encrypted session key.
 PURPOSE = b"verbatim session of a browser key"
 VALID_SECONDS = 12 * 3600
 
 
 def secret(user: User, session: SessionBase, project: str) -> str:
-    """Make a secret with which the browser of `user` can ask the public API. The caller has asked `person.belongs`."""
-    assert session.session_key is not None  # noqa: S101 - who has signed in has a session
+    """Create a browser key of `user`. The caller has checked `permissions.is_member`."""
+    assert session.session_key is not None  # noqa: S101 - a signed-in user has a session
     key = next(encryption_keys(PURPOSE))
     sealed = key.cipher.encrypt(session.session_key.encode(), [str(user.pk).encode()])
     return PREFIX + signing.dumps([user.pk, project, urlsafe_b64encode(sealed).decode()], salt=SALT)
 
 
 def find_key(text: str) -> ApiKey | None:
-    """Find the key that a secret stands for, which has no row; None for one whose session or person is not there any more."""
+    """Return the key of a browser secret, without a database row; None if the session or the user no longer exists."""
     if not text.startswith(PREFIX):
         return None
     try:
@@ -49,7 +49,7 @@ def find_key(text: str) -> ApiKey | None:
 
 
 def _is_signed_in(user: User, session_key: str) -> bool:
-    """Whether the session is there, and is of this person and of their password, as Django checks it for each page."""
+    """Return True if the session exists and matches the user and the password, as Django checks for each page."""
     session = SessionStore(session_key).load()
     hashed = session.get(HASH_SESSION_KEY, "")
     valid = (user.get_session_auth_hash(), *user.get_session_auth_fallback_hash())

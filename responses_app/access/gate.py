@@ -1,4 +1,4 @@
-"""The gate of the API: a request with a body needs a key that is known before its body is read."""
+"""Check of the API key before the body of a request is read."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from responses_app.access import api_keys
 from responses_app.errors import ServiceUnavailable, Unauthorized
 from responses_app.models import ApiKey
 
-# Where a key is needed.
+# Paths that need a key.
 KEYED: Final = ("/v1", "/openresponses/v1")
 LOOK_UP_LIMIT_S: Final = 5.0
 
 
 class KeyGate:
-    """What the transport asks about keys. `threads` runs a look-up where the queries of the API run."""
+    """Key checks for the transport. `threads` runs look-ups in the database threads of the API."""
 
     def __init__(self, threads: Callable[[Callable[[], Awaitable[ApiKey]]], Awaitable[ApiKey]]) -> None:
         self._threads = threads
 
     def is_api(self, path: str) -> bool:
-        """Whether this address needs a key and takes a long body."""
+        """Return True if `path` needs a key and accepts long bodies."""
         return path.startswith(KEYED)
 
-    def remembered(self, authorization: str) -> str | None:
-        """Return the account of a key that was looked up a moment ago; None if it has to be looked up, or cannot be known."""
+    def cached_account(self, authorization: str) -> str | None:
+        """Return the account of a cached key; None if a look-up is necessary or the header has no key."""
         try:
-            key = api_keys.remembered(authorization)
+            key = api_keys.cached_key(authorization)
         except Unauthorized:
             return None
         return api_keys.account(key) if key is not None else None
 
     async def look_up(self, authorization: str) -> str:
-        """Return the account of the key in an `Authorization` header. Raises Unauthorized, Unavailable."""
-        # A header without a key is refused also while the database is away.
-        api_keys.remembered(authorization)
+        """Return the account of the key in an `Authorization` header. Raises Unauthorized, ServiceUnavailable."""
+        # A header without a key is rejected even without a database.
+        api_keys.cached_key(authorization)
         try:
             async with asyncio.timeout(LOOK_UP_LIMIT_S):
                 return api_keys.account(await self._threads(lambda: api_keys.authenticate_header(authorization)))

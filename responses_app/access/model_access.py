@@ -1,4 +1,4 @@
-"""The models that an API key may use, by name: what is listed, what a request may ask for, and what an unknown name is told."""
+"""Models that an API key may use: lists, checks and error messages."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from responses_app.runs import manager
 from responses_app.runs.models import ServedModel, resolve_alias
 from responses_app.schemas.errors import shorten
 
-# So many names, each of so many characters, are told in an error.
-MAX_NAMES_TOLD = 20
+# Limits of the model names in an error message.
+MAX_NAMES_SHOWN = 20
 MAX_NAME_CHARACTERS = 80
 
 
 def can_use(key: ApiKey, model: str) -> bool:
-    """Return whether the key may use the model of this name."""
+    """Return True if the key may use the model of this name."""
     return not key.allowed_models or model in key.allowed_models
 
 
 def usable(key: ApiKey) -> dict[str, ServedModel]:
-    """Return the models that the key may use, by their own names and by their aliases."""
+    """Return the models that the key may use, by name and by alias."""
     now = manager.current()
     names = dict(now.served)
-    # A pattern is no name that a client could choose from a list.
+    # Patterns are left out: a client cannot choose a pattern from a list.
     names |= {alias: now.served[model] for alias, model in now.aliases.items() if "*" not in alias}
     return {name: one for name, one in names.items() if can_use(key, one.name)}
 
 
 def find(name: str) -> ServedModel | None:
-    """Return the model that answers to a name, None if there is none."""
+    """Return the model with a name or alias, or None."""
     now = manager.current()
     return resolve_alias(name, now.served, now.aliases)
 
 
 def check_model(key: ApiKey, name: str) -> None:
-    """Check that there is a model of this name and that the key may use it. Raises Invalid, Forbidden."""
+    """Check that the model exists and that the key may use the model. Raises InvalidRequest, Forbidden."""
     served = find(name)
     if served is None:
         message = f"The requested model '{shorten(name)}' does not exist. {available(key)}"
@@ -47,13 +47,13 @@ def check_model(key: ApiKey, name: str) -> None:
 
 
 def available(key: ApiKey) -> str:
-    """Return a sentence that names the models that the key may use."""
+    """Return a sentence with the names of the models that the key may use."""
     names = list(usable(key))
     if not names:
         return "This key may use none of the models of this server."
-    more = len(names) - MAX_NAMES_TOLD
+    more = len(names) - MAX_NAMES_SHOWN
     rest = f" and {more} more, which GET /v1/models lists" if more > 0 else ""
-    return f"Available models: {_quoted(names[:MAX_NAMES_TOLD])}{rest}."
+    return f"Available models: {_quoted(names[:MAX_NAMES_SHOWN])}{rest}."
 
 
 def _quoted(names: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Who looks, and what that person may see: the responses of the projects they belong to, or of all of them."""
+"""Permissions of signed-in users: the projects and responses that a user may see."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from django.db.models import QuerySet
 
 from responses_app.models import ApiKey, Membership, Response
 
-# The project of the first key, so that an operator has one before there is any other.
+# Project of the first key, which exists before any other.
 FIRST = "default"
 NO_PROJECT = "You’re not a member of any project. Ask an admin to add you to one."
 
 
 def projects(user: AbstractBaseUser | AnonymousUser) -> list[str]:
-    """The names of the projects that a person sees, the first one first."""
+    """Return the names of the projects that a user may see, the default project first."""
     if not isinstance(user, User) or not user.is_active:
         return []
     if not user.is_superuser:
@@ -23,22 +23,22 @@ def projects(user: AbstractBaseUser | AnonymousUser) -> list[str]:
 
 
 def is_member(user: AbstractBaseUser | AnonymousUser, project: str) -> bool:
-    """Whether the person may act in that project."""
+    """Return True if the user may act in `project`."""
     if not isinstance(user, User) or not user.is_active:
         return False
     return user.is_superuser or Membership.objects.filter(user=user, project=project).exists()
 
 
 def restricted_to(user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
-    """The names of the projects that a person's searches stay in; None for a person who sees all."""
+    """Return the projects to which searches of a user are restricted; None for a superuser."""
     return None if isinstance(user, User) and user.is_active and user.is_superuser else projects(user)
 
 
 def visible_responses(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Response]:
-    """The responses that a person may look at. Those that are kept for the sake of a conversation alone are nobody's to see."""
+    """Return the responses that a user may see. Responses kept only for a conversation are visible to no user."""
     rows = Response.objects.exclude(stored=False, background=False)
     if isinstance(user, User) and user.is_active and user.is_superuser:
         return rows
     mine = projects(user)
-    # Of one project the index is in the order of the list; `IN` would not be read in that order.
+    # An index serves one project in list order; `IN` with several projects would not use that order.
     return rows.filter(project=mine[0]) if len(mine) == 1 else rows.filter(project__in=mine)

@@ -1,4 +1,4 @@
-"""What a key may ask: which models, how often, how much at a time. Counted in Postgres, so that all web processes agree."""
+"""Rate limits of API keys, counted in Postgres for all web processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from responses_app.store.cluster.leases import DEAD_S
 logger = logging.getLogger("responses.limits")
 
 MINUTE_S = 60.0
-# A bucket that is full again after a minute (GCRA): one column, one statement, and its lock is what makes the count below exact.
+# Leaky bucket (GCRA) in one column, refilled within a minute. The row lock of the update makes the count below exact.
 SPEND = """
 WITH one AS (SELECT make_interval(secs => %(minute)s / requests_per_minute) AS took FROM responses_app_apikey WHERE id = %(key)s)
 UPDATE responses_app_apikey SET rate_limit_until = greatest(rate_limit_until, clock_timestamp()) + one.took FROM one
@@ -34,7 +34,7 @@ RETURNING requests_per_minute, max_concurrent, extract(epoch FROM rate_limit_unt
 STATE = """
 SELECT requests_per_minute, extract(epoch FROM rate_limit_until - clock_timestamp())::float8 FROM responses_app_apikey WHERE id = %(key)s
 """
-# Those of processes that died with what they ran.
+# Slots of dead processes.
 TIDY = """
 DELETE FROM responses_app_concurrencyslot WHERE key_id = %(key)s AND worker != %(me)s AND NOT EXISTS (
   SELECT FROM responses_app_worker worker WHERE worker.uid = responses_app_concurrencyslot.worker
@@ -48,42 +48,42 @@ SELECT (SELECT count(*) FROM responses_app_concurrencyslot WHERE key_id = %(key)
 
 @dataclass(slots=True)
 class Admission:
-    """A request that was let in: the headers that tell what is left, and a slot to be given back, if it has one."""
+    """Admitted request: rate limit headers, and the concurrency slot to release, if any."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
     slot: int | None = None
 
     def release_on_end(self, run: Run) -> None:
-        """The slot goes when the run is over."""
+        """Release the slot at the end of `run`."""
         if self.slot is not None:
             run.on_done(self.release_soon)
 
     def release_soon(self) -> None:
-        """Give the slot back soon. A second time does nothing."""
+        """Release the slot in a background task. Repeated calls do nothing."""
         if self.slot is not None:
-            _over.add(self.slot)
+            _released.add(self.slot)
             self.slot = None
-            # An empty context, as for a run: it must not inherit the database thread of a request that ends.
-            task = asyncio.get_running_loop().create_task(_give(), name="slots", context=contextvars.Context())
-            _giving.add(task)
-            task.add_done_callback(_giving.discard)
+            # An empty context, so that the task does not inherit the database thread of a request that ends.
+            task = asyncio.get_running_loop().create_task(_delete_released(), name="slots", context=contextvars.Context())
+            _tasks.add(task)
+            task.add_done_callback(_tasks.discard)
 
     async def release(self) -> None:
-        """Give the slot back before anybody can see that the response has ended."""
+        """Release the slot now, before a client can see the end of the response."""
         if self.slot is not None:
-            _over.add(self.slot)
+            _released.add(self.slot)
             self.slot = None
-            await asyncio.shield(_give())
+            await asyncio.shield(_delete_released())
 
 
-# Slots that are free, until the database knows it: what cannot be told now is told with the next one.
-_over: set[int] = set()
-_giving: set[asyncio.Task[None]] = set()
+# Released slots that are not deleted yet; a failed deletion is repeated with the next one.
+_released: set[int] = set()
+_tasks: set[asyncio.Task[None]] = set()
 
 
 @asynccontextmanager
 async def admit(key: ApiKey) -> AsyncIterator[Admission]:
-    """Count a request of this key before anything runs. Its slot is given back if what is inside raises. Raises Busy."""
+    """Admit a request of this key. An exception inside releases the slot. Raises RateLimited."""
     ticket = await _acquire(key)
     try:
         yield ticket
@@ -116,7 +116,7 @@ def _acquire_slot(key: int, worker: UUID) -> Admission:
         cursor.execute(TIDY, {"key": key, "me": worker, "dead": DEAD_S})
         cursor.execute(COUNT, {"key": key})
         (running,) = cursor.fetchone()
-        # What was counted above is taken back with the transaction: nothing was asked.
+        # The exception rolls the transaction back, so the request is not counted.
         if running >= max_concurrent:
             raise RateLimited(
                 f"Rate limit reached for responses at a time of this key: Limit {max_concurrent}, Running {running}. "
@@ -136,7 +136,7 @@ def _limited(each_minute: int, full_s: float | None) -> RateLimited:
 
 
 def _rate_limit_headers(each_minute: int, full_s: float) -> dict[str, str]:
-    """The headers as OpenAI has them: the limit, how many requests are left at once, and when all of them are."""
+    """Return OpenAI's rate limit headers: limit, remaining requests, seconds until the full limit."""
     left = math.floor((MINUTE_S - full_s) * each_minute / MINUTE_S + 1e-6)
     return {
         "x-ratelimit-limit-requests": str(each_minute),
@@ -145,11 +145,11 @@ def _rate_limit_headers(each_minute: int, full_s: float) -> dict[str, str]:
     }
 
 
-async def _give() -> None:
-    free = list(_over)
+async def _delete_released() -> None:
+    free = list(_released)
     try:
         await ConcurrencySlot.objects.filter(pk__in=free).adelete()
     except DatabaseError as error:
-        logger.warning("%d slots are told to be free later: %s", len(free), str(error).strip())
+        logger.warning("%d slots are released later: %s", len(free), str(error).strip())
         return
-    _over.difference_update(free)
+    _released.difference_update(free)

@@ -1,1 +1,1 @@
-"""The front door for machines: HTTP in, the Responses API out."""
+"""HTTP views of the Responses API."""

@@ -1,4 +1,4 @@
-"""What every address of the API has in common: its methods, its key, its headers, and one translator from exceptions to errors."""
+"""Decorator of all API views: methods, authentication, headers, and error responses."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ logger = logging.getLogger("responses.api")
 
 Handler = Callable[..., Awaitable[HttpResponseBase]]
 JSON = "application/json"
-# Where a request carries its id inside the server.
+# `request.META` key of the request id.
 REQUEST_ID = "responses.request_id"
 
 
 def json_response(body: bytes | dict[str, Any], status: int = 200, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A JSON answer."""
+    """Return a JSON response."""
     data = body if isinstance(body, bytes) else orjson.dumps(body)
     return HttpResponse(data, status=status, content_type=JSON, headers=headers)
 
 
 def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coroutine[Any, Any, HttpResponseBase]]:
-    """A view that calls `handlers[METHOD](request, key, **path)` and never answers anything but the API's own shapes.
+    """Return a view that calls `handlers[METHOD](request, key, **path)` and converts every exception to an API error.
 
-    A public one asks for no key and hands none over.
+    A public view needs no key and calls `handlers[METHOD](request, **path)`.
     """
 
     async def view(request: HttpRequest, **path: str) -> HttpResponseBase:
@@ -56,7 +56,7 @@ def api_view(*, public: bool = False, **handlers: Handler) -> Callable[..., Coro
 
 
 def _with_headers(response: HttpResponseBase, began: float, request_id: str) -> HttpResponseBase:
-    """Add the headers that every answer has."""
+    """Add the headers of every API response."""
     response["x-request-id"] = request_id
     response["openai-version"] = "2020-10-01"
     response["openai-processing-ms"] = str(int((time.monotonic() - began) * 1000))
@@ -81,7 +81,7 @@ async def _serve(handlers: dict[str, Handler], request: HttpRequest, path: dict[
 
 
 async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:
-    """Any other address below the API: a JSON 404 instead of a page."""
+    """Answer unknown paths below the API with a JSON 404."""
     del path
     began, request_id = time.monotonic(), new_id("req_")
     response = error_response(NotFound(f"Invalid URL ({request.method} {request.path})."), request_id)
@@ -89,6 +89,7 @@ async def not_found(request: HttpRequest, path: str = "") -> HttpResponseBase:
 
 
 def error_response(error: ApiError, request_id: str) -> HttpResponse:
+    """Return the response for an API error, and log the error unless `request_id` is empty."""
     if request_id:
         logger.info("%s %d %s param=%s code=%s", request_id, error.status, error.message[:200], error.param, error.code)
     response = json_response(error.body(), error.status)

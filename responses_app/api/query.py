@@ -1,4 +1,4 @@
-"""Query parameters, read as strictly as the body: one that is empty or repeated is refused, never overlooked."""
+"""Query parameters; empty and repeated parameters are rejected."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from responses_app.errors import InvalidRequest
 from responses_app.schemas.create_response import INCLUDE
 from responses_app.schemas.errors import invalid_value, shorten
 
-# int() would take other scripts' digits, underscores and white space, and thousands of digits.
+# int() also accepts digits of other scripts, underscores, white space and thousands of digits.
 INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 BOOLEANS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}
 
 
 def single(request: HttpRequest, name: str) -> str | None:
-    """Return the value of a parameter, None where it is absent. Raises Invalid for one that is given twice."""
+    """Return the value of a parameter, or None. Raises InvalidRequest for a repeated parameter."""
     values = request.GET.getlist(name)
     if len(values) > 1:
         message = f"Invalid '{name}': the query parameter is given {len(values)} times. Give it once."
@@ -26,7 +26,7 @@ def single(request: HttpRequest, name: str) -> str | None:
 
 
 def text(request: HttpRequest, name: str) -> str | None:
-    """Return the text of a parameter, None where it is absent. Raises Invalid for an empty one."""
+    """Return the text of a parameter, or None. Raises InvalidRequest for an empty parameter."""
     given = single(request, name)
     if given == "":
         message = f"Invalid '{name}': the query parameter is empty. Give it a value or leave it out."
@@ -35,7 +35,7 @@ def text(request: HttpRequest, name: str) -> str | None:
 
 
 def boolean(request: HttpRequest, name: str, default: bool = False) -> bool:
-    """Read a switch. Raises Invalid."""
+    """Read a boolean. Raises InvalidRequest."""
     given = single(request, name)
     if given is None:
         return default
@@ -45,7 +45,7 @@ def boolean(request: HttpRequest, name: str, default: bool = False) -> bool:
 
 
 def integer(request: HttpRequest, name: str, default: int, least: int, most: int | None = None) -> int:
-    """Read a whole number within limits. Raises Invalid."""
+    """Read an integer within limits. Raises InvalidRequest."""
     given = single(request, name)
     if given is None:
         return default
@@ -62,7 +62,7 @@ def integer(request: HttpRequest, name: str, default: int, least: int, most: int
 
 
 def choice(request: HttpRequest, name: str, default: str, allowed: tuple[str, ...]) -> str:
-    """Read one of `allowed`. Raises Invalid."""
+    """Read a value from `allowed`. Raises InvalidRequest."""
     given = single(request, name)
     if given is None:
         return default
@@ -72,7 +72,7 @@ def choice(request: HttpRequest, name: str, default: str, allowed: tuple[str, ..
 
 
 def cursor(request: HttpRequest) -> str | None:
-    """Read `after`, the ID behind which a page begins; None is the first page. Raises Invalid, also for `before`."""
+    """Read `after`, the id before the first item of the page, or None. Raises InvalidRequest, also for `before`."""
     if "before" in request.GET:
         message = "Unsupported parameter: 'before'. Read a list backwards with 'order' and 'after'."
         raise InvalidRequest(message, param="before", code="unsupported_parameter")
@@ -80,7 +80,7 @@ def cursor(request: HttpRequest) -> str | None:
 
 
 def include(request: HttpRequest) -> list[str]:
-    """Read the values of `include` and `include[]`. Raises Invalid for one that is unknown."""
+    """Read the values of `include` and `include[]`. Raises InvalidRequest for an unknown value."""
     values = [*request.GET.getlist("include"), *request.GET.getlist("include[]")]
     for index, one in enumerate(values):
         if one not in INCLUDE:

@@ -1,4 +1,4 @@
-"""Addresses of the API; a trailing slash makes no difference, since a redirected POST would lose its body (checklist 12)."""
+"""URLs of the API. A trailing slash is optional, since a redirected POST would lose its body."""
 
 from __future__ import annotations
 

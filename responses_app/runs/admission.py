@@ -40,8 +40,8 @@ class Place:
     _project: str = ""
     _taken: bool = True
 
-    def hand_over(self) -> None:
-        """Give the place back. A second call does nothing."""
+    def release(self) -> None:
+        """Release the place. Repeated calls do nothing."""
         if self._taken:
             self._taken = False
             self._counts[self.kind] -= 1
@@ -75,7 +75,7 @@ class Admission:
         try:
             yield
         finally:
-            place.hand_over()
+            place.release()
 
     async def admit_background(self, *, queue: bool) -> Place:
         """Take a place in the background, or in the queue if there is no room or `queue` is true.
@@ -93,7 +93,7 @@ class Admission:
                     f"{count} responses are queued or generated in the background, which is the limit. Try again in a moment."
                 )
         except BaseException:
-            place.hand_over()
+            place.release()
             raise
         return place
 

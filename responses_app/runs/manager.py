@@ -109,7 +109,7 @@ class RunManager:
         try:
             run, planned = await self._prepare(order, served, before, memo, place)
         except BaseException:
-            place.hand_over()
+            place.release()
             raise
         self._spawn(run, place)
         await run.wait_created()
@@ -294,7 +294,7 @@ class RunManager:
             del self.runs[run.uid]
         self._tasks.discard(task)
         # A task that was cancelled before its first step has not come to its own release.
-        place.hand_over()
+        place.release()
         run.detach()
         if run.background and self._watch is not None:
             self._watch.wake()
@@ -316,7 +316,7 @@ async def _drive(run: Run, place: Place) -> None:
     try:
         await run.run()
     finally:
-        place.hand_over()
+        place.release()
 
 
 _current: RunManager | None = None

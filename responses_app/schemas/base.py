@@ -1,4 +1,4 @@
-"""What every model of a request has in common: strict types, and null for what is absent."""
+"""Base class and shared types of the request schemas: strict types, null as absent."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from responses_app.schemas.errors import Loc, json_path, wrong_type
 NAME = r"^[a-zA-Z0-9_-]+$"
 TEXT_LIMIT = 10_485_760
 IMAGE_URL_LIMIT = 20_971_520
-# More items, parts or tools than any context has room for: every one takes its time before that is known.
+# Items, parts or tools: more than any context can hold, so that validation time stays bounded.
 ARRAY_LIMIT = 65_536
-# Of one request, those in namespaces and in items included.
+# Tools of one request, including tools in namespaces and in items.
 TOOLS_LIMIT = 4096
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 Status = Literal["in_progress", "completed", "incomplete"]
 CallId = Annotated[str, Field(min_length=1, max_length=64)]
 LongText = Annotated[str, Field(max_length=TEXT_LIMIT)]
 T = TypeVar("T")
-# Of a million wrong elements one is enough: each finding is an object, and all together once were gigabytes.
+# Validation of an array stops at its first error: a million error objects would take gigabytes.
 Array: TypeAlias = Annotated[list[T], Field(fail_fast=True)]
 
 
 class StrictModel(BaseModel):
-    """No coercion, no unknown fields."""
+    """Schema without type coercion and without unknown fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid")
 
     @model_validator(mode="before")
     @classmethod
-    def _said(cls, raw: object) -> object:
-        """Null stands for absent, whatever the key and however deep (checklist 10). Of unknown keys one is enough."""
+    def _drop_nulls(cls, raw: object) -> object:
+        """Drop null values, and all unknown keys but the first, which is enough for an error."""
         if not isinstance(raw, dict):
             return raw
-        told = {key: said for key, said in raw.items() if said is not None}
-        strange = [key for key in told if key not in _keys(cls)]
-        for key in strange[1:]:
-            del told[key]
-        return told
+        present = {key: value for key, value in raw.items() if value is not None}
+        unknown = [key for key in present if key not in _keys(cls)]
+        for key in unknown[1:]:
+            del present[key]
+        return present
 
 
 @cache
@@ -50,21 +50,21 @@ def _keys(model: type[StrictModel]) -> frozenset[str]:
 
 
 class Caller(StrictModel):
-    """Who made a call: the model itself, or a program that another server ran."""
+    """Origin of a call: the model, or a program that another server ran."""
 
     type: Literal["direct", "program"]
     caller_id: str | None = None
 
 
 def drop_nulls(raw: object, loc: Loc) -> dict[str, Any]:
-    """The keys of an object that say something: null stands for absent (responses-api.md §1.1), whatever the key. Raises Invalid."""
+    """Return the object without its null values, which mean absent. Raises InvalidRequest if `raw` is no object."""
     if not isinstance(raw, dict):
         raise wrong_type(json_path(loc), "an object", raw)
     return {key: value for key, value in raw.items() if value is not None}
 
 
 def check_length(raw: list[Any], loc: Loc) -> list[Any]:
-    """The array, if it is not longer than any that makes sense. Raises Invalid."""
+    """Return `raw` if it has at most `ARRAY_LIMIT` elements. Raises InvalidRequest."""
     if len(raw) <= ARRAY_LIMIT:
         return raw
     where = json_path(loc)
@@ -73,7 +73,7 @@ def check_length(raw: list[Any], loc: Loc) -> list[Any]:
 
 
 def check_tools(count: int, loc: Loc) -> None:
-    """See that these are not too many tools. Raises Invalid."""
+    """Reject more than `TOOLS_LIMIT` tools. Raises InvalidRequest."""
     if count > TOOLS_LIMIT:
         where = json_path(loc)
         message = f"Invalid '{where}': too many tools. Expected at most {TOOLS_LIMIT} tools in all, but got {count}."
@@ -81,7 +81,7 @@ def check_tools(count: int, loc: Loc) -> None:
 
 
 def count_tools(raw: object) -> int:
-    """The number of tools in an array, those of namespaces included."""
+    """Count the tools in an array, including the tools of namespaces."""
     if not isinstance(raw, list):
         return 0
     return len(raw) + sum(count_tools(one.get("tools")) for one in raw if isinstance(one, dict))

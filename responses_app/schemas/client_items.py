@@ -1,4 +1,4 @@
-"""Items of the tools that the protocol names and the client runs: calls of shells, patches and searches, and what they gave back (§1.2)."""
+"""Schemas of calls and outputs of built-in tools that the client runs: shell, patch, tool search, computer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ StringList = Annotated[Array[LongText], Field(max_length=1024)]
 
 
 class ShellAction(StrictModel):
-    """What a shell was to do."""
+    """Commands of a shell call."""
 
     commands: StringList
     timeout_ms: int | None = None
@@ -21,14 +21,14 @@ class ShellAction(StrictModel):
 
 
 class LocalEnvironment(StrictModel):
-    """Where the client runs a shell: on its own machine. Containers of the server there are none."""
+    """Environment of a shell tool: the client's own machine, as this server has no containers."""
 
     type: Literal["local"]
     skills: Annotated[list[Any], Field(max_length=0)] | None = None
 
 
 class PastEnvironment(StrictModel):
-    """Where a shell ran: on the client's machine, or in a container of another server."""
+    """Environment of an earlier shell call: the client's machine, or a container of another server."""
 
     type: Literal["local", "container_reference"]
     container_id: str | None = None
@@ -36,7 +36,7 @@ class PastEnvironment(StrictModel):
 
 
 class ShellCallInput(StrictModel):
-    """A call of the client's shell."""
+    """Shell call of the model."""
 
     type: Literal["shell_call"]
     id: str | None = None
@@ -49,14 +49,14 @@ class ShellCallInput(StrictModel):
 
 
 class Outcome(StrictModel):
-    """How a command ended."""
+    """End of a command: exit code or timeout."""
 
     type: Literal["exit", "timeout"]
     exit_code: int | None = None
 
 
 class ShellResult(StrictModel):
-    """What one command printed."""
+    """Output of one command."""
 
     stdout: LongText
     stderr: LongText
@@ -65,7 +65,7 @@ class ShellResult(StrictModel):
 
 
 class ShellCallOutput(StrictModel):
-    """What the shell gave back."""
+    """Result of a shell call, sent by the client."""
 
     type: Literal["shell_call_output"]
     id: str | None = None
@@ -78,7 +78,7 @@ class ShellCallOutput(StrictModel):
 
 
 class ExecAction(StrictModel):
-    """What a local shell was to do."""
+    """Command of a local shell call."""
 
     type: Literal["exec"]
     command: StringList
@@ -89,7 +89,7 @@ class ExecAction(StrictModel):
 
 
 class LocalShellCall(StrictModel):
-    """A call of the local shell."""
+    """Local shell call of the model."""
 
     type: Literal["local_shell_call"]
     id: str | None = None
@@ -99,7 +99,7 @@ class LocalShellCall(StrictModel):
 
 
 class LocalShellCallOutput(StrictModel):
-    """What the local shell gave back; it may name its call or, as in the protocol's first form, the item of its call by `id`."""
+    """Result of a local shell call, named by `call_id` or, in the first version of the API, by the item's `id`."""
 
     type: Literal["local_shell_call_output"]
     id: str | None = None
@@ -109,7 +109,7 @@ class LocalShellCallOutput(StrictModel):
 
 
 class Operation(StrictModel):
-    """A change of one file."""
+    """Change of one file."""
 
     type: Literal["create_file", "update_file", "delete_file"]
     path: LongText
@@ -117,7 +117,7 @@ class Operation(StrictModel):
 
 
 class ApplyPatchCallInput(StrictModel):
-    """A change that the client was to make."""
+    """Patch call of the model."""
 
     type: Literal["apply_patch_call"]
     id: str | None = None
@@ -129,7 +129,7 @@ class ApplyPatchCallInput(StrictModel):
 
 
 class ApplyPatchCallOutput(StrictModel):
-    """Whether the change was made."""
+    """Result of a patch call, sent by the client."""
 
     type: Literal["apply_patch_call_output"]
     id: str | None = None
@@ -141,7 +141,7 @@ class ApplyPatchCallOutput(StrictModel):
 
 
 class ToolSearchCall(StrictModel):
-    """A search for tools that the client was to make, or that another server made."""
+    """Tool search of the model, run by the client or by another server."""
 
     type: Literal["tool_search_call"]
     id: str | None = None
@@ -153,7 +153,7 @@ class ToolSearchCall(StrictModel):
 
 
 class ToolSearchOutput(StrictModel):
-    """The tools that were found; they may be called from here on."""
+    """Tools found by a tool search; the model may call these tools from this item on."""
 
     type: Literal["tool_search_output"]
     id: str | None = None
@@ -165,7 +165,7 @@ class ToolSearchOutput(StrictModel):
 
 
 class SafetyCheck(StrictModel):
-    """What the client was to confirm. This server asks for nothing."""
+    """Safety check that a client confirms. This server requests none."""
 
     id: str
     code: str | None = None
@@ -173,7 +173,7 @@ class SafetyCheck(StrictModel):
 
 
 class ComputerCall(StrictModel):
-    """A call of the client's computer, with one action or with several."""
+    """Computer call of the model, with one action or several."""
 
     type: Literal["computer_call"]
     id: str | None = None
@@ -185,7 +185,7 @@ class ComputerCall(StrictModel):
 
 
 class Screenshot(StrictModel):
-    """The screen of the client's computer."""
+    """Screenshot of the client's computer."""
 
     type: Literal["computer_screenshot"]
     image_url: Annotated[str, Field(max_length=IMAGE_URL_LIMIT)] | None = None
@@ -193,7 +193,7 @@ class Screenshot(StrictModel):
 
 
 class ComputerCallOutput(StrictModel):
-    """What the computer shows now."""
+    """Result of a computer call: a screenshot."""
 
     type: Literal["computer_call_output"]
     id: str | None = None
@@ -216,7 +216,7 @@ CLIENT_ITEMS: Mapping[str, type[StrictModel]] = {
     "computer_call": ComputerCall,
     "computer_call_output": ComputerCallOutput,
 }
-# How their ids begin. Of outputs no prefix is known: clients make these ids themselves.
+# Prefixes of item ids. Outputs have none: clients choose their ids.
 CLIENT_PREFIXES: Mapping[str, str] = {
     "shell_call": "sh",
     "local_shell_call": "lsh",

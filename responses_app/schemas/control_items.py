@@ -1,4 +1,4 @@
-"""Items that say how to go on, not what was said: other settings from here on, or a compaction of all before (§1.2)."""
+"""Control items of the input: configuration updates and the compaction trigger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FormatUpdate(StrictModel):
 
 
 class ConfigurationUpdate(StrictModel):
-    """What holds from here on in place of what the requests say."""
+    """Settings that replace those of the request from this item on."""
 
     type: Literal["configuration_update"]
     id: str | None = None
@@ -35,14 +35,14 @@ class ConfigurationUpdate(StrictModel):
 
 
 class CompactionTrigger(StrictModel):
-    """Behind everything else: asks for a compaction of it."""
+    """Request for a compaction of all earlier items; the last item of the input."""
 
     type: Literal["compaction_trigger"]
     id: str | None = None
 
 
 def check_trigger_last(items: Sequence[Mapping[str, Any]], loc: Loc) -> None:
-    """A trigger stands behind the whole input of a request, and is not kept. Raises Invalid."""
+    """Require a compaction trigger to be the last input item. Raises InvalidRequest."""
     for index, item in enumerate(items):
         if item["type"] == TRIGGER and (loc != ("input",) or index + 1 < len(items)):
             where = json_path((*loc, index))

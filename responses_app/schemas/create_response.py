@@ -1,4 +1,4 @@
-"""The body of a create request, field by field: honoured, echoed, or refused with the reason; docs/api.md is its table."""
+"""Schema of `POST /v1/responses`. docs/api.md lists each field: honoured, echoed, accepted or refused."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ INCLUDE = (
 LAST = 1
 PRIORITIES = {"priority": -1, "fast": -1, "ultrafast": -1, "flex": LAST}
 LOGPROBS = "message.output_text.logprobs"
-MOST_METADATA = 16
-MOST_STOPS = 16
-LONGEST_STOP = 1024
+MAX_METADATA = 16
+MAX_STOPS = 16
+MAX_STOP_LENGTH = 1024
 ShortText = Annotated[str, Field(max_length=64)]
 
 
 class CreateResponse(StrictModel):
-    """Every field that has a meaning here. Items, tools and the tool choice are read by rooms of their own."""
+    """Schema of the body; `schemas.parsing` parses the input items and the tools."""
 
     model: str
     input: Any = None
@@ -75,7 +75,7 @@ class CreateResponse(StrictModel):
     truncation: Literal["auto", "disabled"] | None = None
     context_management: Annotated[list[ContextManagement], Field(min_length=1, max_length=1)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
-    metadata: Annotated[dict[str, Any], Field(max_length=MOST_METADATA)] | None = None
+    metadata: Annotated[dict[str, Any], Field(max_length=MAX_METADATA)] | None = None
     prompt_cache_key: ShortText | None = None
     prompt_cache_retention: Literal["in_memory", "in-memory", "24h"] | None = None
     prompt_cache_options: CacheOptions | None = None
@@ -84,25 +84,25 @@ class CreateResponse(StrictModel):
     user: str | None = None
     access_programs: AccessPrograms | None = None
     image: ImageOptions | None = None
-    # Sent by clients of other ecosystems (clients.md §3.5).
+    # Fields of clients that also talk to other servers.
     client_metadata: Any = None
     ignore_eos: bool | None = None
     stop: Any = None
 
 
-# Fields of the protocol whose effect would be missed: refused by name, null and false excepted.
+# Fields of the API that are rejected unless they are empty, with the reason.
 REFUSED: Mapping[str, str] = {
     "prompt": "prompt templates are not supported by this server",
     "moderation": "moderation is not supported by this server",
     "multi_agent": "multi-agent responses are not supported by this server",
 }
 EMPTY: tuple[object, ...] = (None, False, 0, [], {})
-# No request of sense comes near; what is written again (an event around a tool's schema) must stay below orjson's limit of 254.
+# Levels of nesting. Events add levels around a tool's schema and must stay below orjson's limit of 254.
 MAX_DEPTH = 100
 
 
 def parse(body: bytes | str) -> dict[str, Any]:
-    """The JSON object in `body`. Raises Invalid without a `param` (checklist 4, 5)."""
+    """Parse the JSON object in `body`. Raises InvalidRequest without a `param`."""
     try:
         raw = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -115,7 +115,7 @@ def parse(body: bytes | str) -> dict[str, Any]:
 
 
 def _too_deep(raw: dict[str, Any], levels: int) -> bool:
-    """Whether there are containers below so many levels."""
+    """Return True if `raw` has arrays or objects below `levels` levels."""
     level: list[Any] = [raw]
     for _ in range(levels):
         children = (child for node in level for child in (node.values() if isinstance(node, dict) else node))
@@ -126,9 +126,9 @@ def _too_deep(raw: dict[str, Any], levels: int) -> bool:
 
 
 def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True) -> CreateRequest:
-    """A validated order. Null stands for absent in every optional field (checklist 10). Raises Invalid.
+    """Validate the body and return a `CreateRequest`. Null means absent in every optional field. Raises InvalidRequest.
 
-    With `has_default`, RESPONSES_DEFAULT_MODEL is asked where no model is named.
+    With `has_default`, a request without `model` uses RESPONSES_DEFAULT_MODEL.
     """
     _refuse(raw)
     given = {name: given for name, given in raw.items() if given is not None and name not in REFUSED}
@@ -147,18 +147,14 @@ def parse_request(raw: dict[str, Any], key: ApiKey, *, has_default: bool = True)
 def _order(body: CreateResponse, key: ApiKey) -> CreateRequest:
     offered = tools.read(body.tools)
     conversation = _conversation(body.conversation)
-    if conversation and body.previous_response_id:
-        message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them."
-        raise InvalidRequest(message, code="mutually_exclusive_parameters")
-    if body.input is None and not (body.previous_response_id or conversation):
-        raise InvalidRequest("Missing required parameter: 'input'.", param="input", code="missing_required_parameter")
-    told = items.parse_items(body.input) if body.input is not None else []
-    compacts = bool(told) and told[-1]["type"] == control_items.TRIGGER
+    _check_context(body, conversation)
+    given = items.parse_items(body.input) if body.input is not None else []
+    compacts = bool(given) and given[-1]["type"] == control_items.TRIGGER
     return CreateRequest(
         project=key.project,
         key=key.pk,
         model=body.model,
-        input=told[:-1] if compacts else told,
+        input=given[:-1] if compacts else given,
         compacts=compacts,
         instructions=body.instructions,
         tools=offered,
@@ -166,69 +162,90 @@ def _order(body: CreateResponse, key: ApiKey) -> CreateRequest:
         parallel_tool_calls=body.parallel_tool_calls is not False,
         reasoning=_reasoning(body.reasoning),
         format=text_format.parse_text_format(body.text.format if body.text else None),
-        temperature=body.temperature,
-        top_p=body.top_p,
-        presence_penalty=body.presence_penalty or 0.0,
-        frequency_penalty=body.frequency_penalty or 0.0,
-        ignore_eos=bool(body.ignore_eos),
-        stop=_stops(body.stop),
-        max_output_tokens=body.max_output_tokens,
         store=settings.RESPONSES_STORE_DEFAULT if body.store is None else body.store,
         stream=bool(body.stream),
         background=bool(body.background),
         obfuscate=body.stream_options is None or body.stream_options.include_obfuscation is not False,
         priority=LAST if _can_wait(body) else PRIORITIES.get(body.service_tier or "auto", 0),
         truncation=body.truncation or "disabled",
-        logprobs=_logprobs(body),
         compact_threshold=(body.context_management[0].compact_threshold or OWN_THRESHOLD) if body.context_management else None,
         previous_response_id=body.previous_response_id or None,
         conversation=conversation,
         include=frozenset(body.include or ()),
         metadata=body.metadata or {},
         cache_key=body.prompt_cache_key,
-        echo={
-            "max_tool_calls": body.max_tool_calls,
-            "prompt_cache_key": body.prompt_cache_key,
-            "prompt_cache_retention": body.prompt_cache_retention,
-            "safety_identifier": body.safety_identifier,
-            "user": body.user,
-            "verbosity": body.text.verbosity if body.text else None,
-            "access_programs": _access_programs(body.access_programs),
-            "image": _image(body.image),
-        },
+        echo=_echo(body),
+        **_sampling(body),
     )
 
 
+def _check_context(body: CreateResponse, conversation: str | None) -> None:
+    """Require input or earlier items, and one source of earlier items. Raises InvalidRequest."""
+    if conversation and body.previous_response_id:
+        message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them."
+        raise InvalidRequest(message, code="mutually_exclusive_parameters")
+    if body.input is None and not (body.previous_response_id or conversation):
+        raise InvalidRequest("Missing required parameter: 'input'.", param="input", code="missing_required_parameter")
+
+
+def _sampling(body: CreateResponse) -> dict[str, Any]:
+    """Return the sampling fields of a `CreateRequest`. Raises InvalidRequest."""
+    return {
+        "temperature": body.temperature,
+        "top_p": body.top_p,
+        "presence_penalty": body.presence_penalty or 0.0,
+        "frequency_penalty": body.frequency_penalty or 0.0,
+        "ignore_eos": bool(body.ignore_eos),
+        "stop": _stops(body.stop),
+        "max_output_tokens": body.max_output_tokens,
+        "logprobs": _logprobs(body),
+    }
+
+
+def _echo(body: CreateResponse) -> dict[str, Any]:
+    """Return the fields that the response repeats and that have no effect here. Raises InvalidRequest."""
+    return {
+        "max_tool_calls": body.max_tool_calls,
+        "prompt_cache_key": body.prompt_cache_key,
+        "prompt_cache_retention": body.prompt_cache_retention,
+        "safety_identifier": body.safety_identifier,
+        "user": body.user,
+        "verbosity": body.text.verbosity if body.text else None,
+        "access_programs": _access_programs(body.access_programs),
+        "image": _image(body.image),
+    }
+
+
 def _logprobs(body: CreateResponse) -> int | None:
-    """Asking for alternatives is asking for log-probabilities, with and without the `include` of §3.13."""
+    """Return the number of alternatives per token, or None without log-probabilities; `top_logprobs` implies the include."""
     wanted = LOGPROBS in (body.include or ()) or body.top_logprobs
     return (body.top_logprobs or 0) if wanted else None
 
 
 def _stops(raw: object) -> list[str]:
-    """Stop sequences, one or several, as other APIs have them. Raises Invalid."""
+    """Parse `stop`: a stop sequence or a list of stop sequences, as in Chat Completions. Raises InvalidRequest."""
     if raw is None or raw == "":
         return []
     stops: list[Any] = raw if isinstance(raw, list) else [raw]
-    if len(stops) > MOST_STOPS:
-        message = f"Invalid 'stop': array too long. Expected an array with maximum length {MOST_STOPS}, but got {len(stops)}."
+    if len(stops) > MAX_STOPS:
+        message = f"Invalid 'stop': array too long. Expected an array with maximum length {MAX_STOPS}, but got {len(stops)}."
         raise InvalidRequest(message, param="stop", code="array_above_max_length")
     for index, one in enumerate(stops):
         where = json_path(("stop", index)) if isinstance(raw, list) else "stop"
         if not isinstance(one, str):
             raise wrong_type(where, "a string" if isinstance(raw, list) else "a string or an array", one)
-        if not 0 < len(one) <= LONGEST_STOP:
-            message = f"Invalid '{where}': a stop sequence has 1 to {LONGEST_STOP} characters."
+        if not 0 < len(one) <= MAX_STOP_LENGTH:
+            message = f"Invalid '{where}': a stop sequence has 1 to {MAX_STOP_LENGTH} characters."
             raise InvalidRequest(message, param=where, code="invalid_value")
     return stops
 
 
 def _conversation(raw: object) -> str | None:
-    """The id in `conversation`, given as it is or in an object. Raises Invalid."""
+    """Parse `conversation`: an id, or an object with an id. Raises InvalidRequest."""
     where = "conversation"
     if isinstance(raw, dict):
-        for name, said in raw.items():
-            if name != "id" and said is not None:
+        for name, value in raw.items():
+            if name != "id" and value is not None:
                 raise InvalidRequest(f"Unknown parameter: '{where}.{name}'.", param=f"{where}.{name}", code="unknown_parameter")
         where = "conversation.id"
         raw = raw.get("id")
@@ -259,8 +276,8 @@ def _include(values: list[str]) -> None:
 
 
 def _can_wait(body: CreateResponse) -> bool:
-    """Whether the answer has hours, as only one that nobody waits for can have. Raises Invalid."""
-    if body.background_options is None or not body.background_options.patient:
+    """Return True for a completion window of hours, which needs `background` without `stream`. Raises InvalidRequest."""
+    if body.background_options is None or not body.background_options.can_wait:
         return False
     if body.background and not body.stream:
         return True
@@ -270,7 +287,7 @@ def _can_wait(body: CreateResponse) -> bool:
 
 
 def _prewarm(options: CacheOptions | None) -> None:
-    """A response without an answer would be a surprise to any client but the one that asked for it. Raises Invalid."""
+    """Reject `prompt_cache_options.prewarm`, which would create a response without output. Raises InvalidRequest."""
     if options is not None and options.prewarm:
         where = "prompt_cache_options.prewarm"
         message = f"Unsupported parameter: '{where}': every prompt is cached by being used, none beforehand."
@@ -278,12 +295,14 @@ def _prewarm(options: CacheOptions | None) -> None:
 
 
 def metadata(raw: object) -> Mapping[str, str]:
-    """Up to 16 pairs of short texts; null is none. Raises Invalid."""
+    """Validate `metadata`: at most 16 pairs of short strings. Raises InvalidRequest."""
     if raw is not None and not isinstance(raw, dict):
         raise wrong_type("metadata", "an object", raw)
     pairs: dict[str, Any] = raw or {}
-    if len(pairs) > MOST_METADATA:
-        message = f"Invalid 'metadata': object has too many properties. Expected maximum length {MOST_METADATA}, but got {len(pairs)}."
+    if len(pairs) > MAX_METADATA:
+        message = (
+            f"Invalid 'metadata': object has too many properties. Expected maximum length {MAX_METADATA}, but got {len(pairs)}."
+        )
         raise InvalidRequest(message, param="metadata", code="object_above_max_properties")
     for name, given in pairs.items():
         where = f"metadata.{name}"
@@ -299,12 +318,12 @@ def metadata(raw: object) -> Mapping[str, str]:
 
 
 def _access_programs(options: AccessPrograms | None) -> dict[str, str] | None:
-    """Return the program that the response is made under, where one was asked for: all models are open to the standard one."""
+    """Return the access program to repeat in the response, which is always the standard program."""
     return {"cyber": "standard"} if options is not None and options.cyber is not None else None
 
 
 def _image(options: ImageOptions | None) -> dict[str, str] | None:
-    """Return how images are compressed, where that was asked for. Raises Invalid where compression is required."""
+    """Return the image compression to repeat in the response. Raises InvalidRequest if compression is required."""
     if options is None:
         return None
     if options.context_compression == "enabled":

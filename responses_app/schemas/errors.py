@@ -1,4 +1,4 @@
-"""From pydantic's findings to the API's error: one table of codes, and the JSON path of the first field to blame."""
+"""Pydantic validation errors as API errors: a table of codes, and the JSON path of the invalid field."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from responses_app.errors import InvalidRequest
 
 Loc = Sequence[int | str]
 
-# pydantic's word for a JSON type that was expected.
+# Pydantic's error types and the expected JSON type.
 EXPECTED = {
     "string_type": "a string",
     "int_type": "an integer",
@@ -26,7 +26,7 @@ EXPECTED = {
     "model_attributes_type": "an object",
     "finite_number": "a finite number",
 }
-# JSON has one word for several Python types.
+# Python types and their names in JSON.
 JSON_TYPES: Sequence[tuple[type, str]] = (
     (bool, "a boolean"),
     (int, "an integer"),
@@ -52,7 +52,7 @@ MAX_INTEGER = 2.0**63
 
 
 def json_path(loc: Loc) -> str:
-    """`("input", 0, "id")` as `input[0].id`."""
+    """Format a location as a JSON path: `("input", 0, "id")` as `input[0].id`."""
     text = ""
     for step in loc:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else str(step)
@@ -60,7 +60,7 @@ def json_path(loc: Loc) -> str:
 
 
 def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ()) -> InvalidRequest:
-    """The API's error for the first finding, unknown fields last, since another finding explains more."""
+    """Convert the first validation error to an API error; errors about unknown fields come last."""
     findings = sorted(error.errors(include_url=False), key=lambda one: one["type"] == "extra_forbidden")
     found: Mapping[str, Any] = findings[0]
     loc = (*base, *found["loc"])
@@ -86,30 +86,30 @@ def translate(error: ValidationError, base: Loc = (), known: Iterable[str] = ())
 
 
 def wrong_type(where: str, expected: str, given: object) -> InvalidRequest:
-    """`invalid_type`, saying what was expected and what came."""
+    """Return an `invalid_type` error that names the expected and the given type."""
     came = next((word for type_, word in JSON_TYPES if isinstance(given, type_)), "another type")
     if isinstance(given, float) and abs(given) >= MAX_INTEGER:
-        # The parser makes a float of an integer that has more than 64 bits.
+        # The JSON parser returns a float for an integer of more than 64 bits.
         came = "a number of more than 64 bits"
     message = f"Invalid type for '{where}': expected {expected}, but got {came} instead."
     return InvalidRequest(message, param=where, code="invalid_type")
 
 
 def missing_type(where: str, given: object) -> InvalidRequest:
-    """For a `type` that is no string, or not there."""
+    """Return the error for a `type` that is missing or no string."""
     if given is not None:
         return wrong_type(where, "a string", given)
     return InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
 
 
 def shorten(given: object) -> str:
-    """What was given, as far as an error has to repeat it."""
+    """Cut a value to the length that an error message repeats."""
     text = str(given)
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def invalid_value(where: str, given: object, allowed: str) -> InvalidRequest:
-    """`invalid_value`, naming what is allowed."""
+    """Return an `invalid_value` error that names the allowed values."""
     return InvalidRequest(
         f"Invalid value: '{shorten(given)}'. Supported values are: {allowed}.", param=where, code="invalid_value"
     )

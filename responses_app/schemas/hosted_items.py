@@ -1,4 +1,4 @@
-"""Items of tools that another server ran, as clients bring them along: kept as they are, told to the model as past calls (§1.2)."""
+"""Schemas of items of tools that another server ran. Clients send these items as history; the model sees past calls."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Objects = Array[dict[str, Any]]
 
 
 class WebSearchCall(StrictModel):
-    """A search of the web, or a page that was opened."""
+    """Web search, or an opened page."""
 
     type: Literal["web_search_call"]
     id: str | None = None
@@ -24,7 +24,7 @@ class WebSearchCall(StrictModel):
 
 
 class FileSearchCall(StrictModel):
-    """A search of files."""
+    """File search."""
 
     type: Literal["file_search_call"]
     id: str | None = None
@@ -34,7 +34,7 @@ class FileSearchCall(StrictModel):
 
 
 class CodeInterpreterCallInput(StrictModel):
-    """Code that was run."""
+    """Code that another server ran."""
 
     type: Literal["code_interpreter_call"]
     id: str | None = None
@@ -45,7 +45,7 @@ class CodeInterpreterCallInput(StrictModel):
 
 
 class ImageGenerationCall(StrictModel):
-    """A picture that was made; `result` is the picture."""
+    """Generated image; `result` is the image in base64."""
 
     type: Literal["image_generation_call"]
     id: str | None = None
@@ -62,7 +62,7 @@ class ImageGenerationCall(StrictModel):
 
 
 class McpListToolsInput(StrictModel):
-    """The tools of an MCP server."""
+    """Tools of an MCP server."""
 
     type: Literal["mcp_list_tools"]
     id: str | None = None
@@ -72,7 +72,7 @@ class McpListToolsInput(StrictModel):
 
 
 class McpCallInput(StrictModel):
-    """A call of a tool of an MCP server, with what came of it."""
+    """Call of an MCP server's tool, with its output or error."""
 
     type: Literal["mcp_call"]
     id: str | None = None
@@ -86,7 +86,7 @@ class McpCallInput(StrictModel):
 
 
 class McpApprovalRequestInput(StrictModel):
-    """A call that was not to be made unasked."""
+    """MCP call that needs approval."""
 
     type: Literal["mcp_approval_request"]
     id: str | None = None
@@ -96,7 +96,7 @@ class McpApprovalRequestInput(StrictModel):
 
 
 class McpApprovalResponse(StrictModel):
-    """What the user said to it."""
+    """Approval or denial of an MCP call."""
 
     type: Literal["mcp_approval_response"]
     id: str | None = None
@@ -106,7 +106,7 @@ class McpApprovalResponse(StrictModel):
 
 
 class Program(StrictModel):
-    """A program that called tools."""
+    """Program of the model that called tools."""
 
     type: Literal["program"]
     id: str | None = None
@@ -116,7 +116,7 @@ class Program(StrictModel):
 
 
 class ProgramOutput(StrictModel):
-    """What the program came to."""
+    """Result of a program."""
 
     type: Literal["program_output"]
     id: str | None = None
@@ -137,5 +137,5 @@ HOSTED_ITEMS: Mapping[str, type[StrictModel]] = {
     "program": Program,
     "program_output": ProgramOutput,
 }
-# Types that have no `status` at all.
+# Item types without a `status`.
 WITHOUT_STATUS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "program"})

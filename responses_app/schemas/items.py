@@ -1,4 +1,4 @@
-"""The shapes of input items, type by type (§1.2)."""
+"""Schemas of input items, one class for each item type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from responses_app.schemas.control_items import CompactionTrigger, Configuration
 from responses_app.schemas.errors import Loc, translate
 from responses_app.schemas.hosted_items import HOSTED_ITEMS
 
-# What openai-python adds to its own objects: values that it parsed out of the text and the arguments beside them.
+# Fields that openai-python adds to its own objects: parsed copies of text and arguments.
 COPIES = frozenset({"parsed", "parsed_arguments"})
 
 
@@ -32,7 +32,7 @@ class SummaryTextPart(StrictModel):
 
 
 class MessageInput(StrictModel):
-    """A message; its content is checked part by part."""
+    """Message; `schemas.parsing.content` checks the content part by part."""
 
     type: Literal["message"] = "message"
     id: str | None = None
@@ -43,7 +43,7 @@ class MessageInput(StrictModel):
 
 
 class FunctionCallInput(StrictModel):
-    """A call that the model made."""
+    """Function call of the model."""
 
     type: Literal["function_call"]
     id: str | None = None
@@ -57,7 +57,7 @@ class FunctionCallInput(StrictModel):
 
 
 class FunctionCallOutputInput(StrictModel):
-    """What the client's tool returned."""
+    """Result of a function, sent by the client."""
 
     type: Literal["function_call_output"]
     id: str | None = None
@@ -71,7 +71,7 @@ class FunctionCallOutputInput(StrictModel):
 
 
 class CustomToolCallInput(StrictModel):
-    """A call of a custom tool."""
+    """Custom tool call of the model."""
 
     type: Literal["custom_tool_call"]
     id: str | None = None
@@ -86,7 +86,7 @@ class CustomToolCallInput(StrictModel):
 
 
 class CustomToolCallOutputInput(StrictModel):
-    """What a custom tool gave back."""
+    """Result of a custom tool, sent by the client."""
 
     type: Literal["custom_tool_call_output"]
     id: str | None = None
@@ -98,7 +98,7 @@ class CustomToolCallOutputInput(StrictModel):
 
 
 class ReasoningInput(StrictModel):
-    """Reasoning of an earlier turn, raw or summarised."""
+    """Reasoning of an earlier response: content, summary or encrypted content."""
 
     type: Literal["reasoning"]
     id: str | None = None
@@ -109,7 +109,7 @@ class ReasoningInput(StrictModel):
 
 
 class CompactionInput(StrictModel):
-    """What was said before, as a token of this server."""
+    """Compaction: earlier items as an encrypted token of this server."""
 
     type: Literal["compaction"]
     id: str | None = None
@@ -118,7 +118,7 @@ class CompactionInput(StrictModel):
 
 
 class AdditionalTools(StrictModel):
-    """Tools that are offered from here on."""
+    """Tools that are offered from this item on."""
 
     type: Literal["additional_tools"]
     id: str | None = None
@@ -127,7 +127,7 @@ class AdditionalTools(StrictModel):
 
 
 class ItemReferenceInput(StrictModel):
-    """An item of the store, by id."""
+    """Reference to a stored item by id."""
 
     type: Literal["item_reference"] | None = None
     id: str
@@ -151,9 +151,9 @@ MODELS: Mapping[str, type[StrictModel]] = {
 
 
 def valid(model: type[StrictModel], raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """`raw` validated; keys that are absent are left out."""
+    """Validate `raw` against `model`; absent keys stay absent. Raises InvalidRequest."""
     try:
-        valid = model.model_validate({key: said for key, said in raw.items() if key not in COPIES})
+        valid = model.model_validate({key: value for key, value in raw.items() if key not in COPIES})
         return valid.model_dump(exclude_none=True, by_alias=True)
     except ValidationError as error:
         raise translate(error, loc, model.model_fields) from error

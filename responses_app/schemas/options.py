@@ -1,4 +1,4 @@
-"""The objects among the fields of a create request, one model each."""
+"""Option objects of a create request, one schema each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from responses_app.schemas.text_format import OutputFormat
 
 
 class StreamOptions(StrictModel):
-    """`stream_options`; `include_usage` belongs to another API, and usage always comes (clients.md §3.5)."""
+    """`stream_options`. `include_usage` is accepted from Chat Completions clients; usage is always included."""
 
     include_obfuscation: bool | None = None
     include_usage: bool | None = None
@@ -28,19 +28,19 @@ class ReasoningOptions(StrictModel):
 
 
 class BackgroundOptions(StrictModel):
-    """`background_options`: who leaves hours for the answer stands behind the others (openai 3.54)."""
+    """`background_options`: a completion window of hours lowers the priority of the response."""
 
     completion_window: Literal["soonest", "2h", "8h"] | None = None
     continuation_id: str | None = None
 
     @property
-    def patient(self) -> bool:
-        """Whether there is time."""
+    def can_wait(self) -> bool:
+        """Return True for a completion window of hours."""
         return self.completion_window in ("2h", "8h")
 
 
 class CacheOptions(StrictModel):
-    """`prompt_cache_options`: hints to a cache that keeps every prefix as long as it has room, whatever they say."""
+    """`prompt_cache_options`: accepted hints; the cache keeps every prefix while space permits."""
 
     mode: Literal["implicit", "explicit"] | None = None
     ttl: Literal["30m", "12h"] | None = None
@@ -49,13 +49,13 @@ class CacheOptions(StrictModel):
 
 
 class ImageOptions(StrictModel):
-    """`image`: how images of the context are compressed. This server compresses none, which it cannot be asked to require."""
+    """`image`: compression of images in the context. This server compresses none."""
 
     context_compression: Literal["auto", "enabled", "disabled"] | None = None
 
 
 class AccessPrograms(StrictModel):
-    """`access_programs`: what OpenAI asks for access to some of its models. The models of this server ask for none."""
+    """`access_programs`: access to restricted OpenAI models. Models of this server need none."""
 
     cyber: Literal["standard", "daybreak_blue", "daybreak_red"] | None = None
 

@@ -1,4 +1,4 @@
-"""What the text of an answer has to be: `text.format`, in a request and in an item that changes it."""
+"""`text.format` of a request and of a configuration update."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class OutputFormat(StrictModel):
 
 
 def parse_text_format(given: OutputFormat | None, loc: Loc = ("text", "format")) -> dict[str, Any]:
-    """The format in the form in which it is repeated. Raises Invalid."""
+    """Return the format as the response repeats it. Raises InvalidRequest."""
     if given is None:
         return {"type": "text"}
     if given.type != "json_schema":
-        _schemaless(given, loc)
+        _check_without_schema(given, loc)
         return {"type": given.type}
     for name, found in (("name", given.name), ("schema", given.schema_)):
         if found is None:
@@ -49,8 +49,8 @@ def parse_text_format(given: OutputFormat | None, loc: Loc = ("text", "format"))
     }
 
 
-def _schemaless(given: OutputFormat, loc: Loc) -> None:
-    """Only a `json_schema` has a schema; elsewhere it would be ignored in silence. Raises Invalid."""
+def _check_without_schema(given: OutputFormat, loc: Loc) -> None:
+    """Reject fields of `json_schema` in a format of another type. Raises InvalidRequest."""
     for name in given.model_dump(exclude_none=True, by_alias=True):
         if name != "type":
             where = json_path((*loc, name))

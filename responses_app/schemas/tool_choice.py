@@ -1,4 +1,4 @@
-"""The choice among tools: a mode, one of them, or some of them (§3.10)."""
+"""`tool_choice`: a mode, one forced tool, or a list of allowed tools."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_
 from responses_app.schemas.tools import CLIENT, HOSTED
 
 MODES = ("none", "auto", "required")
-# Those that may be named by their type alone.
+# Tools that a choice names by type alone.
 CHOSEN = ("shell", "apply_patch", "computer", "computer_use_preview")
-# Another name of either of these.
+# Alias of `computer` and `computer_use_preview`.
 COMPUTER = "computer_use"
 
 
 class NamedTool(StrictModel):
-    """`tool_choice` that forces one tool, and an entry of the allowed ones."""
+    """`tool_choice` that forces one tool; also an entry of `allowed_tools`."""
 
     type: Literal["function", "custom"]
     name: str
 
 
 class AllowedTools(StrictModel):
-    """`tool_choice` that leaves some of the tools. Open Responses may leave out the mode, and knows one more."""
+    """`tool_choice` that restricts the tools. Open Responses allows an absent mode and the mode `none`."""
 
     type: Literal["allowed_tools"]
     mode: Literal["auto", "required", "none"] = "auto"
@@ -35,7 +35,7 @@ class AllowedTools(StrictModel):
 
 
 def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
-    """The `tool_choice` of a request, checked against its tools. Raises Invalid."""
+    """Parse `tool_choice` and check it against the tools of the request. Raises InvalidRequest."""
     if raw is None:
         return "auto"
     if isinstance(raw, str):
@@ -74,7 +74,7 @@ def _kind(raw: Mapping[str, Any], loc: Loc) -> str:
 
 
 def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Some of the tools, of which the model may or must call. Raises Invalid."""
+    """Parse `allowed_tools`. Raises InvalidRequest."""
     try:
         allowed = AllowedTools.model_validate(raw)
     except ValidationError as error:
@@ -84,7 +84,7 @@ def _allowed(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]]) -> dict[st
 
 
 def _entry(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
-    """One of the allowed tools. One that is repeated but not offered may be allowed: it is not called all the same (D19)."""
+    """Parse an entry of `allowed_tools`. An inactive hosted tool is accepted; the model is not offered the tool."""
     raw = drop_nulls(raw, loc)
     kind = _kind(raw, loc)
     if kind not in HOSTED:
@@ -108,7 +108,7 @@ def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) ->
 
 
 def _present(kind: str, tools: Sequence[Mapping[str, Any]]) -> None:
-    """There must be a tool of this type. Raises Invalid."""
+    """Require a tool of the type `kind`. Raises InvalidRequest."""
     if not any(tool["type"] == kind for tool in tools):
         raise _absent(kind)
 

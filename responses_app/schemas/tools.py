@@ -1,4 +1,4 @@
-"""The shapes of tools in a request, type by type (§1.5)."""
+"""Schemas of the tools of a request, one class for each tool type."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from responses_app.schemas.base import NAME, Array, StrictModel
 from responses_app.schemas.client_items import LocalEnvironment
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
-LONGEST_GRAMMAR = 32_768
+MAX_GRAMMAR_LENGTH = 32_768
 
 
 class FunctionTool(StrictModel):
-    """A function that the client runs."""
+    """Function that the client runs."""
 
     type: Literal["function"]
     name: Name
@@ -25,26 +25,26 @@ class FunctionTool(StrictModel):
     output_schema: dict[str, Any] | None = None
     async_: bool = Field(default=False, alias="async")
     defer_loading: bool = False
-    # That is how it is here anyway; anything else is refused.
+    # Only direct calls by the model exist here; other callers are rejected.
     allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
 
 
 class CustomTextFormat(StrictModel):
-    """The `format` of a custom tool that takes any text."""
+    """`format` of a custom tool that takes any text."""
 
     type: Literal["text"]
 
 
 class GrammarFormat(StrictModel):
-    """The `format` of a custom tool whose text follows a grammar."""
+    """`format` of a custom tool whose input follows a grammar."""
 
     type: Literal["grammar"]
     syntax: Literal["lark", "regex"]
-    definition: Annotated[str, Field(max_length=LONGEST_GRAMMAR)]
+    definition: Annotated[str, Field(max_length=MAX_GRAMMAR_LENGTH)]
 
 
 class CustomTool(StrictModel):
-    """A tool that the client runs on a text."""
+    """Custom tool: the client runs a tool on free text."""
 
     type: Literal["custom"]
     name: Name
@@ -56,7 +56,7 @@ class CustomTool(StrictModel):
 
 
 class ShellTool(StrictModel):
-    """The client's shell."""
+    """Shell that the client runs."""
 
     type: Literal["shell"]
     environment: LocalEnvironment | None = None
@@ -64,20 +64,20 @@ class ShellTool(StrictModel):
 
 
 class LocalShellTool(StrictModel):
-    """The client's shell in the protocol's first form."""
+    """Shell that the client runs, in the first version of the API."""
 
     type: Literal["local_shell"]
 
 
 class ApplyPatchTool(StrictModel):
-    """Changes of the client's files."""
+    """Patches of files that the client applies."""
 
     type: Literal["apply_patch"]
     allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
 
 
 class ToolSearchTool(StrictModel):
-    """A search for deferred tools, which the client makes."""
+    """Search for deferred tools, run by the client."""
 
     type: Literal["tool_search"]
     execution: Literal["client"]
@@ -86,13 +86,13 @@ class ToolSearchTool(StrictModel):
 
 
 class ComputerTool(StrictModel):
-    """The client's computer: its mouse, its keyboard and its screen."""
+    """Computer of the client: mouse, keyboard and screen."""
 
     type: Literal["computer"]
 
 
 class ComputerPreviewTool(StrictModel):
-    """The client's computer in the protocol's first form."""
+    """Computer of the client, in the first version of the API."""
 
     type: Literal["computer_use_preview"]
     display_height: Annotated[int, Field(ge=1)]
@@ -101,7 +101,7 @@ class ComputerPreviewTool(StrictModel):
 
 
 class NamespaceTool(StrictModel):
-    """Tools with a name in common."""
+    """Namespace: tools under a common name."""
 
     type: Literal["namespace"]
     name: Name
@@ -118,7 +118,7 @@ CLIENT: Mapping[str, type[StrictModel]] = {
     "computer_use_preview": ComputerPreviewTool,
 }
 
-# Tool types of the protocol that this server does not run or pass on.
+# Tool types of the API that this server does not run.
 HOSTED = frozenset(
     {
         "code_interpreter",

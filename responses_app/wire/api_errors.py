@@ -1,4 +1,4 @@
-"""Exceptions as errors of the API."""
+"""Conversion of exceptions to API errors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ logger = logging.getLogger("responses.api")
 
 
 def to_api_error(error: Exception, request_id: str, where: str) -> ApiError:
-    """What the client is told of any exception. What is not the client's is written to the log."""
+    """Convert an exception to an API error. Errors of the server are logged with `request_id` and `where`."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, RequestDataTooBig):

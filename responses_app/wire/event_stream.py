@@ -1,4 +1,4 @@
-"""The HTTP response that streams the events of a response, and the snapshot of one that is under way."""
+"""HTTP response that streams events, and the snapshot of an unfinished response."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from responses_app.wire.sse import EventFormat
 
 
 class EventStream(StreamingHttpResponse):
-    """A stream of server-sent events whose proxies must not buffer."""
+    """Stream of server-sent events, with headers against buffering in proxies."""
 
     def __init__(self, frames: AsyncGenerator[EventFrame | None, None], form: EventFormat) -> None:
         super().__init__(sse.stream(frames, form), content_type="text/event-stream; charset=utf-8")
@@ -25,5 +25,5 @@ class EventStream(StreamingHttpResponse):
 
 
 async def partial_snapshot(row: Response) -> bytes:
-    """The snapshot of a run that is under way: the items that are done so far."""
+    """Return the snapshot of an unfinished response: the items that are done so far."""
     return orjson.dumps(fold([orjson.loads(frame.data) async for frame in reader.stored(row.pk)]))

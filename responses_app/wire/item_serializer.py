@@ -1,4 +1,4 @@
-"""Stored items as lists show them: with what `include` asks for, and without what it would have to (responses-api.md §3.12)."""
+"""Serialisation of stored items for lists, with the fields that `include` names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCREENS: Final = "computer_call_output.output.image_url"
 
 
 def serialize(project: str, page: ItemPage, include: Collection[str]) -> list[bytes]:
-    """The items of a page of a response's input."""
+    """Serialise a page of items."""
     return [
         redact_images(encrypted_content.redact(project, body, wanted=encrypted_content.INCLUDE in include), include)
         for _, body in page.rows
@@ -23,7 +23,7 @@ def serialize(project: str, page: ItemPage, include: Collection[str]) -> list[by
 
 
 def redact_images(body: str, include: Collection[str]) -> bytes:
-    """An item; images of messages and of screens keep their URLs only if they are asked for. What other tools returned stays as it is."""
+    """Serialise an item. Image URLs of messages and screenshots are null unless `include` names the URLs."""
     if IMAGE_URLS not in include and '"input_image"' in body:
         item = orjson.loads(body)
         if item["type"] == "message":

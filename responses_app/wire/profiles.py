@@ -1,8 +1,8 @@
-"""The two profiles of one log: OpenAI's words below /v1, those of Open Responses below /openresponses/v1 (decision F5).
+"""Profiles of the API: OpenAI's names below /v1, the names of Open Responses below /openresponses/v1.
 
-The log holds OpenAI's form; the other is made on the way out, and unmade on the way in, so that one response can be read in either.
-Open Responses has 24 events, five types of items and one of tools. It asks that any other carries the name of whoever defined
-it, here OpenAI, before a colon; that every item has a status; and an optional key that says nothing is not sent.
+The log holds OpenAI's form. Requests and responses of Open Responses are converted, so both profiles read the same responses.
+Open Responses defines 24 events, five item types and one tool type. Every other type carries the name of its vendor,
+here OpenAI, before a colon. Every item has a status, and optional keys without a value are left out.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from responses_app.store.log.records import EventFrame
 OPEN: Final = "/openresponses/"
 SLUG: Final = "openai:"
 _BEGINS: Final = b'{"type":"'
-# Raw reasoning is the one thing that both have, under two names (D3).
+# Event names of raw reasoning, which both profiles have under different names.
 _OURS, _THEIRS = "response.reasoning_text.", "response.reasoning."
-# Types of items, tools and choices that have no prefix.
+# Types of items, tools and choices without a vendor prefix.
 _COMMON: Final = ITEMS["openresponses"] | {"function", "allowed_tools"}
-# Keys that have to be there, null or not.
+# Required keys, null or not.
 _REQUIRED: Final = RESPONSE_KEYS | {"user"}
 _OF_TOOL: Final = frozenset({"description", "parameters", "strict"})
 _OF_REASONING: Final = frozenset({"effort", "summary"})
-# Items whose status the protocol of OpenAI does not know.
+# Items without a status in OpenAI's profile.
 _STATELESS: Final = frozenset({"compaction", "additional_tools", "configuration_update", *WITHOUT_STATUS})
 
 Json = Mapping[str, Any]
 
 
 def is_open(request: HttpRequest) -> bool:
-    """Whether the client speaks to the address of Open Responses."""
+    """Return True if the path belongs to Open Responses."""
     return request.path.startswith(OPEN)
 
 
 def frame_to_profile(frame: EventFrame) -> EventFrame:
-    """The frame as Open Responses has it. Only one with an item or a response in it is decoded."""
+    """Convert a frame to Open Responses. Only frames with an item or a response are decoded."""
     name = _event(frame.type)
     if name != frame.type:
         return EventFrame(frame.number, name, _BEGINS + name.encode() + frame.data[len(_BEGINS) + len(frame.type) :])
@@ -52,25 +52,25 @@ def frame_to_profile(frame: EventFrame) -> EventFrame:
 
 
 def to_profile(request: HttpRequest, response: bytes) -> bytes:
-    """A response, or another object with an `output`, in the words of the client."""
+    """Convert a response, or another object with an `output`, to the profile of the request."""
     return orjson.dumps(_response(orjson.loads(response))) if is_open(request) else response
 
 
 def item_to_profile(request: HttpRequest, item: bytes) -> bytes:
-    """An item in the words of the client."""
+    """Convert an item to the profile of the request."""
     return orjson.dumps(_item(orjson.loads(item))) if is_open(request) else item
 
 
 def normalize_request(request: HttpRequest, raw: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request in OpenAI's words. Items and tools that Open Responses does not know may have the prefix or not."""
+    """Convert the body of a request to OpenAI's profile; the vendor prefix is optional."""
     return from_profile(raw) if is_open(request) else raw
 
 
 def from_profile(raw: dict[str, Any]) -> dict[str, Any]:
-    """The body of a request to Open Responses in OpenAI's words."""
+    """Convert the body of an Open Responses request to OpenAI's profile."""
     lists = {key: raw[key] for key in ("input", "items", "tools") if isinstance(raw.get(key), list)}
-    bare = {key: [_stateless(_retype(one, _unslugged)) for one in each] for key, each in lists.items()}
-    return {**raw, **bare, **({"tool_choice": _retype(raw["tool_choice"], _unslugged)} if "tool_choice" in raw else {})}
+    bare = {key: [_stateless(_retype(one, _without_vendor)) for one in each] for key, each in lists.items()}
+    return {**raw, **bare, **({"tool_choice": _retype(raw["tool_choice"], _without_vendor)} if "tool_choice" in raw else {})}
 
 
 def _event(name: str) -> str:
@@ -80,7 +80,7 @@ def _event(name: str) -> str:
 
 
 def _response(body: Json, _event: str = "") -> Json:
-    made = {key: said for key, said in body.items() if said is not None or key in _REQUIRED}
+    made = {key: value for key, value in body.items() if value is not None or key in _REQUIRED}
     made["output"] = [_item(one) for one in made["output"]]
     if "tools" in made:
         made["tools"] = [_tool(one) for one in made["tools"]]
@@ -99,11 +99,11 @@ def _tool(tool: Json) -> Json:
 
 
 def _compact(node: Json, required: frozenset[str] = frozenset()) -> Json:
-    return {key: said for key, said in node.items() if said is not None or key in required}
+    return {key: value for key, value in node.items() if value is not None or key in required}
 
 
 def _retype(node: Any, name: Callable[[str], str]) -> Any:
-    """The object under another type, and so the tools in it: namespaces, choices and some items have some."""
+    """Rename the type of an object and of the tools inside."""
     if not isinstance(node, dict):
         return node
     tools = {"tools": [_retype(one, name) for one in node["tools"]]} if isinstance(node.get("tools"), list) else {}
@@ -115,14 +115,14 @@ def _vendor(kind: str) -> str:
     return kind if kind in _COMMON or is_vendor_type(kind) else SLUG + kind
 
 
-def _unslugged(kind: str) -> str:
+def _without_vendor(kind: str) -> str:
     return kind.removeprefix(SLUG)
 
 
 def _stateless(item: Any) -> Any:
-    """Without the status that `_item` gave it."""
+    """Remove the status that `_item` has added."""
     if isinstance(item, dict) and str(item.get("type")) in _STATELESS:
-        return {key: said for key, said in item.items() if key != "status"}
+        return {key: value for key, value in item.items() if key != "status"}
     return item
 
 

@@ -1,4 +1,4 @@
-"""The body of a request, read beside the loop if it is long: what takes seconds must not make every stream of the process wait."""
+"""Request bodies; long bodies are parsed in a thread, so that the streams of the process do not wait."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from responses_app.schemas import create_response
 from responses_app.wire import profiles
 
 T = TypeVar("T")
-# Some milliseconds' worth.
+# Bytes that take some milliseconds to parse.
 LONG = 16 * 1024
 
 
 async def parse_body(request: HttpRequest, key: ApiKey, make: Callable[[dict[str, Any]], T], empty: bytes = b"") -> T:
-    """What `make` makes of the JSON object; of `empty` where there is no body. Raises Invalid, Busy."""
+    """Parse the body, or `empty` without a body, and pass the object to `make`. Raises InvalidRequest, RateLimited."""
     body = request.body or empty
 
     def made() -> T:
@@ -29,7 +29,7 @@ async def parse_body(request: HttpRequest, key: ApiKey, make: Callable[[dict[str
 
 
 async def off_loop(key: ApiKey, size: int, make: Callable[..., T], *args: Any) -> T:
-    """What `make` makes of something that is so many bytes long, in a thread if these are many. Raises Busy."""
+    """Call `make(*args)`, in a thread if the input has many bytes (`size`). Raises RateLimited."""
     if size <= LONG:
         return make(*args)
     return await long_work.run(key.project, size > long_work.LONG_TEXT, partial(make, *args))

@@ -1,4 +1,4 @@
-"""Frames as server-sent events: one event, one write; comments as heartbeat; `[DONE]` at the end."""
+"""Server-sent events: one write for each event, comments as heartbeat, `[DONE]` at the end."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from responses_app.wire.profiles import frame_to_profile
 
 
 class StreamInterrupted(Exception):
-    """The response goes on, but not in this process."""
+    """Frames ended before the response did: the run continues in another process."""
 
 
 HEARTBEAT = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
-# The padding hides token lengths from whoever watches the wire. It is never stored; made of the event itself, it is the same for every
-# listener, so that a replay has the bytes of the stream.
+# Padding hides token lengths from observers of the network. Padding is derived from the event and not stored,
+# so that every subscriber and every replay gets the same bytes.
 BLOCK = 16
 _KEY = b',"obfuscation":"'
 
 
 def encode(frame: EventFrame, obfuscate: bool = False) -> bytes:
-    """One event: the bytes of the log between the event line and a blank line. No `id:`, no `retry:` (responses-api.md §2.1)."""
+    """Encode one event: the event line, the bytes of the log, a blank line. `id:` and `retry:` are not sent."""
     return b"event: " + frame.type.encode() + b"\ndata: " + (padded(frame) if obfuscate else frame.data) + b"\n\n"
 
 
 def padded(frame: EventFrame) -> bytes:
-    """Return its JSON; that of a delta is padded to a multiple of BLOCK bytes, by 1 to BLOCK characters."""
+    """Return the JSON of a frame; a delta is padded by 1 to BLOCK characters to a multiple of BLOCK bytes."""
     data = frame.data
     if not frame.type.endswith(".delta"):
         return data
@@ -42,17 +42,17 @@ def padded(frame: EventFrame) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class EventFormat:
-    """How one listener wants its events: padded, and under which names."""
+    """Options of one event stream: padding, and the profile's names."""
 
     obfuscate: bool = False
-    named_open: bool = False
+    open_responses: bool = False
 
 
 async def stream(frames: AsyncGenerator[EventFrame | None, None], form: EventFormat) -> AsyncIterator[bytes]:
-    """The body of a stream: every frame, a heartbeat for every None, then the end mark.
+    """Iterate over the chunks of a stream: a chunk for each frame, a heartbeat for each None, then the end mark.
 
-    Raises Cut where frames stop before the response has ended: the connection breaks, and the client comes back with the
-    last number that it has seen.
+    Raises StreamInterrupted if the frames end before the response: the connection breaks, and the client resumes with
+    the last number received.
     """
     last = ""
     async with aclosing(frames):
@@ -61,7 +61,7 @@ async def stream(frames: AsyncGenerator[EventFrame | None, None], form: EventFor
                 yield HEARTBEAT
             else:
                 last = frame.type
-                yield encode(frame_to_profile(frame) if form.named_open else frame, form.obfuscate)
+                yield encode(frame_to_profile(frame) if form.open_responses else frame, form.obfuscate)
     if last and last not in TERMINAL:
         raise StreamInterrupted
     if settings.RESPONSES_SSE_DONE:

@@ -17,14 +17,14 @@ from tests.support.api.websocket_case import PATIENCE, SocketCase
 @contextmanager
 def slow_giving() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
     """Slots are given back as slowly as one wants: whether that has begun, and that it may go on."""
-    giving, go, give = asyncio.Event(), asyncio.Event(), rate_limits._give
+    giving, go, give = asyncio.Event(), asyncio.Event(), rate_limits._delete_released
 
     async def slowly() -> None:
         giving.set()
         await go.wait()
         await give()
 
-    with patch.object(rate_limits, "_give", slowly):
+    with patch.object(rate_limits, "_delete_released", slowly):
         yield giving, go
 
 

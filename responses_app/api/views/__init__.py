@@ -1,1 +1,1 @@
-"""Views."""
+"""Views of the API, one module for each resource."""

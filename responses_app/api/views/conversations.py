@@ -1,4 +1,4 @@
-"""Conversations and their items: made, changed, extended, read and deleted by hand."""
+"""Views of conversations and their items."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 
 
 async def update(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
-    """POST /v1/conversations/{id}: other metadata in place of what was there."""
+    """POST /v1/conversations/{id}: replace the metadata."""
     metadata = await request_body.parse_body(request, key, _changed, b"{}")
     row = await find(key.project, uid)
     row.metadata = metadata
@@ -71,7 +71,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 
 
 async def add_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
-    """POST /v1/conversations/{id}/items: all of them, or none."""
+    """POST /v1/conversations/{id}/items: add all items or none."""
     include = query.include(request)
     async with rate_limits.admit(key) as ticket:
         given = await request_body.parse_body(request, key, _added, b"{}")
@@ -109,7 +109,7 @@ async def retrieve_item(request: HttpRequest, key: ApiKey, uid: str, item: str) 
 
 
 async def remove_item(request: HttpRequest, key: ApiKey, uid: str, item: str) -> HttpResponseBase:
-    """DELETE /v1/conversations/{id}/items/{item_id}; the answer is the conversation."""
+    """DELETE /v1/conversations/{id}/items/{item_id}; returns the conversation."""
     del request
     row = await find(key.project, uid)
     if not (is_id(item) and await _change(conversations.remove, row, item)):
@@ -118,7 +118,7 @@ async def remove_item(request: HttpRequest, key: ApiKey, uid: str, item: str) ->
 
 
 async def _change(function: Any, row: Conversation, *args: object) -> Any:
-    """Change a conversation that may be gone by now. Raises ApiError."""
+    """Change a conversation that may have been deleted meanwhile. Raises ApiError."""
     try:
         return await sync_to_async(function)(row, *args)
     except conversations.ItemExists as error:

@@ -1,4 +1,4 @@
-"""The models that can be asked for, and whether the server is well."""
+"""Views of models, and the health check."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def show(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase
 
 
 async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBase:
-    """DELETE /v1/models/{name}: models are the server's own, so that there is none to delete. Raises NotFound, Forbidden."""
+    """DELETE /v1/models/{name}: always rejected, as the server owns all models. Raises NotFound, Forbidden."""
     del request
     _found(key, name)
     raise Forbidden(
@@ -41,7 +41,7 @@ async def delete(request: HttpRequest, key: ApiKey, name: str) -> HttpResponseBa
 
 
 async def health(request: HttpRequest) -> HttpResponseBase:
-    """GET /health: 200 and nothing while every engine is alive. Raises Unavailable."""
+    """GET /health: 200 with an empty body while every engine is healthy. Raises ServiceUnavailable."""
     del request
     served = manager.current().served.values()
     try:
@@ -54,7 +54,7 @@ async def health(request: HttpRequest) -> HttpResponseBase:
 
 
 def _found(key: ApiKey, name: str) -> ServedModel:
-    """Return the model of this name. Raises NotFound, also where the key may not use it."""
+    """Return the model of this name. Raises NotFound, also for a model that the key may not use."""
     served = find(name)
     if served is None or not can_use(key, served.name):
         message = f"The model '{shorten(name)}' does not exist. {available(key)}"

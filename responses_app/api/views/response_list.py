@@ -1,4 +1,4 @@
-"""GET /v1/responses: the responses of a project, page by page; OpenAI's API has no such address, other servers do (issue 3)."""
+"""GET /v1/responses: the responses of a project in pages, an extension of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 
 
 def _filter(request: HttpRequest) -> ResponseFilter:
-    """The filters of the query. Raises Invalid, also for a parameter that is not known: a filter must not be overlooked."""
+    """Return the filters of the query. Raises InvalidRequest, also for an unknown parameter."""
     metadata: dict[str, str] = {}
     for name in request.GET:
         pair = METADATA.fullmatch(name)
         if pair is not None:
-            # As in the column: jsonb cannot hold NUL.
+            # Metadata is stored in jsonb, which cannot hold NUL.
             metadata[pair[1].replace("\0", "")] = (query.single(request, name) or "").replace("\0", "")
         elif name not in KNOWN:
             raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
@@ -62,11 +62,11 @@ def _filter(request: HttpRequest) -> ResponseFilter:
 
 
 def _id(given: str | None) -> str | None:
-    # What could not be an id names nothing; Postgres would refuse some of it.
+    # An impossible id matches nothing; Postgres would reject some of the characters.
     return None if not given else given if is_id(given) else "-"
 
 
 def _time(request: HttpRequest, name: str) -> datetime | None:
-    """A Unix time in seconds."""
+    """Read a Unix time in seconds. Raises InvalidRequest."""
     seconds = query.integer(request, name, -1, least=0, most=LATEST)
     return None if seconds < 0 else datetime.fromtimestamp(seconds, UTC)

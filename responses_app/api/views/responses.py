@@ -1,4 +1,4 @@
-"""Create, retrieve, replay, cancel and delete responses; list their input."""
+"""Views that create, retrieve, replay, cancel and delete responses and list their input."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from responses_app.wire.sse import EventFormat
 
 LAST = 2**31 - 1
 FAILED = "response.failed"
-# The fields of a create request that have a meaning for /responses/compact.
+# Fields of a create request that /responses/compact accepts.
 COMPACTED = frozenset(
     {
         "model",
@@ -61,14 +61,14 @@ FINAL = {
 
 
 class DisconnectAwareStream(EventStream):
-    """The stream of a run that stops when its client goes, also one that goes before the first byte is asked for."""
+    """Event stream that stops its run when the client disconnects, also before the first byte."""
 
     def __init__(self, run: Run, form: EventFormat, ticket: Admission) -> None:
         super().__init__(_stream_run(run, ticket), form)
         self._run, self._loop = run, asyncio.get_running_loop()
 
     def close(self) -> None:
-        """Called by Django when all is sent, or when the client has gone; in a thread."""
+        """Stop the run unless ended. Django calls this in a thread after the last byte or a disconnect."""
         super().close()
         if not self._run.ended:
             self._loop.call_soon_threadsafe(manager.current().client_disconnected, self._run)
@@ -82,7 +82,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         model_access.check_model(key, order.model)
         run = await manager.current().start_run(order)
         if run.stored:
-            # From now on its row tells that it runs.
+            # From now on the row of the response counts against the limit.
             await ticket.release()
         ticket.release_on_end(run)
         response = await _respond(request, run, order, ticket)
@@ -96,7 +96,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket: Admission) -> HttpResponseBase:
     form = EventFormat(order.obfuscate, profiles.is_open(request))
     if order.background and order.stream:
-        # It goes on, whoever listens.
+        # A background response continues without a client.
         return EventStream(manager.current().stream(run), form)
     if order.background:
         return json_response(profiles.to_profile(request, reader.snapshot_bytes(run.frames[0].data)))
@@ -115,7 +115,7 @@ async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket:
 
 
 async def _wait_terminal(run: Run) -> EventFrame:
-    """The terminal frame, whoever comes to it. Raises Unavailable where this process ends before that."""
+    """Return the terminal frame, from this process or another. Raises ServiceUnavailable if this process stops before."""
     frame = await run.wait_terminal()
     if not run.handed_over:
         return frame
@@ -130,7 +130,7 @@ async def _wait_terminal(run: Run) -> EventFrame:
 
 
 async def input_tokens(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """POST /v1/responses/input_tokens: what a create with the same body would count as its input."""
+    """POST /v1/responses/input_tokens: count the input tokens of a create request."""
     async with rate_limits.admit(key) as ticket:
         order = await request_body.parse_body(request, key, lambda raw: _counted(raw, key))
         model_access.check_model(key, order.model)
@@ -147,7 +147,7 @@ def _counted(raw: dict[str, Any], key: ApiKey) -> CreateRequest:
 
 
 async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
-    """POST /v1/responses/compact: the messages of the user and a sealed summary of the rest, to go on with."""
+    """POST /v1/responses/compact: return the user's messages and an encrypted summary of the other items."""
     async with rate_limits.admit(key) as ticket:
         order = await request_body.parse_body(
             request, key, lambda raw: _compacted(raw, key, has_default=not profiles.is_open(request))
@@ -159,7 +159,7 @@ async def compact(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
 
 
 def _compacted(raw: dict[str, Any], key: ApiKey, *, has_default: bool) -> CreateRequest:
-    """Read the body. Without `has_default` it must name a model, which Open Responses asks of every server. Raises Invalid."""
+    """Parse the body. Without `has_default` the body must name a model. Raises InvalidRequest."""
     for name in raw:
         if name not in COMPACTED:
             raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
@@ -167,7 +167,7 @@ def _compacted(raw: dict[str, Any], key: ApiKey, *, has_default: bool) -> Create
 
 
 async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
-    """GET /v1/responses/{id}, as JSON or as the stream of its log (decision F3)."""
+    """GET /v1/responses/{id}, as JSON or as a stream of the log."""
     streamed = query.boolean(request, "stream")
     after = query.integer(request, "starting_after", -1, least=0, most=LAST)
     obfuscate = query.boolean(request, "include_obfuscation", default=True)
@@ -187,7 +187,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 
 
 def _check_strict_compat(row: Response, streamed: bool) -> None:
-    """What OpenAI refuses and this server does not by itself (decision F3). Raises ApiError."""
+    """Reject what OpenAI rejects and this server allows, with RESPONSES_STRICT_COMPAT. Raises ApiError."""
     for asked, name in ((row.background, "background"), (row.streamed, "stream")):
         if streamed and not asked:
             raise InvalidRequest(f"This response cannot be streamed because it was not created with {name}=true.")
@@ -196,12 +196,12 @@ def _check_strict_compat(row: Response, streamed: bool) -> None:
 
 
 async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
-    """POST /v1/responses/{id}/cancel: a background response that has not ended does so now, or has been cancelled before."""
+    """POST /v1/responses/{id}/cancel: end a background response; repeated calls return the cancelled response."""
     row = await _find(key, uid)
     if not row.background:
         raise InvalidRequest("Cannot cancel a synchronous response.")
     await manager.current().cancel(row)
-    # Read again: what the log says at last is the answer, and a completion may have been in it already.
+    # Read again, as the log may have ended with a completion meanwhile.
     row = await _find(key, uid)
     if row.status in FINAL:
         raise InvalidRequest(FINAL[Status(row.status)])
@@ -209,7 +209,7 @@ async def cancel(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 
 
 async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
-    """DELETE /v1/responses/{id}. A run that is under way is stopped first."""
+    """DELETE /v1/responses/{id}; a running response is stopped first."""
     del request
     await manager.current().cancel(await _find(key, uid))
     if not await sync_to_async(erase)(key.project, uid):
@@ -218,7 +218,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 
 
 async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
-    """GET /v1/responses/{id}/input_items: the request's own input and the history before it."""
+    """GET /v1/responses/{id}/input_items: the history and the input of the request."""
     limit = query.integer(request, "limit", 20, least=1, most=100)
     order = query.choice(request, "order", "desc", ("asc", "desc"))
     include = query.include(request)
@@ -244,12 +244,12 @@ async def _stream_run(run: Run, ticket: Admission) -> AsyncGenerator[EventFrame 
 
 
 def _replay(row: Response, after: int) -> AsyncGenerator[EventFrame | None, None]:
-    """The log of a run of this process is in memory while it lasts; any other is read from the database."""
+    """Iterate over the frames of a response, from memory while this process runs the response, else from the database."""
     return manager.current().subscribe(row.uid, row.pk, after)
 
 
 async def _find(key: ApiKey, uid: str) -> Response:
-    # One of `store: false` that is kept for the sake of its conversation alone is nobody's to see.
+    # A response with `store: false` that is kept only for its conversation is not visible.
     seen = Response.objects.filter(Q(stored=True) | Q(background=True), project=key.project, uid=uid)
     row = await seen.afirst() if is_id(uid) else None
     if row is None:

@@ -1,1 +1,1 @@
-"""Json schema."""
+"""Checks of JSON schemas in requests: size, termination, rules of strict mode."""

@@ -1,4 +1,4 @@
-"""What any JSON schema has to be, strict or not, for an engine to follow it: it comes to an end, and not after a minute of compiling."""
+"""Limits of every JSON schema, strict or not: no `$ref` cycles, and a size that compiles in seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from responses_app.schemas.json_schema.size import too_large
 
 
 def complexity_problem(schema: Mapping[str, Any]) -> str | None:
-    """None where `schema` is sound, else what is wrong with it."""
+    """Return the reason why a schema cannot be compiled, or None."""
     nodes = list(_nodes(schema))
     problem = too_large(nodes)
     if problem is not None:
@@ -27,7 +27,7 @@ def complexity_problem(schema: Mapping[str, Any]) -> str | None:
 
 
 def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """All objects in it."""
+    """Iterate over all objects in a schema."""
     level: list[Any] = [schema]
     while level:
         yield from (node for node in level if isinstance(node, dict))
@@ -36,7 +36,7 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _implied_schemas(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[int]:
-    """The schemas that the very same value has to meet: what it refers to, all of `allOf`, the only one of a choice."""
+    """Iterate over the ids of schemas that apply to the same value: `$ref`, `allOf`, and a choice with one option."""
     ref = node.get("$ref")
     target = _target(root, ref) if isinstance(ref, str) else None
     if target is not None:
@@ -48,7 +48,7 @@ def _implied_schemas(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterat
 
 
 def _target(root: Mapping[str, Any], ref: str) -> Mapping[str, Any] | None:
-    """What a reference within the schema names, if that is there."""
+    """Return the target of a reference within the schema, or None."""
     if not ref.startswith("#"):
         return None
     node: Any = root

@@ -1,6 +1,6 @@
-"""The size of a JSON schema, counted by what makes grammar compilers slow; each limit keeps xgrammar at about two seconds.
+"""Size of a JSON schema in units that make grammar compilers slow; each limit keeps xgrammar below about two seconds.
 
-The numbers were measured with xgrammar 0.2.8 and the vocabulary of demo-chat. Most of these times grow with the square of the count.
+The limits were measured with xgrammar 0.2.8 and the vocabulary of demo-chat. Most compile times grow with the square of the count.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ MAX_REPEAT: Final = 1_000
 MAX_REPEATS: Final = 4_000
 
 _REPEAT: Final = re.compile(r"\{(\d+)(?:,(\d*))?\}")
-# Of a number in a pattern, in digits: longer ones are larger than any limit.
-_MOST_DIGITS: Final = 9
+# Digits of a number in a pattern; a longer number exceeds every limit.
+_MAX_DIGITS: Final = 9
 
 
 def too_large(nodes: Iterable[Mapping[str, Any]]) -> str | None:
-    """None for a schema with these objects if no limit is exceeded, else a sentence that says what was counted and the limit."""
+    """Return a sentence with the exceeded limit of a schema with these objects, or None."""
     size = _Size()
     for node in nodes:
         size.add(node)
@@ -40,7 +40,7 @@ def _sentence(count: int, what: str, limit: int) -> str:
 
 
 class _Size:
-    """What there is in a schema."""
+    """Counts of the parts of a schema."""
 
     def __init__(self) -> None:
         self.objects = self.properties = self.values = self.letters = 0
@@ -49,7 +49,7 @@ class _Size:
         self.pattern_letters = self.repeat = self.repeats = 0
 
     def add(self, node: Mapping[str, Any]) -> None:
-        """Count one object of the schema, without those in it."""
+        """Count one object of the schema, without nested objects."""
         self.objects += 1
         names = node.get("properties")
         if isinstance(names, dict):
@@ -63,7 +63,7 @@ class _Size:
             self._add_pattern(pattern)
 
     def counts(self) -> Iterator[tuple[int, str, int]]:
-        """What was counted, in words, and the limit of it."""
+        """Iterate over count, name and limit of each part."""
         yield self.properties, "properties", MAX_PROPERTIES
         yield self.values, "enum values", MAX_VALUES
         yield self.letters, "characters in the names of properties and in the values of enums and constants", MAX_LETTERS
@@ -98,7 +98,7 @@ class _Size:
         self.pattern_letters += len(pattern)
         for least, most in _REPEAT.findall(pattern):
             bound = most or least
-            count = int(bound) if len(bound) <= _MOST_DIGITS else 10**_MOST_DIGITS
+            count = int(bound) if len(bound) <= _MAX_DIGITS else 10**_MAX_DIGITS
             self.repeat = max(self.repeat, count)
             self.repeats += count
 

@@ -1,4 +1,4 @@
-"""The rules of strict JSON schemas (responses-api.md §3.14), as one walk that names the first rule broken and where."""
+"""Rules of strict mode for JSON schemas, as in OpenAI's structured outputs guide."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ MAX_LEVELS = 10
 MAX_PROPERTIES = 5000
 MAX_VALUES = 1000
 MAX_NAMES = 120_000
-# Of one enumeration of texts that has more than so many.
+# An enum of more than MANY_VALUES strings may have MAX_MANY characters.
 MANY_VALUES, MAX_MANY = 250, 15_000
 
 
 def strict_problem(schema: Mapping[str, Any]) -> str | None:
-    """None where `schema` meets the strict rules, else a sentence that says which one it breaks."""
+    """Return a sentence with the first broken rule of strict mode, or None."""
     if schema.get("type") != "object" or "anyOf" in schema:
         return "the root must have type 'object' and no 'anyOf'."
     size = _SchemaSize()
@@ -31,13 +31,13 @@ def strict_problem(schema: Mapping[str, Any]) -> str | None:
 
 
 class _SchemaSize:
-    """How much there is in a schema: its properties, the values of its enumerations, and the text of all of them and of the names."""
+    """Counts of a strict schema: properties, enum values, and characters of names and values."""
 
     def __init__(self) -> None:
         self.properties = self.values = self.text = 0
 
     def add(self, node: Mapping[str, Any]) -> str | None:
-        """Count one more subschema; what is wrong with its enumeration."""
+        """Count a subschema. Return the problem of its enum, or None."""
         names = [name for word in ("properties", "$defs", "definitions") for name in _keys(node.get(word))]
         self.properties += len(_keys(node.get("properties")))
         values = node["enum"] if isinstance(node.get("enum"), list) else []
@@ -49,7 +49,7 @@ class _SchemaSize:
         return None
 
     def problem(self) -> str | None:
-        """What is too much of it all."""
+        """Return the exceeded total limit, or None."""
         if self.properties > MAX_PROPERTIES:
             return f"more than {MAX_PROPERTIES} properties."
         if self.values > MAX_VALUES:
@@ -62,7 +62,7 @@ def _keys(node: object) -> list[str]:
 
 
 def shape_problem(schema: Mapping[str, Any]) -> str | None:
-    """None where `schema` could describe the arguments of a function at all, strict or not, else what is wrong."""
+    """Return the reason why a schema cannot describe function arguments, or None."""
     if schema and schema.get("type") != "object":
         given = shorten(schema.get("type"))
         return f"schema must be a JSON Schema of type 'object', got type '{given}'."
@@ -93,7 +93,7 @@ def _node(node: Mapping[str, Any]) -> str | None:
 
 
 def _walk(node: Mapping[str, Any], place: str, level: int) -> Iterator[tuple[str, Mapping[str, Any], int]]:
-    """Every subschema with its place and its level of nesting, in order; references are not followed."""
+    """Iterate over subschemas with their place and level of nesting; references are not followed."""
     yield place, node, level
     if level > MAX_LEVELS:
         return

@@ -1,4 +1,4 @@
-"""The content of messages and of outputs, part by part."""
+"""Content parts of messages and of tool outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from responses_app.schemas.items import valid
 
 
 class ContentPart(StrictModel):
-    """A part of text, whichever way it goes; annotations and logprobs come back from clients that replay our output."""
+    """Text part of input or output. Clients that replay output send annotations and log-probabilities back."""
 
     type: str
     text: LongText
@@ -27,7 +27,7 @@ class ContentPart(StrictModel):
 
 
 class ImagePart(StrictModel):
-    """A picture, by a data URL or an address."""
+    """Image, as a data URL or a web address."""
 
     type: Literal["input_image"]
     image_url: Annotated[str, Field(max_length=IMAGE_URL_LIMIT)] | None = None
@@ -37,7 +37,7 @@ class ImagePart(StrictModel):
 
 
 class FilePart(StrictModel):
-    """A file, which this server does not take."""
+    """File, which this server does not accept."""
 
     type: Literal["input_file"]
     file_data: str | None = None
@@ -49,7 +49,7 @@ class FilePart(StrictModel):
 
 
 class RefusalPart(StrictModel):
-    """A refusal that the model gave earlier."""
+    """Earlier refusal of the model."""
 
     type: str
     refusal: LongText
@@ -58,10 +58,10 @@ class RefusalPart(StrictModel):
 INPUT_PARTS = ("input_text", "input_image")
 RULE_PARTS = ("input_text",)
 OUTPUT_PARTS = ("output_text", "refusal")
-# Parts of the protocol that this server does not take; naming them gives a better error than "unknown".
+# Parts of the API that this server does not accept; naming these parts gives a better error than "unknown".
 UNSUPPORTED_PARTS = frozenset({"input_file", "input_audio"})
 DATA_URL = re.compile(r"data:(?P<type>[^;,]{1,256})(?:;[^;,]{0,256}){0,8};base64,", re.IGNORECASE)
-# Top-level media types of what is no document.
+# Top-level media types that are no documents.
 NOT_DOCUMENTS = ("audio/", "video/", "image/", "font/")
 PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
     "user": INPUT_PARTS,
@@ -117,7 +117,7 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _check_file(part: Mapping[str, Any], loc: Loc) -> None:
-    """Check that the data of a file is a data URL of a document. Raises Invalid."""
+    """Check that the data of a file is a data URL of a document. Raises InvalidRequest."""
     data = part.get("file_data")
     if data is None:
         return
@@ -134,13 +134,13 @@ def _check_file(part: Mapping[str, Any], loc: Loc) -> None:
 
 
 def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """What can be told of a picture without decoding or fetching it; the rest is seen by `runs.prepare.images`."""
+    """Check an image without decoding or fetching; `runs.prepare.images` does both later."""
     part = valid(ImagePart, raw, loc)
     return {"type": "input_image", "detail": part["detail"], "image_url": image_url(part, loc)}
 
 
 def image_url(part: Mapping[str, Any], loc: Loc) -> str:
-    """The URL of an image, in a message or of a screen. Raises Invalid."""
+    """Return the URL of an image part or a screenshot. Raises InvalidRequest."""
     if "file_id" in part:
         where = json_path((*loc, "file_id"))
         message = f"Unsupported parameter: '{where}': this server has no files; give the image in 'image_url'."

@@ -1,4 +1,4 @@
-"""Input items: what may be told to the model, normalised to the form in which it is stored."""
+"""Input items, validated and normalised to their stored form."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from responses_app.schemas.items import (
 from responses_app.schemas.parsing import content as parsing_content
 from responses_app.schemas.parsing import tools
 
-# The prefix is validated (responses-api.md §1.0); clients make ids of their own, such as `fco_…`, so an output shares its call's.
+# Prefixes of item ids in requests. Clients choose ids such as `fco_…` for outputs, so outputs share the prefix of their call.
 ID_PREFIXES = {
     kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")
 } | {
     "function_call_output": "fc",
     "custom_tool_call_output": "ctc",
-    # No prefix is known: clients make these ids themselves.
+    # Clients choose these ids.
     "additional_tools": "",
     "configuration_update": "",
     **CLIENT_PREFIXES,
-    # Made by other servers, each by its own rule.
+    # Other servers choose these ids.
     **dict.fromkeys(HOSTED_ITEMS, ""),
 }
 
 
 def parse_items(raw: object, loc: Loc = ("input",)) -> list[dict[str, Any]]:
-    """A request's `input`, a string or an array, as normalised items. Raises Invalid with the JSON path."""
+    """Parse `input`, a string or an array, to normalised items. Raises InvalidRequest with the JSON path."""
     if isinstance(raw, str):
         if len(raw) > TEXT_LIMIT:
             raise InvalidRequest(
@@ -119,7 +119,7 @@ def _added_tools(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     kind = raw["type"]
     if kind == "local_shell_call_output" and "call_id" not in raw and "id" in raw:
-        raw = {**{key: said for key, said in raw.items() if key != "id"}, "call_id": raw["id"]}
+        raw = {**{key: value for key, value in raw.items() if key != "id"}, "call_id": raw["id"]}
     item = {"status": "completed", **_id(valid(CLIENT_ITEMS[kind], raw, loc), loc)}
     if "call_id" not in item and item["execution"] == "client":
         where = json_path((*loc, "call_id"))
@@ -145,7 +145,7 @@ def _hosted(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 
 def _check_actions(item: Mapping[str, Any], loc: Loc) -> None:
-    """A computer was asked for an action, or for several. Raises Invalid."""
+    """Require either `action` or `actions` in a computer call. Raises InvalidRequest."""
     if ("action" in item) == ("actions" in item):
         where = json_path((*loc, "actions"))
         message = f"Missing required parameter: '{where}', or 'action' in its place."
@@ -158,7 +158,7 @@ def _check_actions(item: Mapping[str, Any], loc: Loc) -> None:
 
 
 def _check_exit_codes(results: Sequence[Mapping[str, Any]], loc: Loc) -> None:
-    """A command that came to its end has an exit code. Raises Invalid."""
+    """Require an exit code for each command that has ended. Raises InvalidRequest."""
     for index, result in enumerate(results):
         if result["outcome"]["type"] == "exit" and "exit_code" not in result["outcome"]:
             where = json_path((*loc, index, "outcome", "exit_code"))
@@ -168,7 +168,7 @@ def _check_exit_codes(results: Sequence[Mapping[str, Any]], loc: Loc) -> None:
 def _configuration(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     item = _id(valid(ConfigurationUpdate, raw, loc), loc)
     if "text" in item:
-        # Of what was sent: a null within a schema means something.
+        # Parsed from the request itself, as a null within a schema has a meaning.
         wanted = text_format.OutputFormat.model_validate(raw["text"]["format"])
         item["text"] = {"format": text_format.parse_text_format(wanted, (*loc, "text", "format"))}
     return item

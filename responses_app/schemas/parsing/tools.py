@@ -1,4 +1,4 @@
-"""Tools: validated and normalised to the form in which the response echoes them."""
+"""Tools of a request, validated and normalised to the form that the response repeats."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from responses_app.schemas.json_schema.strict import shape_problem, strict_probl
 from responses_app.schemas.tools import CLIENT, HOSTED, CustomTextFormat, CustomTool, FunctionTool, GrammarFormat, NamespaceTool
 
 ACTIVE = ("function", "custom", "namespace", *CLIENT)
-# What authenticates the client elsewhere is never repeated (checklist 60).
+# Fields with credentials, which are not stored and not repeated.
 SECRET = frozenset({"authorization", "headers"})
 
 
 def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
-    """The `tools` of a request, in their echoed form. Raises Invalid, also for a type that is not served: never silence (F9).
+    """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
-    A tool that is deferred needs a search to find it, unless it is one that was `found`.
+    A deferred tool needs a tool search among `tools`, unless `found` says that a search has returned the tools.
     """
     if raw is None:
         return []
@@ -33,7 +33,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
     check_tools(count_tools(raw), loc)
     tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
     if not found and not any(tool["type"] == "tool_search" for tool in tools):
-        _none_deferred(tools, loc)
+        _check_none_deferred(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         inside = [named(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
@@ -46,7 +46,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
     return tools
 
 
-def _none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+def _check_none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     each = [((*loc, n), tool) for n, tool in enumerate(tools)]
     each += [
         ((*at, "tools", n), one) for at, tool in each if tool["type"] == "namespace" for n, one in enumerate(tool["tools"])
@@ -59,7 +59,7 @@ def _none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
 
 
 def inactive_types(tools: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The types of those that are repeated in the response, and that no model is told (D19)."""
+    """Return the types of the tools that the response repeats but the model is not offered."""
     return sorted({str(tool["type"]) for tool in tools if tool["type"] not in ACTIVE})
 
 
@@ -70,7 +70,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     if not isinstance(kind, str):
         raise missing_type(where, kind)
     if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _is_codex_search(raw):
-        return {key: said for key, said in raw.items() if key not in SECRET}
+        return {key: value for key, value in raw.items() if key not in SECRET}
     if kind in HOSTED:
         raise InvalidRequest(
             f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(ACTIVE)}.",
@@ -87,7 +87,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         tool = FunctionTool.model_validate(raw)
     except ValidationError as error:
         raise translate(error, loc, FunctionTool.model_fields) from error
-    return _normal(tool, loc)
+    return _normalize(tool, loc)
 
 
 def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
@@ -104,12 +104,12 @@ def _client(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 
 def _flags(tool: FunctionTool | CustomTool) -> dict[str, bool]:
-    """What a tool says of itself beyond its kind, where it does."""
-    return {name: True for name, said in (("async", tool.async_), ("defer_loading", tool.defer_loading)) if said}
+    """Return the flags `async` and `defer_loading` that are set."""
+    return {name: True for name, is_set in (("async", tool.async_), ("defer_loading", tool.defer_loading)) if is_set}
 
 
 def _is_codex_search(raw: Mapping[str, Any]) -> bool:
-    """What Codex puts beside its own tools in every request, true where its sandbox is off; a 400 would be all it hears (F9)."""
+    """Return True for the web search tool that Codex adds to every request; rejecting the tool would reject all of Codex."""
     return raw["type"] == "web_search" and isinstance(raw.get("external_web_access"), bool)
 
 
@@ -123,7 +123,7 @@ def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 
 def _format(raw: object, loc: Loc) -> dict[str, Any]:
-    """What the text of a custom tool is. Raises Invalid. Grammars are compiled elsewhere (`runs.prepare.definitions`)."""
+    """Parse the format of a custom tool. Raises InvalidRequest. `runs.prepare.definitions` compiles grammars later."""
     raw = drop_nulls(raw, loc)
     model = GrammarFormat if raw.get("type") == "grammar" else CustomTextFormat
     try:
@@ -144,8 +144,8 @@ def _namespace(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     return {"type": "namespace", "name": space.name, "description": space.description, "tools": inside}
 
 
-def _normal(tool: FunctionTool, loc: Loc) -> dict[str, Any]:
-    """All keys present; `strict` omitted becomes true where the schema meets the strict rules (responses-api.md §1.5)."""
+def _normalize(tool: FunctionTool, loc: Loc) -> dict[str, Any]:
+    """Fill in all keys of a function. An absent `strict` is true for a schema that follows the rules of strict mode."""
     parameters = tool.parameters or {}
     problem = strict_problem(parameters) if tool.parameters is not None else None
     wrong = shape_problem(parameters) or (problem if tool.strict else None) or complexity_problem(parameters)

@@ -18,7 +18,7 @@ class Gate(Protocol):
         """Whether this address needs a key and takes a long body."""
         ...
 
-    def remembered(self, authorization: str) -> str | None:
+    def cached_account(self, authorization: str) -> str | None:
         """Return the account of a key that was looked up a moment ago; None if it has to be looked up."""
         ...
 
@@ -35,7 +35,7 @@ class OpenGate:
         del path
         return True
 
-    def remembered(self, authorization: str) -> str | None:
+    def cached_account(self, authorization: str) -> str | None:
         """Ask nobody."""
         del authorization
         return "anybody"

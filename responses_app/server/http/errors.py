@@ -74,7 +74,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
             return
         lines = request.requestHeaders.getRawHeaders(b"authorization") or []
         authorization = b",".join(lines).decode("latin1")
-        account = door.gate.remembered(authorization)
+        account = door.gate.cached_account(authorization)
         if account is not None:
             self._let_in(door.budget.of_key(account), BODY_LIMIT)
             return

@@ -89,7 +89,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
 
     def _open_charge(self) -> Charge:
         """Count for the key that opened this connection: the application has just looked it up."""
-        budget, account = self.server.budget, self.server.gate.remembered(self.request.headers.get("authorization", ""))
+        budget, account = self.server.budget, self.server.gate.cached_account(self.request.headers.get("authorization", ""))
         if account is None:
             return budget.of_address(str(getattr(self.transport.getPeer(), "host", "")))  # type: ignore[no-any-return]
         return budget.of_key(account)  # type: ignore[no-any-return]

@@ -157,7 +157,7 @@ class Keys:
     def is_api(self, path: str) -> bool:
         return path == "/length"
 
-    def remembered(self, authorization: str) -> str | None:
+    def cached_account(self, authorization: str) -> str | None:
         return authorization if authorization in self.known else None
 
     async def look_up(self, authorization: str) -> str:
