@@ -23,9 +23,7 @@ class Conversation(models.Model):
 class ConversationItem(models.Model):
     """Position of an item in a conversation, ordered by primary key. An item has at most 1 position per conversation."""
 
-    conversation = models.ForeignKey(
-        Conversation, on_delete=models.CASCADE, related_name="conversation_items", db_index=False
-    )
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="conversation_items", db_index=False)
     item = models.ForeignKey("Item", on_delete=models.CASCADE, related_name="conversation_items")
     uid = models.CharField("item id", max_length=128)
 

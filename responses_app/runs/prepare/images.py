@@ -88,7 +88,9 @@ async def _all(project: str, wanted: Mapping[str, ImageReference], param: str) -
 async def _one(project: str, image: ImageReference, param: str, room: _FetchBudget) -> bytes:
     where = f"{param}{image.path.removeprefix('input')}.image_url"
     try:
-        data = await (asyncio.to_thread(decode.decode_data_url, image.url) if decode.is_data_url(image.url) else room.fetch(image.url))
+        data = await (
+            asyncio.to_thread(decode.decode_data_url, image.url) if decode.is_data_url(image.url) else room.fetch(image.url)
+        )
         await decode_pool.check(project, data)
     except InvalidImage as error:
         raise InvalidRequest(f"Invalid '{where}'. {error}", param=where, code=error.code) from error

@@ -106,7 +106,9 @@ def _insert_entries(row: Conversation, items: Sequence[Mapping[str, Any]], fetch
     for item in items:
         wanted.setdefault(item["id"], item)
     known = (
-        Item.objects.filter(project=row.project, uid__in=wanted).exclude(response__stored=False, conversation_items=None).order_by("-pk")
+        Item.objects.filter(project=row.project, uid__in=wanted)
+        .exclude(response__stored=False, conversation_items=None)
+        .order_by("-pk")
     )
     rows = {one.uid: one for one in known}
     new = [_item(row, body) for uid, body in wanted.items() if uid not in rows]
