@@ -188,7 +188,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         """
         if self.state == self.STATE_OPEN:
             text = message.get("text")
-            self.transport.put(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
+            self.transport.write_buffered(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
 
     def close_with_code(self, message: dict[str, Any]) -> None:
         """Close with any code; autobahn lets an application use few of those that the protocol has."""
