@@ -102,6 +102,11 @@ class OutputStateMachine:
         """The type of the first open item whose tool the server runs: its result is not there yet."""
         return next((item.kind for item in self._all_open() if item.runs_on_server), None)
 
+    @property
+    def pending_calls(self) -> list[tuple[int, Item]]:
+        """Open items whose tool the server runs: the output index, and the item with the arguments so far."""
+        return [(item.index, _with_arguments(item)) for item in self._all_open() if item.runs_on_server]
+
     def apply(self, piece: Delta) -> list[Event]:
         """What this piece makes of the open item; may be nothing. Raises GrammarError if it cannot stand here."""
         action = TABLE.get(piece.__class__, _NOWHERE).get(self._kind)
@@ -238,6 +243,10 @@ class OutputStateMachine:
             self._open, self._kind = None, ""
         else:
             del self._pending[item.index]
+
+
+def _with_arguments(item: OpenItem) -> Item:
+    return {**item.body, item.channel.key: "".join(item.said)} if isinstance(item, open_calls.StreamedCall) else item.body
 
 
 Action: TypeAlias = Callable[[OutputStateMachine, Any], list[Event]]

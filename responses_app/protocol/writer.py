@@ -106,6 +106,11 @@ class Writer:
         return list(self._output.items)
 
     @property
+    def pending_calls(self) -> list[tuple[int, Item]]:
+        """Open items whose tool the server runs: the output index, and the item with the arguments so far."""
+        return self._output.pending_calls
+
+    @property
     def has_invalid_arguments(self) -> bool:
         """Whether a call was closed incomplete because its arguments do not parse: `complete` will fail the response."""
         return self._output.garbled

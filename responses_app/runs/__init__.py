@@ -1,1 +1,1 @@
-"""The only room where the others meet: a run, the hub that owns it, and the models that are served."""
+"""Runs: preparation, execution and recovery of responses, and the manager that owns them."""

@@ -1,4 +1,4 @@
-"""Admission control: how much one process works on at a time, counted from before the planning to the end."""
+"""Admission control: limits of concurrent work of one process, counted from before the planning to the end."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from django.conf import settings
 from responses_app.errors import RateLimited
 from responses_app.store.cluster import leases
 
-# While another project has asked within the last ten minutes, no project takes the last eighth of the places, unless it holds
-# less than an eighth itself. Otherwise one project with many requests would have all others answered 429.
+# While another project sent a request within the last ten minutes, no project takes the last eighth of the places, unless it holds
+# less than an eighth itself. Otherwise one project with many requests would cause a 429 for all others.
 RECENT_S = 600.0
 SHARE = 8
 
 
 class Kind(StrEnum):
-    """The limit that a request counts for."""
+    """Kind of work, each with a limit of its own."""
 
     FOREGROUND = "foreground"
     BACKGROUND = "background"
-    # A background response without room, until its row tells all processes that it waits.
+    # A background response without a free place, until its row in the database shows to all processes that it waits.
     QUEUED = "queued"
 
 
 @dataclass(slots=True)
 class Place:
-    """A place in the count of one kind of work."""
+    """Place in the count of one kind of work."""
 
     kind: Kind
     _counts: Counter[Kind]
@@ -52,7 +52,7 @@ class Place:
 
 @dataclass(slots=True)
 class Admission:
-    """The places of one process that are taken."""
+    """Counts of the places that are taken in one process."""
 
     counts: Counter[Kind] = field(default_factory=Counter)
     by_project: Counter[str] = field(default_factory=Counter)
@@ -70,7 +70,7 @@ class Admission:
 
     @contextmanager
     def admitted(self, project: str) -> Iterator[None]:
-        """Hold a place in the foreground meanwhile. Raises Busy."""
+        """Take a place in the foreground for the duration of the context. Raises Busy."""
         place = self.admit(project)
         try:
             yield
@@ -78,9 +78,9 @@ class Admission:
             place.release()
 
     async def admit_background(self, *, queue: bool) -> Place:
-        """Take a place in the background, or in the queue if there is no room or `queue` is true.
+        """Take a place in the background, or in the queue if none is free or `queue` is true.
 
-        Raises Busy if RESPONSES_MAX_QUEUED are taken, those that wait in all processes included.
+        Raises Busy if RESPONSES_MAX_QUEUED places are taken; responses that wait in all processes count.
         """
         count = self.counts[Kind.BACKGROUND] + self.counts[Kind.QUEUED]
         queue = queue or self.background_room < 1
@@ -98,13 +98,13 @@ class Admission:
         return place
 
     def take(self, kind: Kind, project: str = "") -> Place:
-        """Take a place whatever the limit is, as for a response that another process has begun."""
+        """Take a place without regard to the limit, as for a response that another process began."""
         self.counts[kind] += 1
         self.by_project[project] += 1
         return Place(kind, self.counts, self.by_project, project)
 
     def _has_neighbors(self, project: str) -> bool:
-        """Whether another project has asked within RECENT_S."""
+        """Whether another project sent a request within RECENT_S seconds."""
         now = self.clock()
         self._asked_at[project] = now
         if len(self._asked_at) > 1 and now - min(self._asked_at.values()) > RECENT_S:
@@ -113,5 +113,5 @@ class Admission:
 
     @property
     def background_room(self) -> int:
-        """How many more background responses may begin in this process."""
+        """Number of background responses that may still begin in this process."""
         return int(settings.RESPONSES_MAX_BACKGROUND) - self.counts[Kind.BACKGROUND]

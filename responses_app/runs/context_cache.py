@@ -1,4 +1,4 @@
-"""What a connection remembers of a response that was made over it: all that a continuation starts from, stored or not."""
+"""Context cache of a WebSocket connection: everything that a continuation of its last response needs, stored or not."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from responses_app.store.content.history import ConversationContext
 
 @dataclass(frozen=True, slots=True)
 class CachedContext:
-    """One response that has ended here.
+    """Context of one response that has ended in this process.
 
-    `asked` are the bytes of all requests and last events so far; `size` is roughly what remembering it takes.
+    `asked` is the size of all requests and last events so far in bytes; `size` is about the memory of the cached context.
     """
 
     uid: str
@@ -25,7 +25,7 @@ class CachedContext:
 
 
 def kept(run: Run, plan: PreparedRequest, memo: TokenCache, asked: int) -> CachedContext:
-    """The run, which has ended in this process, and what it was told. `asked` are the bytes of what was asked and said, up to here."""
+    """Return the context of a run that has ended in this process. `asked` is the size of requests and answers so far in bytes."""
     before, response = plan.before, run.response
     context = ConversationContext(
         keys=[*before.keys, *run.keys],

@@ -1,4 +1,4 @@
-"""What a front door asks of the hall: one validated create request, free of HTTP."""
+"""Create request: a validated request without HTTP."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import orjson
 
-# A `compact_threshold` that is left to the server: a part of the model's context window.
+# A `compact_threshold` that the server chooses: a share of the context window of the model.
 OWN_THRESHOLD: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
 class CreateRequest:
-    """A create request after validation. Items and tools are in wire form; `echo` holds the fields that the response repeats."""
+    """Create request after validation. Items and tools are in wire form; `echo` holds the fields that the response repeats."""
 
     project: str
     key: int | None
@@ -31,26 +31,26 @@ class CreateRequest:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     ignore_eos: bool = False
-    # Where one of these is said, the answer ends before it.
+    # Stop sequences: the answer ends before the first of these.
     stop: Sequence[str] = ()
     max_output_tokens: int | None = None
     store: bool = True
     stream: bool = False
     background: bool = False
     obfuscate: bool = False
-    # Whether a failure is told by an event of its own before the terminal one. On a WebSocket that would be another answer.
+    # Whether a failure has an `error` event before the terminal one. On a WebSocket that would be a second answer.
     emit_error_event: bool = True
-    # Whether anything is to be generated; if not, the prompt is only made ready (responses-api.md §3.25).
+    # Whether the engine generates; if not, it only reads the prompt into its cache.
     generate: bool = True
-    # Smaller is served sooner.
+    # Smaller numbers are served sooner.
     priority: int = 0
     cache_key: str | None = None
     truncation: str = "disabled"
-    # Length of the context in tokens from which on the response ends with a compaction; None for never.
+    # Length of the context in tokens from which a response ends with a compaction; None for never.
     compact_threshold: int | None = None
-    # Whether a compaction of the context is all that is asked for.
+    # Whether the response is only a compaction of the context.
     compacts: bool = False
-    # Alternatives wanted for every token of a message; None: no log-probabilities at all.
+    # Number of alternatives for every token of a message; None for no log-probabilities.
     logprobs: int | None = None
     # The `x-request-id` of the request.
     request_id: str = ""
@@ -61,13 +61,13 @@ class CreateRequest:
     echo: Mapping[str, Any] = field(default_factory=dict)
 
     def dump(self) -> str:
-        """It as JSON, but for the input, which is kept as items."""
+        """Return the request as JSON without the input, which is stored as items."""
         told = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "input"}
         return orjson.dumps(told, default=_listed).decode()
 
     @classmethod
     def load(cls, text: str, input: Sequence[dict[str, Any]]) -> CreateRequest:
-        """What `dump` wrote, with that input. What an older version has not written has its default."""
+        """Load a request that `dump` wrote, with its input. Fields that an older version did not write have their defaults."""
         told = orjson.loads(text)
         known = {one.name for one in fields(cls)}
         told["include"] = frozenset(told["include"])
@@ -77,4 +77,4 @@ class CreateRequest:
 def _listed(value: Any) -> Any:
     if isinstance(value, frozenset):
         return sorted(value)
-    raise TypeError(f"{type(value).__name__} in an order")
+    raise TypeError(f"{type(value).__name__} in a request")

@@ -1,4 +1,4 @@
-"""Ids: a prefix of the protocol and 48 hex digits, the first of which are a time, so that neighbours in time are neighbours in an index."""
+"""Ids: a prefix of the protocol and 48 hex digits. The first digits are a time, so that new ids are neighbours in an index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import secrets
 import uuid_utils
 
 RANDOM_BYTES = 8
-# Ours, and those that clients make. Anything else names nothing here, and some of it (NUL) Postgres would not even take as a question.
+# Ids of this server and of clients. Any other text names nothing, and Postgres rejects queries with NUL characters.
 SHAPE = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
@@ -18,5 +18,5 @@ def is_id(text: str) -> bool:
 
 
 def new_id(prefix: str) -> str:
-    """A new id, such as `msg_0193…`. `prefix` ends in its underscore."""
+    """Return a new id, such as `msg_0193…`. `prefix` ends with an underscore."""
     return f"{prefix}{uuid_utils.uuid7().hex}{secrets.token_hex(RANDOM_BYTES)}"

@@ -1,4 +1,4 @@
-"""The task that keeps the tables small: it seals logs that have ended, and lets go what has been kept long enough."""
+"""Maintenance task: archives logs that have ended, and deletes rows whose retention is over."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ logger = logging.getLogger("responses.upkeep")
 SEALING = 2.0
 PRUNING = 30.0
 BATCH = 50
-# After each step a pause as long as the step took, so that the streams of this process have at least half of the interpreter.
+# After each step comes a pause as long as the step, so that streams of this process get at least half of the time. Seconds.
 SHORTEST = 0.005
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
 
 async def upkeep() -> None:
-    """Look again and again, without end. Owned by the hub, which cancels it; then the step that is under way is waited for."""
+    """Run maintenance until cancelled; a cancellation waits for the current step."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_every(SEALING, archive_due))
         group.create_task(_every(PRUNING, prune_due))
 
 
 def archive_due(now: datetime) -> Iterator[int]:
-    """Seal what has ended for long enough, log by log; how many events each has."""
+    """Archive logs of responses that ended long enough ago, one by one; yield the number of events of each."""
     after = settings.RESPONSES_SEAL_AFTER
     while after is not None and (found := to_archive(now - after, BATCH)):
         counts = [0]
@@ -44,16 +44,16 @@ def archive_due(now: datetime) -> Iterator[int]:
             try:
                 counts.append(seal(pk))
             except LogChanged as error:
-                # Left as it is, and no reason to leave the others.
+                # This log stays; the others follow.
                 logger.error("not sealed: %s", error)
             yield counts[-1]
-        # What is left is in the hands of other processes.
+        # Other processes archive the rest.
         if not any(counts):
             return
 
 
 def prune_due(now: datetime) -> Iterator[int]:
-    """Let go what the settings say, batch by batch; how many responses or items each has."""
+    """Delete rows whose retention is over, in batches; yield the number of responses or items of each."""
     ages = {"temporary": TEMPORARY, "deltas": settings.RESPONSES_KEEP_DELTAS, "responses": settings.RESPONSES_KEEP_RESPONSES}
     for name, age in ages.items():
         if age is not None:
@@ -70,7 +70,7 @@ async def _every(pause: float, work: Work) -> None:
 
 
 async def _in_thread(work: Work) -> None:
-    """In a thread with a connection of its own: the recorder has the other one, and streams wait for it."""
+    """Run `work` in a thread with its own connection: the recorder has the other connection, and streams wait for it."""
     stop = threading.Event()
     doing = asyncio.ensure_future(asyncio.to_thread(_run_steps, work, stop))
     try:
@@ -91,7 +91,7 @@ def _run_steps(work: Work, stop: threading.Event) -> None:
     except DatabaseError as error:
         logger.warning("%s: %s", work.__name__, error)
     except Exception:
-        # Whatever it was, there is more to be done the next time.
+        # The next run of the task continues.
         logger.exception("%s", work.__name__)
     finally:
         connection.close()

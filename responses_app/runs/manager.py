@@ -1,4 +1,4 @@
-"""The hub owns every run of this process, the engines that serve them, and what keeps them."""
+"""Run manager: owns the runs of this process, their engines, the recorder and the lease keeper."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.errors import InvalidRequest, ServiceUnavailable
 from responses_app.models import Response
 from responses_app.runs.admission import Admission, Kind, Place
-from responses_app.runs.compact.compaction import compact
+from responses_app.runs.compaction import compact, make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.factory import create_run
+from responses_app.runs.execute.factory import ToolFactory, create_run, no_tools
 from responses_app.runs.execute.run import Run
+from responses_app.runs.ids import new_id
 from responses_app.runs.maintenance import upkeep
 from responses_app.runs.models import ServedModel, check_default, parse_aliases, parse_models, resolve_alias, start_all
 from responses_app.runs.prepare.planner import PreparedRequest, plan
@@ -37,22 +38,27 @@ from responses_app.store.log.writer import LogWriter
 logger = logging.getLogger("responses.hub")
 
 STOP_LIMIT = 5.0
-# How long it may take until a response has ended that another process runs, or that nobody runs since its process has died.
+# Seconds until a response must have ended that another process runs, or whose process has died.
 END_LIMIT = 15.0
 LAST = 2**31 - 1
 LONGEST_NAME = 200
 
 
 class RunManager:
-    """One per process and event loop. `start` before use; `drain`, then `close`, at the end."""
+    """Manager of the runs of one process and event loop. Call `start` before use; `drain`, then `close`, at the end."""
 
-    def __init__(self, served: Mapping[str, ServedModel], aliases: Mapping[str, str] | None = None) -> None:
-        self.served, self.aliases = served, aliases or {}
+    def __init__(
+        self,
+        served: Mapping[str, ServedModel],
+        aliases: Mapping[str, str] | None = None,
+        tools_for: ToolFactory = no_tools,
+    ) -> None:
+        self.served, self.aliases, self._tools_for = served, aliases or {}, tools_for
         self.runs: dict[str, Run] = {}
         self.admission = Admission()
-        # Accepting nothing new; and, a little later, ending, so that who is cut off now has not left by itself.
+        # Draining: no new responses. Leaving: the process ends, and clients that lose their connection have not left.
         self.draining = self.leaving = False
-        # For those who wait for that.
+        # Set when the drain begins.
         self.stopping = asyncio.Event()
         self._recorder: LogWriter | None = None
         self._watch: LeaseKeeper | None = None
@@ -62,9 +68,9 @@ class RunManager:
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
-        """Open all dialects, start all engines side by side, and what keeps the log. A second call does nothing.
+        """Load all dialects, start all engines side by side, the recorder and the lease keeper. A second call does nothing.
 
-        Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
+        Raises EngineDown, which names the model. After an error or a cancellation no engine is left running.
         """
         async with self._starting:
             if self._recorder is not None:
@@ -79,7 +85,7 @@ class RunManager:
             self._upkeep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
 
     def model(self, name: str) -> ServedModel:
-        """The served model that answers to that name. Raises Invalid `model_not_found` (400: responses-api.md D9)."""
+        """Return the served model with the name `name`. Raises Invalid `model_not_found` (status 400)."""
         served = resolve_alias(name, self.served, self.aliases)
         if served is None:
             told = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
@@ -87,22 +93,22 @@ class RunManager:
         return served
 
     async def worker(self) -> UUID:
-        """Who this process is among the others. Raises Unavailable."""
+        """Return the worker id of this process. Raises Unavailable."""
         await self._ensure_started()
         assert self._watch is not None  # noqa: S101 - started
         return self._watch.worker
 
     async def start_run(self, order: CreateRequest) -> Run:
-        """Check what needs the model and the history, let the run go, and wait until its first events are kept.
+        """Prepare a request, start its run, and wait until its first events are durable.
 
-        Raises ApiError, and then nothing was kept. One of the background that there is no room for is kept, and `parked`.
+        Raises ApiError; then nothing was stored. A background run without a free place waits in the queue.
         """
         return (await self.start_prepared(order))[0]
 
     async def start_prepared(
         self, order: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
     ) -> tuple[Run, PreparedRequest]:
-        """As `begin`, with the plan. `before` is what the order continues and `memo` its prompt, if they are known."""
+        """Start a run as `begin`, and return its plan too. `before` is the known context, `memo` caches the tokens of its prompt."""
         await self._ensure_started()
         served = self.model(order.model)
         place = await self._admit_background(order)
@@ -125,33 +131,40 @@ class RunManager:
         memo: TokenCache | None,
         place: Place,
     ) -> tuple[Run, PreparedRequest]:
-        """Plan the order and make its run, which has not begun."""
-        planned = await plan(order, served, before, memo=memo)
+        """Plan the request and create its run, which has not begun."""
+        uid = new_id("resp_")
+        tools = self._tools_for(order)
+        functions = () if tools is None else tools.functions
+        planned = await plan(uid, order, served, before, functions=functions, memo=memo)
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
         parked = place.kind is Kind.QUEUED
-        run = create_run(order, served, planned, self._recorder, None if parked else self._watch.worker)
+        worker = None if parked else self._watch.worker
+        compaction = make_compaction_hook(order, served, planned)
+        run = create_run(uid, order, served, planned, self._recorder, worker, tools, compaction)
         if not parked and not await served.engine.is_healthy():
             raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         return run, planned
 
     async def count(self, order: CreateRequest) -> int:
-        """How many tokens the prompt of this order has. Raises ApiError where `begin` would; nothing runs, nothing is kept."""
+        """Count the tokens of the prompt of a request. Raises ApiError as `begin` does; nothing runs, nothing is stored."""
         await self._ensure_started()
         served = self.model(order.model)
         self._check_capacity()
         with self.admission.admitted(order.project):
-            request = (await plan(order, served, measure=True)).request
+            tools = self._tools_for(order)
+            functions = () if tools is None else tools.functions
+            request = (await plan(new_id("resp_"), order, served, functions=functions, measure=True)).request
         return request.length or len(request.prompt)
 
     async def compact(self, order: CreateRequest) -> dict[str, Any]:
-        """The `response.compaction` object. Raises ApiError; nothing is kept."""
+        """Return the `response.compaction` object. Raises ApiError; nothing is stored."""
         await self._ensure_started()
         self._check_capacity()
         with self.admission.admitted(order.project):
             return await compact(order, self.model(order.model))
 
     async def subscribe(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
-        """Frames of a response up to its terminal one, whoever runs it and however often that changes; None after some silence."""
+        """Yield frames of a response up to the terminal one, across changes of its owner; None after each pause without frames."""
         pause = settings.RESPONSES_HEARTBEAT
         run = self.runs.get(uid)
         if run is not None:
@@ -166,20 +179,20 @@ class RunManager:
                     yield frame
 
     def stream(self, run: Run, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
-        """Frames of a run of this process, and then, if it moves, of whoever goes on with it."""
+        """Yield frames of a run of this process, and of its next owners if the run is handed over."""
         return run.listen(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run))
 
     async def _follow_log(self, run: Run, after: int) -> AsyncGenerator[EventFrame | None, None]:
-        # While the process ends there is no time to wait for another one: the listener comes back by itself.
+        # While the process ends there is no time to wait for another one: the client reconnects by itself.
         if run.pk is not None and not self.leaving and self._tail is not None:
             async with aclosing(self._tail.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as frames:
                 async for frame in frames:
                     yield frame
 
     def client_disconnected(self, run: Run) -> None:
-        """The client has gone, or has everything. Without the setting a run stops with its client (decision F4).
+        """Cancel the run of a client that has disconnected, unless RESPONSES_FINISH_ON_DISCONNECT lets stored runs finish.
 
-        A client that is cut off because this process ends has not left (F1).
+        A client that loses its connection because this process ends has not left.
         """
         if self.leaving and run.stored:
             return
@@ -187,7 +200,7 @@ class RunManager:
             run.cancel()
 
     async def cancel(self, row: Response) -> None:
-        """Have a response end now, whichever process runs it; nothing happens if it has ended. Raises Unavailable after END_LIMIT."""
+        """Cancel a response, in whichever process it runs; do nothing if it has ended. Raises Unavailable after END_LIMIT seconds."""
         run = self.runs.get(row.uid)
         if run is not None:
             run.cancel()
@@ -208,11 +221,11 @@ class RunManager:
             raise ServiceUnavailable("The process that runs this response does not answer. Try again in a moment.") from None
 
     def stop_draining(self) -> None:
-        """There is no time to drain: whoever is cut off from now on has not left by itself."""
+        """Skip the drain: clients that lose their connection from now on have not left."""
         self.draining = self.leaving = True
 
     async def drain(self, seconds: float) -> None:
-        """Accept nothing new, give what runs up to `seconds` to end, and hand over the rest."""
+        """Accept no new responses, give running ones up to `seconds` to end, and hand over the rest."""
         self.draining = True
         self.stopping.set()
         if self._tasks:
@@ -220,7 +233,7 @@ class RunManager:
         await self._hand_over()
 
     async def close(self) -> None:
-        """Hand over what still runs, write what is queued, stop the engines."""
+        """Hand over the runs, write the queued appends, stop the engines."""
         await self._hand_over()
         if self._upkeep is not None:
             self._upkeep.cancel()
@@ -231,7 +244,7 @@ class RunManager:
             await served.engine.close()
 
     async def _hand_over(self) -> None:
-        """Others go on with what is kept; what is not ends. Nothing is given back before all of it is written."""
+        """Hand over stored runs to other processes and end the others. Leases are released after all appends are written."""
         self.draining = self.leaving = True
         if self._watch is not None:
             await self._watch.stop()
@@ -249,7 +262,7 @@ class RunManager:
             self._tail.notify_work()
 
     async def _ensure_started(self) -> None:
-        """All has started, or does now. Raises Unavailable."""
+        """Start unless started. Raises Unavailable."""
         try:
             await self.start()
         except EngineUnavailable as error:
@@ -261,7 +274,7 @@ class RunManager:
             raise ServiceUnavailable("The server is stopping. Try again in a moment.")
 
     async def _admit_background(self, order: CreateRequest) -> Place:
-        """Take a place for the order. Raises Busy, Unavailable. A long queue in the background keeps nobody from being answered."""
+        """Take a place for the request. Raises Busy, Unavailable. The queue of the background does not delay the foreground."""
         self._check_capacity()
         if not order.background:
             return self.admission.admit(order.project)
@@ -269,22 +282,22 @@ class RunManager:
         return await self.admission.admit_background(queue=self._watch.backlog)
 
     def _free_slots(self) -> int:
-        """How many more of the background may begin here."""
+        """Return how many more background responses may begin in this process."""
         return 0 if self.draining else self.admission.background_room
 
     async def _take_over(self, pk: int) -> None:
-        """Go on with a response that this process holds the lease of."""
+        """Continue a response whose lease this process holds."""
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
-        run = await take_over(pk, self._watch.worker, self.served, self._recorder)
+        run = await take_over(pk, self._watch.worker, self.served, self._recorder, self._tools_for)
         if run is not None and not self.leaving:
             self._spawn(run, self.admission.take(Kind.BACKGROUND if run.background else Kind.FOREGROUND))
 
     def _spawn(self, run: Run, place: Place) -> None:
-        # An empty context: the run must not inherit the database thread of the request that started it.
+        # With an empty context the run does not inherit the database thread of the request that started it.
         task = asyncio.get_running_loop().create_task(_drive(run, place), name=run.uid, context=contextvars.Context())
         run.own(task)
         if self._tail is not None:
-            run.shown = partial(self._tail.notify_events, run)
+            run.broadcast.on_frames = partial(self._tail.notify_events, run)
         self.runs[run.uid] = run
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._on_run_finished(run, task, place))
@@ -293,7 +306,7 @@ class RunManager:
         if self.runs.get(run.uid) is run:
             del self.runs[run.uid]
         self._tasks.discard(task)
-        # A task that was cancelled before its first step has not come to its own release.
+        # A task that was cancelled before its first step has not released its place.
         place.release()
         run.detach()
         if run.background and self._watch is not None:
@@ -305,14 +318,14 @@ class RunManager:
                 run.cancel()
 
     def _notify_work(self) -> None:
-        """Something waits to be claimed: here at once, elsewhere as soon as the signal is there."""
+        """Notify this process and the others that there is a lease to claim."""
         if self._watch is not None and self._tail is not None:
             self._watch.wake()
             self._tail.notify_work()
 
 
 async def _drive(run: Run, place: Place) -> None:
-    """Run to the end and release the place in the same step: a listener that has heard the end can begin another."""
+    """Run to the end and release the place in the same step: a client that has seen the end can start another run."""
     try:
         await run.run()
     finally:
@@ -323,7 +336,7 @@ _current: RunManager | None = None
 
 
 def current() -> RunManager:
-    """The hub of this process, made from the settings at first use. Its engines start with `start`, or with the first request."""
+    """Return the manager of this process, created from the settings at first use. Its engines start with `start` or the first request."""
     global _current
     if _current is None:
         served = parse_models(settings.RESPONSES_MODELS)
@@ -334,6 +347,6 @@ def current() -> RunManager:
 
 
 def set_current(hub: RunManager | None) -> None:
-    """Put another hub in its place."""
+    """Replace the manager of this process."""
     global _current
     _current = hub

@@ -1,4 +1,4 @@
-"""The models that are served: a name, the engine behind it, and the dialect that it speaks."""
+"""Registry of served models: name, engine and dialect."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from responses_app.engines.registry import open_engine
 logger = logging.getLogger("responses.hub")
 
 STOP_LIMIT = 5.0
-# Keys of an engine URL that are about the dialect; the engine sees the others.
+# Query keys of an engine URL that concern the dialect; the engine gets the others.
 DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser"})
 
 
 @dataclass(frozen=True, slots=True)
 class SamplingDefaults:
-    """What a model's own generation_config.json recommends, used where a request says nothing."""
+    """Sampling defaults from the generation_config.json of a model, for requests without own values."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -37,7 +37,7 @@ class SamplingDefaults:
 
 @dataclass(slots=True)
 class ServedModel:
-    """One served model. `engine` is running and `dialect` is open once the hub has started."""
+    """One served model. `engine` is running and `dialect` is loaded once the run manager has started."""
 
     name: str
     engine: Engine
@@ -49,11 +49,11 @@ class ServedModel:
 
     @property
     def supports_images(self) -> bool:
-        """Whether the model takes images: its files say so, its template writes them, its engine takes them."""
+        """Whether the model takes images: its files, its template and its engine all must."""
         return self.dialect is not None and self.dialect.supports_images and self.engine.supports_images
 
     async def open(self) -> None:
-        """Load the tokenizer. Not beside anything else: transformers cannot be imported by two threads. Raises ValueError, OSError."""
+        """Load the dialect, one model at a time: two threads cannot import transformers. Raises ValueError, OSError."""
         self.dialect = await asyncio.to_thread(self._open)
 
     def _open(self) -> Dialect:
@@ -64,7 +64,7 @@ class ServedModel:
 
 
 def parse_models(models: str) -> dict[str, ServedModel]:
-    """The models of a RESPONSES_MODELS setting: `name=engine-url`, separated by white space. Raises ImproperlyConfigured."""
+    """Parse a RESPONSES_MODELS setting: `name=engine-url`, separated by white space. Raises ImproperlyConfigured."""
     served = {}
     for entry in models.split():
         name, sep, url = entry.partition("=")
@@ -75,7 +75,7 @@ def parse_models(models: str) -> dict[str, ServedModel]:
 
 
 def parse_aliases(text: str, served: Mapping[str, ServedModel]) -> dict[str, str]:
-    """Other names of models, from a RESPONSES_ALIASES setting: `name=model`; `*` stands for anything. Raises ImproperlyConfigured."""
+    """Parse a RESPONSES_ALIASES setting: `name=model`, with `*` as a wildcard in `name`. Raises ImproperlyConfigured."""
     found = {}
     for entry in text.split():
         name, sep, model = entry.rpartition("=")
@@ -96,7 +96,7 @@ def check_default(name: str, served: Mapping[str, ServedModel], aliases: Mapping
 
 
 def resolve_alias(name: str, served: Mapping[str, ServedModel], aliases: Mapping[str, str]) -> ServedModel | None:
-    """The model that answers to `name`: its own name, then an alias, then the first pattern that matches."""
+    """Return the model with the name `name`, or with such an alias, or with the first pattern that matches."""
     known = served.get(name) or served.get(aliases.get(name, ""))
     patterns = (model for alias, model in aliases.items() if "*" in alias and fnmatchcase(name, alias))
     return known or served.get(next(patterns, ""))
@@ -115,7 +115,7 @@ def _served(name: str, url: str) -> ServedModel:
 
 
 def _source(name: str, parts: SplitResult) -> str:
-    """Where the tokenizer is: `vllm:///models/x` names a folder, `vllm:///org/name` and `vllm://org/name` a model of a hub."""
+    """Return the place of the tokenizer: a folder for `vllm:///models/x`, a hub model for `vllm:///org/name` and `vllm://org/name`."""
     if parts.scheme != "vllm":
         raise ImproperlyConfigured(f"RESPONSES_MODELS: {name}: a {parts.scheme}:// engine needs &tokenizer=folder-or-hub-name")
     path = unquote(parts.netloc + parts.path)
@@ -155,8 +155,8 @@ async def start_all(served: Mapping[str, ServedModel]) -> None:
 
 
 async def _named(served: ServedModel, step: Coroutine[Any, Any, None]) -> None:
-    """A step of the start of one model, whose failure says of which."""
+    """Await a step of the start of one model; its error names the model."""
     try:
         await step
-    except Exception as error:  # Whatever it is: a model brings its own code and its own ways to fail.
+    except Exception as error:  # A model may bring its own code, which may raise anything.
         raise EngineUnavailable(f"{served.name}: {error}") from error

@@ -268,8 +268,8 @@ class CountTest(ApiCase):
                 place = admission.admit("p")
                 with self.assertRaises(RateLimited):
                     admission.admit("p")
-                place.hand_over()
-                place.hand_over()
+                place.release()
+                place.release()
                 admission.admit("p")
                 with self.assertRaises(RateLimited):
                     admission.admit("p")

@@ -39,7 +39,7 @@ def test_a_project_alone_takes_all_places() -> None:
 @override_settings(RESPONSES_MAX_CONCURRENT=LIMIT)
 def test_a_second_project_finds_the_last_eighth() -> None:
     admission = Admission()
-    admission.admit("quiet").hand_over()
+    admission.admit("quiet").release()
     assert len(fill(admission, "busy")) == LIMIT - 2
     assert len(fill(admission, "quiet")) == 2
     assert sum(admission.counts.values()) == LIMIT
@@ -49,7 +49,7 @@ def test_a_second_project_finds_the_last_eighth() -> None:
 def test_places_are_kept_for_ten_minutes_after_the_last_request() -> None:
     clock = Clock()
     admission = Admission(clock=clock)
-    admission.admit("quiet").hand_over()
+    admission.admit("quiet").release()
     places = fill(admission, "busy")
     clock.now = RECENT_S + 1
     assert len(places) + len(fill(admission, "busy")) == LIMIT
@@ -59,7 +59,7 @@ def test_places_are_kept_for_ten_minutes_after_the_last_request() -> None:
 def test_released_places_leave_nothing_behind() -> None:
     admission = Admission()
     for place in fill(admission, "busy"):
-        place.hand_over()
-        place.hand_over()
+        place.release()
+        place.release()
     assert not admission.by_project
     assert not sum(admission.counts.values())

@@ -1,1 +1,1 @@
-"""Execute."""
+"""Execution of one run: rounds of generation, publishing of events, endings."""

@@ -1,4 +1,4 @@
-"""What listeners see of a run in this process: the frames so far, and when there are more."""
+"""In-memory broadcast of the frames of one run to its subscribers in this process."""
 
 from __future__ import annotations
 
@@ -9,97 +9,97 @@ from typing import TypeAlias
 
 from responses_app.store.log.records import EventFrame
 
-Rest: TypeAlias = Callable[[int], AsyncGenerator[EventFrame | None, None]]
+Continuation: TypeAlias = Callable[[int], AsyncGenerator[EventFrame | None, None]]
 
 
 class Broadcast:
-    """Frames in the order of their numbers, from 0. Any number of listeners read them, each at its own pace.
+    """Frames in the order of their numbers, from 0. Any number of subscribers read the frames, each at its own pace.
 
-    `ended` says that nothing more comes here; `moved` that this is so although the response has not ended: another process,
-    or this one a little later, goes on with it, and whoever listens finds the rest in the log. `shown`, if set, is called
-    whenever there is more.
+    `ended` means that no more frames come from this process. `handed_over` means that the response goes on nevertheless: another
+    process, or this process a little later, continues the run, and subscribers find the rest in the log. `on_frames`, if set, is
+    called whenever there are more frames.
     """
 
     def __init__(self, frames: Sequence[EventFrame] = ()) -> None:
         self.frames: list[EventFrame] = list(frames)
         self.ended = self.handed_over = False
-        self.shown: Callable[[], None] | None = None
-        self._ears: set[Subscriber] = set()
+        self.on_frames: Callable[[], None] | None = None
+        self._subscribers: set[Subscriber] = set()
 
-    async def listen(
-        self, after: int = -1, pause: float = 10.0, rest: Rest | None = None
+    async def subscribe(
+        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None
     ) -> AsyncGenerator[EventFrame | None, None]:
-        """Frames with numbers above `after` up to the terminal one; None after each `pause` seconds of silence.
+        """Yield frames with numbers above `after` up to the terminal frame; None after each `pause` seconds of silence.
 
-        `rest` is asked for what is behind a number if the run has moved.
+        `rest` continues behind the last frame if the run was handed over.
         """
-        place, ear = after + 1, Subscriber(pause)
-        self._ears.add(ear)
+        place, subscriber = after + 1, Subscriber(pause)
+        self._subscribers.add(subscriber)
         try:
             while place < len(self.frames) or not self.ended:
                 if place < len(self.frames):
                     place += 1
                     yield self.frames[place - 1]
-                elif not await ear.wait():
+                elif not await subscriber.wait():
                     yield None
         finally:
-            self._ears.discard(ear)
-            ear.close()
+            self._subscribers.discard(subscriber)
+            subscriber.close()
         if self.handed_over and rest is not None:
             async with aclosing(rest(place - 1)) as frames:
                 async for frame in frames:
                     yield frame
 
     def broadcast(self, frames: Sequence[EventFrame]) -> None:
-        """There is more."""
+        """Add frames and wake the subscribers."""
         self.frames.extend(frames)
         self._wake()
-        if self.shown is not None:
-            self.shown()
+        if self.on_frames is not None:
+            self.on_frames()
 
     def end(self, *, handed_over: bool = False) -> None:
-        """Nothing more comes here."""
+        """End the broadcast in this process and wake the subscribers."""
         self.ended, self.handed_over = True, handed_over
         self._wake()
 
     def _wake(self) -> None:
-        for ear in self._ears:
-            ear.wake(True)
+        for subscriber in self._subscribers:
+            subscriber.wake(True)
 
 
 class Subscriber:
-    """One listener's wait, with one timer for its whole life: a timer for each event costs as much as encoding it."""
+    """Wait of one subscriber, with one timer for its whole life: a timer for each event costs as much as encoding the event."""
 
     def __init__(self, pause: float) -> None:
         self._loop = asyncio.get_running_loop()
         self._pause = pause
-        self._news: asyncio.Future[bool] | None = None
+        self._woken: asyncio.Future[bool] | None = None
         self._since = 0.0
         self._timer: asyncio.TimerHandle | None = None
 
     async def wait(self) -> bool:
-        """Wait for a frame or the end; False after a pause without either."""
+        """Wait for a frame or the end; return False after a pause without either."""
         self._since = self._loop.time()
-        self._news = self._loop.create_future()
+        self._woken = self._loop.create_future()
         if self._timer is None:
-            self._timer = self._loop.call_at(self._since + self._pause, self._deliver)
-        return await self._news
+            self._timer = self._loop.call_at(self._since + self._pause, self._check_pause)
+        return await self._woken
 
     def wake(self, value: bool) -> None:
-        """There is news, or there has been none for long enough."""
-        if self._news is not None and not self._news.done():
-            self._news.set_result(value)
+        """End the wait with `value`: True for more frames or the end, False for a pause."""
+        if self._woken is not None and not self._woken.done():
+            self._woken.set_result(value)
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def _deliver(self) -> None:
-        """Whether it has been silent for the whole pause; if not, look again when it would have been."""
+    def _check_pause(self) -> None:
+        """End the wait if the whole pause was silent; otherwise check again when the pause would be over."""
         due = self._since + self._pause
-        if due <= self._loop.time() or self._news is None:
+        if due <= self._loop.time() or self._woken is None:
             self._timer = None
             self.wake(False)
         else:
-            self._timer = self._loop.call_at(due, self._deliver)
+            self._timer = self._loop.call_at(due, self._check_pause)

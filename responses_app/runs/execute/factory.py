@@ -1,60 +1,158 @@
-"""From an order and its plan to a run that is about to begin."""
+"""Factory of runs: a request and its preparation become a run that is about to begin."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from typing import TypeAlias
 from uuid import UUID
 
 from django.conf import settings
 
+from responses_app.dialects.base import OutputParser
+from responses_app.engine_interface import GenerateRequest
 from responses_app.models import Response, Status
+from responses_app.protocol.items import Item
 from responses_app.protocol.writer import Writer
-from responses_app.runs.compact.compaction import make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object
+from responses_app.runs.execute.broadcast import Broadcast
+from responses_app.runs.execute.endings import RunEndings
 from responses_app.runs.execute.generation import Generation
-from responses_app.runs.execute.run import Run
+from responses_app.runs.execute.output import ResponseOutput
+from responses_app.runs.execute.publisher import DurablePublisher
+from responses_app.runs.execute.rounds import Progress, Round, Rounds, ToolLoop
+from responses_app.runs.execute.run import CompactionHook, ResumeState, Run
+from responses_app.runs.execute.server_calls import ServerCallParser
+from responses_app.runs.execute.token_log import RoundEnd
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
-from responses_app.runs.prepare.planner import PreparedRequest
+from responses_app.runs.prepare.planner import PreparedRequest, plan_round
 from responses_app.store.content.history import ConversationContext
-from responses_app.store.log.records import RequestRecord, ResponseLog
+from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
+from responses_app.tools.base import ToolExecutor
+
+# Tools that the server runs for a request; None without any.
+ToolFactory: TypeAlias = Callable[[CreateRequest], ToolExecutor | None]
+
+
+def no_tools(order: CreateRequest) -> None:
+    """Return no tools: the default of a server."""
+    del order
+
+
+class RoundFactory:
+    """Rounds of one run: engine, prompts and parsers. `owner_epoch` distinguishes the processes that run the response in turn."""
+
+    def __init__(
+        self, uid: str, served: ServedModel, plan: PreparedRequest, tools: ToolExecutor | None = None, owner_epoch: int = 1
+    ) -> None:
+        self._uid, self._served, self._plan = uid, served, plan
+        self._tools, self._owner_epoch = tools, owner_epoch
+
+    def create(
+        self, request: GenerateRequest, parser: OutputParser, heard: Sequence[int] = (), end: RoundEnd | None = None
+    ) -> Round:
+        """Create a round. `heard` are the tokens, and `end` the end, that an earlier owner has saved."""
+        assert self._served.dialect is not None  # noqa: S101 - started
+        generation = Generation(
+            self._served.engine,
+            request,
+            self._served.dialect.token_text,
+            heard=heard,
+            wait=settings.RESPONSES_ENGINE_WAIT,
+            owner_epoch=self._owner_epoch,
+        )
+        return Round(generation, parser, request.length or len(request.prompt), end)
+
+    async def plan(self, number: int, output: Sequence[Item], spent: int) -> tuple[GenerateRequest, OutputParser]:
+        """Build request and parser of the round `number` behind the first one. Raises ApiError.
+
+        `output` are the items of the response so far, `spent` its output tokens so far.
+        """
+        functions = () if self._tools is None else self._tools.functions
+        request, parser = await plan_round(f"{self._uid}-r{number}", self._plan, self._served, output, spent, functions)
+        return request, self._parser(parser)
+
+    def first(self) -> tuple[GenerateRequest, OutputParser]:
+        """Return request and parser of the first round."""
+        return self._plan.request, self._parser(self._plan.listener)
+
+    async def next(self, number: int, output: Sequence[Item], spent: int) -> Round:
+        """Create the round `number` behind the first one. Raises ApiError."""
+        return self.create(*await self.plan(number, output, spent))
+
+    def loop(self) -> ToolLoop | None:
+        """Return the tool loop of the run; None without tools."""
+        if self._tools is None:
+            return None
+        order = self._plan.order
+        return ToolLoop(self._tools, self.next, order.max_output_tokens, order.echo.get("max_tool_calls"))
+
+    def _parser(self, parser: OutputParser) -> OutputParser:
+        return parser if self._tools is None else ServerCallParser(parser, self._tools)
 
 
 def create_run(
-    order: CreateRequest, served: ServedModel, plan: PreparedRequest, recorder: LogWriter, worker: UUID | None
+    uid: str,
+    order: CreateRequest,
+    served: ServedModel,
+    plan: PreparedRequest,
+    recorder: LogWriter,
+    worker: UUID | None,
+    tools: ToolExecutor | None = None,
+    compaction_hook: CompactionHook | None = None,
 ) -> Run:
-    """The run. It is parked if it is no worker's: then it is opened, and begun by whoever has room."""
-    assert served.dialect is not None  # noqa: S101 - started
-    now, request = time.time(), plan.request
-    return Run(
-        Writer(
-            response_object.initial_response(order, served, request.id, int(now)), new_id, encrypted_content.encryptor(order)
-        ),
-        Generation(served.engine, request, served.dialect.token_text, wait=settings.RESPONSES_ENGINE_WAIT),
-        plan.listener,
-        recorder=recorder,
-        log=_log(order, served, plan, worker, now),
-        prompt=request.length or len(request.prompt),
-        wait_for_commit=settings.RESPONSES_DURABILITY != "terminal",
-        queued=worker is None,
-        compaction_hook=make_compaction_hook(order, served, plan),
+    """Create the run of the new response `uid`. Without `worker` the run only writes its first events and waits in the queue."""
+    now, rounds = time.time(), RoundFactory(uid, served, plan, tools)
+    return compose_run(
+        Writer(response_object.initial_response(order, served, uid, int(now)), new_id, encrypted_content.encryptor(order)),
+        rounds.create(*rounds.first()),
+        recorder,
+        _log(uid, order, served, plan, worker, now),
+        loop=rounds.loop(),
         emit_error_event=order.emit_error_event,
-        generate=order.generate,
+        queued=worker is None,
+        generates=order.generate,
+        compaction_hook=compaction_hook,
     )
 
 
+def compose_run(
+    writer: Writer,
+    first: Round,
+    recorder: LogWriter,
+    log: ResponseLog | None,
+    *,
+    loop: ToolLoop | None = None,
+    progress: Progress | None = None,
+    frames: Sequence[EventFrame] = (),
+    emit_error_event: bool = True,
+    queued: bool = False,
+    generates: bool = True,
+    compaction_hook: CompactionHook | None = None,
+    resume: ResumeState | None = None,
+) -> Run:
+    """Compose a run of its parts. `frames` are those that earlier owners have published, `progress` is how far these have come."""
+    wait_for_commit = settings.RESPONSES_DURABILITY != "terminal"
+    publisher = DurablePublisher(Broadcast(frames), recorder, log, wait_for_commit=wait_for_commit)
+    output = ResponseOutput(writer, publisher)
+    rounds = Rounds(first, output, loop, progress)
+    endings = RunEndings(output, rounds.usage, emit_error_event=emit_error_event)
+    return Run(output, rounds, endings, queued=queued, generates=generates, compaction_hook=compaction_hook, resume=resume)
+
+
 def _log(
-    order: CreateRequest, served: ServedModel, plan: PreparedRequest, worker: UUID | None, now: float
+    uid: str, order: CreateRequest, served: ServedModel, plan: PreparedRequest, worker: UUID | None, now: float
 ) -> ResponseLog | None:
-    """What is kept of it; None if nothing is."""
+    """Return the log of the response; None if nothing is stored."""
     if not (order.store or order.background or plan.before.conversation is not None):
         return None
     asked = RequestRecord(order.dump(), plan.request.prompt, served.name, order.priority)
-    row = _row(order, plan.request.id, now, plan.before)
+    row = _row(order, uid, now, plan.before)
     return ResponseLog(row, [*plan.before.carried, *plan.own], plan.fetched, asked, worker)
 
 

@@ -1,4 +1,4 @@
-"""One generation, across the deaths of the engine that makes it: what was heard goes back as the end of the prompt (F1, F2)."""
+"""One generation that survives failures of its engine: the tokens so far go back to the engine as the end of the prompt."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from responses_app.engine_interface import Chunk, Engine, EngineError, EngineUna
 logger = logging.getLogger("responses.generation")
 
 LOOK = 0.25
-# An engine that says it lives and fails at once has a fault that asking again does not mend.
+# An engine that reports health and fails at once, so often in a row, has a fault that a retry does not repair.
 FRUITLESS = 3
 
 
 class NotResumable(EngineError):
-    """What was heard cannot be continued exactly."""
+    """The generation cannot be continued exactly."""
 
 
 class Diverged(NotResumable):
-    """What was made again came out differently."""
+    """The repeated generation differs from the first one."""
 
 
 class Generation:
-    """The chunks of one request; `heard` are all tokens so far, those of an earlier owner of the run included.
+    """Chunks of one engine request. `heard` are all tokens so far, including those of an earlier owner of the run.
 
-    A constraint holds from the first token on and engines cannot be told where in it they are. So a constrained generation is
-    made again from its beginning if it is sure to come out the same, which is then checked, or it goes on if the constraint
-    has not begun to bind; otherwise it is Broken. One whose next token depends on how many there were, as with a seed or with
-    penalties, is made again too; but if it strays, as another batch may round otherwise, it goes on all the same.
-    `spell` gives the text of tokens. `wait` is how many seconds an engine may be away.
+    An engine that restarts continues behind these tokens. Two kinds of requests restart from token 0 instead, and the repeated
+    tokens are compared. A constraint holds from the first token on: such a request restarts if its result is deterministic,
+    continues if the constraint does not bind yet, and fails otherwise. With a seed or penalties the next token depends on the
+    number of tokens: such a request restarts, but continues if the repetition diverges (batch-dependent rounding).
+    `spell` returns the text of tokens. `wait` is how long the engine may be away, in seconds.
     """
 
     def __init__(
@@ -50,12 +50,17 @@ class Generation:
     ) -> None:
         self.heard = list(heard)
         self._engine, self._request, self._spell, self._wait = engine, request, spell, wait
-        # Ids are unique in an engine for ever: every owner and every attempt asks under another.
+        # Request ids are unique in an engine: every owner and every attempt has its own.
         self._take, self._attempt = owner_epoch, 0
         self._strayed = False
 
+    @property
+    def prompt(self) -> Sequence[int]:
+        """Token ids of the prompt."""
+        return self._request.prompt
+
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
-        """Chunks up to one with `finish`. Raises EngineDown when the engine stays away for too long, Broken, BadPrompt."""
+        """Yield chunks up to one with `finish`. Raises EngineDown if the engine stays away for too long, Broken, BadPrompt."""
         fruitless = 0
         while True:
             if (finish := self._finished_reason()) is not None:
@@ -70,7 +75,7 @@ class Generation:
             except Diverged as error:
                 if self._is_constrained:
                     raise
-                logger.warning("%s: %s It goes on from what it has said.", self._request.id, error)
+                logger.warning("%s: %s It continues behind the tokens so far.", self._request.id, error)
                 self._strayed = True
             except EngineUnavailable as error:
                 fruitless = fruitless + 1 if len(self.heard) == before else 0
@@ -79,7 +84,7 @@ class Generation:
                     raise
 
     async def warm_up(self) -> None:
-        """Have the prompt read, and nothing said. Raises EngineDown, BadPrompt."""
+        """Have the engine read the prompt without generating. Raises EngineDown, BadPrompt."""
         await self._engine.prefill(self._attempt_request(0))
 
     async def _run_attempt(self) -> AsyncGenerator[Chunk, None]:
@@ -91,14 +96,14 @@ class Generation:
                 fresh = _skip_known(known, chunk)
                 self.heard += fresh.tokens
                 if chunk.prompt is not None or chunk.cached is not None:
-                    # Once, with the first chunk or the last; the others go as they are.
+                    # Only in the first or the last chunk; the other chunks pass unchanged.
                     fresh = replace(fresh, prompt=chunk.prompt and chunk.prompt - base, cached=self._cached(chunk))
                 yield fresh
         if known:
             raise Diverged("The answer was made again and ended sooner: it cannot be continued exactly.")
 
     def _attempt_request(self, base: int) -> GenerateRequest:
-        """The request of this attempt, that many tokens of the answer being told already."""
+        """Return the request of the next attempt; `base` tokens of the answer are part of its prompt."""
         request = self._request
         self._attempt += 1
         if self._take > 1 or self._attempt > 1:
@@ -113,7 +118,7 @@ class Generation:
         return replace(request, prompt=[*request.prompt, *self.heard], sampling=sampling, prior_tokens=base)
 
     def _must_restart(self) -> bool:
-        """Whether to begin at the beginning. Raises Broken."""
+        """Whether the next attempt restarts from token 0. Raises Broken."""
         if not self.heard:
             return False
         sampling = self._request.sampling
@@ -126,12 +131,12 @@ class Generation:
 
     @property
     def _is_constrained(self) -> bool:
-        """Whether a constraint has begun to bind."""
+        """Whether a constraint binds the tokens so far."""
         constraint = self._request.constraint
         return constraint is not None and not not_yet_binding(constraint, self._spell(self.heard))
 
     def _finished_reason(self) -> Finish | None:
-        """How it has ended already, if the engine was lost between its last token and its last word."""
+        """Return how the generation has ended already, if the engine failed behind its last token; None if it has not."""
         sampling = self._request.sampling
         if self.heard and not sampling.ignore_eos and self.heard[-1] in sampling.stop_token_ids:
             return "stop"
@@ -141,7 +146,7 @@ class Generation:
         return None if chunk.cached is None else min(chunk.cached, self._request.length or len(self._request.prompt))
 
     async def _wait_for_engine(self) -> bool:
-        """Wait for the engine, as long as it may be away."""
+        """Wait for the engine. Return whether it is healthy again in time."""
         until = time.monotonic() + self._wait
         while time.monotonic() < until:
             await asyncio.sleep(LOOK)
@@ -151,16 +156,16 @@ class Generation:
 
 
 def _is_history_dependent(sampling: Sampling) -> bool:
-    """Whether the next token depends on how many there were, and not only on which."""
+    """Whether the next token depends on the number of tokens so far, as with a seed or penalties."""
     seeded = sampling.seed is not None and sampling.temperature > 0
     return seeded or bool(sampling.presence_penalty or sampling.frequency_penalty)
 
 
 def _penalties_as_bias(sampling: Sampling, heard: Sequence[int]) -> dict[int, float]:
-    """The penalties for what was heard, which the engine takes for a part of the prompt and would not count.
+    """Return the penalties for the tokens so far as a bias: the engine takes these tokens for prompt and does not count them.
 
-    It adds its own for what it says itself. So frequencies are what they would have been, and presence is too until a token
-    that was heard is said again, which counts twice.
+    The engine adds penalties for new tokens. So frequency penalties are exact; a presence penalty counts twice for a token that
+    is generated again.
     """
     if not (sampling.presence_penalty or sampling.frequency_penalty):
         return {}
@@ -168,7 +173,7 @@ def _penalties_as_bias(sampling: Sampling, heard: Sequence[int]) -> dict[int, fl
 
 
 def _skip_known(known: list[int], chunk: Chunk) -> Chunk:
-    """What of the chunk is new; what is not leaves `known`. Raises Broken where it differs."""
+    """Return the part of the chunk behind the `known` tokens, which are removed from `known`. Raises Strayed if the chunk differs."""
     if not known:
         return chunk
     count = min(len(known), len(chunk.tokens))

@@ -1,4 +1,4 @@
-"""A run's way to its listeners: an event is encoded once, kept, and only then shown (decision F6)."""
+"""Publishing of events: an event is encoded once, made durable, and only then visible to subscribers."""
 
 from __future__ import annotations
 
@@ -9,47 +9,52 @@ from functools import partial
 
 import orjson
 
-from responses_app.engine_interface import Chunk
 from responses_app.protocol.events import Event
 from responses_app.runs.execute.broadcast import Broadcast
-from responses_app.runs.recover.token_log import pack
+from responses_app.runs.execute.token_log import Entry, pack
 from responses_app.store.log.records import Append, Ending, EventFrame, ResponseLog
 from responses_app.store.log.writer import LogWriter
 
 
-class DurablePublisher(Broadcast):
-    """A feed whose frames go through the recorder, unless there is no log.
+class DurablePublisher:
+    """Way of the events of one run to the log and from there to `broadcast`; without a log, events are visible at once.
 
-    `fresh` are chunks that were heard since the last append: they are kept with the next one, so that whatever the log tells
-    can be made again from what it heard.
+    `unsaved` are the entries of the token log since the last append. The next append saves these entries beside its frames, so
+    that all frames in the log can be produced again. With `wait_for_commit` false only the opening and the terminal event wait for
+    the database.
     """
 
     def __init__(
-        self, recorder: LogWriter, log: ResponseLog | None, *, wait_for_commit: bool, frames: Sequence[EventFrame] = ()
+        self, broadcast: Broadcast, recorder: LogWriter, log: ResponseLog | None, *, wait_for_commit: bool = True
     ) -> None:
-        super().__init__(frames)
-        self.fresh: list[Chunk] = []
-        self._recorder, self._log, self._patient = recorder, log, wait_for_commit
-        # Appends under way, why the last one was refused, and who waits until none is under way.
-        self._open = 0
-        self._rejected_append: Exception | None = None
-        self._settled: asyncio.Future[None] | None = None
-        self._record_first_delta(frames)
+        self.broadcast = broadcast
+        self.unsaved: list[Entry] = []
+        self._recorder, self._log, self._wait_for_commit = recorder, log, wait_for_commit
+        # Number of appends under way, the error of the last rejected one, and the waiter for the moment when none is under way.
+        self._pending = 0
+        self._rejected: Exception | None = None
+        self._idle: asyncio.Future[None] | None = None
+        self._record_first_delta(broadcast.frames)
 
     @property
-    def stored(self) -> bool:
-        """Whether the response is kept."""
+    def is_stored(self) -> bool:
+        """Whether the response is stored."""
         return self._log is not None
 
     @property
     def pk(self) -> int | None:
-        """Its primary key, once it has one."""
+        """Primary key of the response, once the first append is durable."""
         return self._log.row.pk if self._log is not None else None
 
     @property
     def epoch(self) -> int:
-        """Under which number its lease is held."""
+        """Epoch of the lease under which this process runs the response."""
         return self._log.epoch if self._log is not None else 0
+
+    @property
+    def item_keys(self) -> Sequence[int]:
+        """Primary keys of the items, those of the input first, once the response has ended here; empty if nothing is stored."""
+        return [*self._log.asked_keys, *self._log.said_keys] if self._log is not None else []
 
     async def publish_and_wait(
         self,
@@ -57,84 +62,86 @@ class DurablePublisher(Broadcast):
         *,
         opens: bool = False,
         starts: bool = False,
-        closed: bool = False,
+        strict: bool = False,
         ending: Callable[[], Ending] | None = None,
     ) -> None:
-        """Make `events` durable, then visible. A cancellation while this waits loses nothing: the commit goes on.
+        """Make `events` durable, then visible. A cancellation during the wait loses nothing: the commit goes on.
 
-        `closed` says that the model has said everything. Raises DatabaseError if they cannot be kept, and then nobody sees them.
+        With `strict` the commit waits for the disk, whatever the settings say. Raises DatabaseError if the events cannot be
+        written; then the events stay invisible.
         """
         if events:
-            self._put(events, opens=opens, starts=starts, closed=closed, ending=ending)
+            self._append(events, opens=opens, starts=starts, strict=strict, ending=ending)
             await self.wait_durable()
 
     def publish(self, events: Sequence[Event]) -> None:
-        """As `tell`, and go on meanwhile. Whoever says more waits for `kept` before: what was refused has nothing behind it."""
+        """Publish without waiting. Await `wait_durable` before the next call: nothing may follow a rejected append."""
         if events:
-            self._put(events)
+            self._append(events)
 
     async def wait_durable(self) -> None:
-        """What was told is durable, and visible. Raises DatabaseError if it cannot be."""
-        if self._open:
+        """Wait until all published events are durable and visible. Raises DatabaseError if an append was rejected."""
+        if self._pending:
             await self.wait_idle()
-        if self._rejected_append is not None:
-            raise self._rejected_append
+        if self._rejected is not None:
+            raise self._rejected
 
     async def wait_idle(self) -> None:
-        """Wait for the commits that are under way, if any are. For the run's own task alone."""
-        while self._open:
-            self._settled = asyncio.get_running_loop().create_future()
-            await self._settled
+        """Wait until no append is under way. Only the task of the run may wait here."""
+        while self._pending:
+            self._idle = asyncio.get_running_loop().create_future()
+            await self._idle
 
-    def _put(
+    def _append(
         self,
         events: Sequence[Event],
         *,
         opens: bool = False,
         starts: bool = False,
-        closed: bool = False,
+        strict: bool = False,
         ending: Callable[[], Ending] | None = None,
     ) -> None:
         frames = self._frames(events)
         if self._log is None:
-            self.broadcast(frames)
+            self.unsaved.clear()
+            self.broadcast.broadcast(frames)
             return
         self._record_first_delta(frames)
         end = ending() if ending is not None else None
-        append = Append(self._log, frames, opens, starts, end, pack(self.fresh, closed=closed))
-        self.fresh = []
-        if not self._patient and end is None and not opens:
+        append = Append(self._log, frames, opens, starts, end, pack(self.unsaved), strict)
+        self.unsaved = []
+        if not (self._wait_for_commit or end is not None or opens or strict):
             self._recorder.append(append, _ignore)
-            self.broadcast(frames)
+            self.broadcast.broadcast(frames)
             return
-        self._open += 1
-        self._recorder.append(append, partial(self._done, append))
+        self._pending += 1
+        self._recorder.append(append, partial(self._on_appended, append))
 
     def _record_first_delta(self, frames: Sequence[EventFrame]) -> None:
-        """When the model said its first word, which the row of the response tells when it has ended."""
+        """Note the time of the first delta for the row of the response."""
         if self._log is not None and self._log.row.time_to_first_token_ms is None:
             self._log.row.time_to_first_token_ms = next((frame.ms for frame in frames if frame.type.endswith(".delta")), None)
 
     def _frames(self, events: Iterable[Event]) -> list[EventFrame]:
         ms = 0 if self._log is None else int((time.time() - self._log.row.created_at.timestamp()) * 1000)
-        return [EventFrame(event["sequence_number"], event["type"], _encoded(event), ms) for event in events]
+        return [EventFrame(event["sequence_number"], event["type"], _encode(event), ms) for event in events]
 
-    def _done(self, append: Append, error: Exception | None) -> None:
-        """What was appended is shown as soon as it is durable."""
-        self._open -= 1
+    def _on_appended(self, append: Append, error: Exception | None) -> None:
+        """Broadcast the frames of an append that is durable; note the error of a rejected append."""
+        self._pending -= 1
         if error is None:
-            self.broadcast(append.frames)
+            self.broadcast.broadcast(append.frames)
         else:
-            self._rejected_append = error
-        if not self._open and self._settled is not None and not self._settled.done():
-            self._settled.set_result(None)
+            self._rejected = error
+        if not self._pending and self._idle is not None and not self._idle.done():
+            self._idle.set_result(None)
 
 
-def _encoded(event: Event) -> bytes:
-    """Its JSON. Copied: what orjson returns holds four kilobytes, however short it is, and a run keeps thousands."""
+def _encode(event: Event) -> bytes:
+    """Encode as JSON. The copy matters: a result of orjson occupies four kilobytes, however short, and a run holds thousands."""
     return bytes(memoryview(orjson.dumps(event)))
 
 
 def _ignore(error: Exception | None) -> None:
-    """Nobody waits for this append; the recorder has logged what was wrong."""
+    """Ignore the outcome of an append without a waiter; the recorder has logged the error."""
     del error

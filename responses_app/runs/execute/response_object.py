@@ -1,4 +1,4 @@
-"""The Response object at its birth: every key of responses-api.md §1.3, in the order in which it is sent."""
+"""The initial Response object, with all its keys in the order in which they are sent, and the usage object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOOL_USAGE = {
 
 
 def initial_response(order: CreateRequest, served: ServedModel, uid: str, now: int) -> dict[str, Any]:
-    """The initial snapshot: in progress, or queued if it runs in the background; no output, no usage."""
+    """Return the initial snapshot: in progress, or queued in the background; without output and usage."""
     return {
         "id": uid,
         "object": "response",
@@ -59,19 +59,19 @@ def initial_response(order: CreateRequest, served: ServedModel, uid: str, now: i
         "metadata": dict(order.metadata),
         "moderation": None,
         "access_programs": order.echo.get("access_programs"),
-        # There only where it was used (checklist 69).
+        # Only in responses of a conversation.
         **({"conversation": {"id": order.conversation}} if order.conversation else {}),
         **({"image": order.echo["image"]} if order.echo.get("image") else {}),
     }
 
 
 def temperature(order: CreateRequest, served: ServedModel) -> float:
-    """The effective temperature: the request's, or else the model's own."""
+    """Return the effective temperature: that of the request, or the default of the model."""
     return served.defaults.temperature if order.temperature is None else order.temperature
 
 
 def top_p(order: CreateRequest, served: ServedModel) -> float:
-    """The effective top_p: the request's, or else the model's own."""
+    """Return the effective top_p: that of the request, or the default of the model."""
     return served.defaults.top_p if order.top_p is None else order.top_p
 
 
@@ -82,7 +82,7 @@ def _reasoning(reasoning: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def usage(prompt: int, cached: int, output: int, reasoning: int) -> dict[str, Any]:
-    """The usage object, in tokens (responses-api.md §1.3: all seven integers are required)."""
+    """Return the usage object in tokens, with all seven numbers: clients require them."""
     return {
         "input_tokens": prompt,
         "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},

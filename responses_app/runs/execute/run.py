@@ -1,146 +1,136 @@
-"""The loop of one response: tokens in, events out, each encoded once, numbered once, durable before it is visible."""
+"""Run: the life of one response from its first event to its ending or its handover."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from django.db import DatabaseError
 
-from responses_app.dialects.base import OutputParser
-from responses_app.engine_interface import EngineError, Finish, RequestRejected
-from responses_app.errors import InternalError
-from responses_app.protocol.deltas import Compaction, EndItem
-from responses_app.protocol.events import Event
-from responses_app.protocol.writer import Writer
-from responses_app.runs.execute.endings import INVALID_PROMPT, SERVED_TIER, RunEndings
-from responses_app.runs.execute.generation import Generation, NotResumable
-from responses_app.runs.execute.usage import UsageCounter
+from responses_app.engine_interface import EngineError, RequestRejected
+from responses_app.errors import ApiError, InternalError
+from responses_app.protocol.deltas import Compaction
+from responses_app.runs.execute.broadcast import Continuation
+from responses_app.runs.execute.endings import INVALID_PROMPT, RunEndings
+from responses_app.runs.execute.generation import NotResumable
+from responses_app.runs.execute.output import ResponseOutput
+from responses_app.runs.execute.rounds import MAX_ROUNDS, Rounds, TooManyRounds
 from responses_app.runs.prepare.conversation import locked
-from responses_app.store.log.records import ConversationLocked, EventFrame, ResponseLog
-from responses_app.store.log.writer import LogWriter
+from responses_app.store.log.records import ConversationLocked, EventFrame
 
 logger = logging.getLogger("responses.run")
 
 CompactionHook: TypeAlias = Callable[[Sequence[Mapping[str, Any]], int], Awaitable[tuple[Compaction, int] | None]]
 STOPPED = "The server was stopped before this response was complete."
+TOO_MANY_ROUNDS = f"The model called tools in {MAX_ROUNDS} rounds, which is the limit for one response."
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeState:
-    """What earlier owners have made of a run: its frames, and whether its model had said everything.
+    """State in which earlier owners have left a run.
 
-    `cancelled` and `broken` say that all there is left to do is to end it, and why.
+    With `cancelled` or `broken` the run can only be ended: as cancelled, or as failed with `broken` as the message.
     """
 
-    frames: Sequence[EventFrame] = ()
-    closed: bool = False
     cancelled: bool = False
     broken: str | None = None
 
 
-class Run(RunEndings):
-    """One response while it is made. A task of the hub drives `go`; any number of listeners follow it as a `Feed`.
+class Run:
+    """One response while it is generated. A task of the run manager drives `go`; any number of subscribers follow the frames.
 
-    `log` is None for `store:false`: then nothing is written and an event is visible at once. With `patient` false
-    (RESPONSES_DURABILITY=terminal) only the terminal event waits for the database. One that is `parked` is opened and then
-    left to whoever has room for it. `shorten` is asked at the end for a compaction, with the output and the length of the
-    context in tokens. A run with a `past` goes on where that ended; its writer and its listener are there already. Without
-    `aloud` a failure is told by the terminal event alone. One that does not `speak` only has the engine read its prompt.
+    The parts: `output` writes and publishes events, `rounds` generate, `endings` end the response. A run that is `parked` only
+    writes its first events and waits in the queue. `compaction_hook` is called at the end with the output and the length of the
+    context in tokens. Without `generates` the engine only reads the prompt. `resume` is given if an earlier owner began the run.
     """
 
     def __init__(
         self,
-        writer: Writer,
-        generation: Generation,
-        listener: OutputParser,
+        output: ResponseOutput,
+        rounds: Rounds,
+        endings: RunEndings,
         *,
-        recorder: LogWriter,
-        log: ResponseLog | None,
-        prompt: int,
-        wait_for_commit: bool = True,
         queued: bool = False,
+        generates: bool = True,
         compaction_hook: CompactionHook | None = None,
         resume: ResumeState | None = None,
-        emit_error_event: bool = True,
-        generate: bool = True,
     ) -> None:
-        self._past = resume or ResumeState()
-        tally, frames = UsageCounter(prompt=prompt, output=len(generation.heard)), self._past.frames
-        super().__init__(
-            writer,
-            listener,
-            tally,
-            recorder=recorder,
-            log=log,
-            wait_for_commit=wait_for_commit,
-            frames=frames,
-            emit_error_event=emit_error_event,
-        )
-        self.background: bool = writer.response["background"]
+        self.uid: str = output.writer.response["id"]
+        self.background: bool = output.writer.response["background"]
         self.queued = queued
-        self._generation, self._shorten, self._speaks = generation, compaction_hook, generate
+        self.broadcast = output.publisher.broadcast
+        self._output, self._rounds, self._endings = output, rounds, endings
+        self._publisher, self._writer = output.publisher, output.writer
+        self._generates, self._compaction_hook = generates, compaction_hook
+        self._resume = resume or ResumeState()
+        self._began = 0.0
         self._task: asyncio.Task[None] | None = None
-        self._left = self._stopped = self._released = self._steered = False
+        self._is_cancelled = self._is_stopped = self._is_released = self._is_steered = False
 
-    def own(self, task: asyncio.Task[None]) -> None:
-        """Called once by the hub with the task that drives `go`."""
-        self._task = task
+    # State
 
-    def on_done(self, call: Callable[[], object]) -> None:
-        """Call this when it is over, however that comes; from the loop. At once if it is."""
-        if self._task is None:
-            call()
-        else:
-            self._task.add_done_callback(lambda _: call())
+    @property
+    def frames(self) -> Sequence[EventFrame]:
+        """Frames that are visible so far."""
+        return self.broadcast.frames
 
-    def detach(self) -> None:
-        """Called by the hub when that task has ended: with what it was bound to, all its frames would wait for the garbage collector."""
-        self._task, self.shown = None, None
+    @property
+    def ended(self) -> bool:
+        """Whether no more frames come from this process."""
+        return self.broadcast.ended
 
-    def cancel(self) -> None:
-        """The client is gone, or does not want it any more: stop the engine, close the open item, keep what was generated (F4)."""
-        if not self._left and self._task is not None:
-            self._left = True
-            self._task.cancel()
+    @property
+    def handed_over(self) -> bool:
+        """Whether the run ended here although the response goes on in another process."""
+        return self.broadcast.handed_over
 
-    def steer(self) -> bool:
-        """Somebody has more to say before this goes on: end at once, with what was said so far. False if it goes on to its own end.
+    @property
+    def problem(self) -> ApiError | None:
+        """Error of a run that ended without a single frame."""
+        return self._endings.problem
 
-        So it does once a call is complete: whoever is to answer it has been told, and only the end says that no more will come.
-        """
-        if self._left or self._task is None or self._writer.ended or not self._speaks or self._calls:
-            return False
-        self._steered = True
-        self.cancel()
-        return True
+    @property
+    def response(self) -> Mapping[str, Any]:
+        """Snapshot of the response. Shared with the events: do not change it."""
+        return self._writer.response
 
-    def stop(self) -> None:
-        """The server stops, and nobody can go on with this run."""
-        if not self._left:
-            self._stopped = self.background
-        self.cancel()
+    @property
+    def stored(self) -> bool:
+        """Whether the response is stored."""
+        return self._publisher.is_stored
 
-    def hand_over(self) -> None:
-        """Somebody else goes on with this run, or is to: stop, and say nothing more."""
-        if not self._left:
-            self._released = True
-        self.cancel()
+    @property
+    def pk(self) -> int | None:
+        """Primary key of the response, once its first events are durable."""
+        return self._publisher.pk
+
+    @property
+    def epoch(self) -> int:
+        """Epoch of the lease under which this process runs the response."""
+        return self._publisher.epoch
 
     @property
     def keys(self) -> Sequence[int]:
-        """The primary keys of its items, the input's first, once it has ended here; empty if they are not kept."""
-        return [*self._log.asked_keys, *self._log.said_keys] if self._log is not None else []
+        """Primary keys of the items, those of the input first, once the response has ended here; empty if nothing is stored."""
+        return self._publisher.item_keys
+
+    # Subscribers
+
+    def listen(
+        self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None
+    ) -> AsyncGenerator[EventFrame | None, None]:
+        """Subscribe to the frames, as `Broadcast.subscribe`."""
+        return self.broadcast.subscribe(after, pause, rest)
 
     async def wait_created(self) -> None:
-        """The first events are durable. Raises ApiError if they cannot be, and then the run is nothing.
+        """Wait until the first events are durable. Raises ApiError if they cannot be written; then the run does not exist.
 
-        If the caller goes away while it waits, so does the run, unless it is one of the background: the log is closed.
+        A caller that is cancelled while it waits cancels the run, unless the run is in the background.
         """
         try:
             async with aclosing(self.listen()) as frames:
@@ -152,116 +142,149 @@ class Run(RunEndings):
             raise
         raise self.problem or InternalError("The response ended before it began.")
 
-    async def run(self) -> None:
-        """Generate to the end. Ends with exactly one terminal event, or hands over to whoever goes on."""
-        self.tally.began = time.monotonic()
-        moved = False
-        try:
-            moved = await self._go()
-        except asyncio.CancelledError:
-            moved = await self._finish_cancelled()
-        except RequestRejected as error:
-            moved = await self._fail(INVALID_PROMPT, str(error))
-        except EngineError as error:
-            logger.error("%s: engine: %s", self.uid, error)
-            told = str(error) if isinstance(error, NotResumable) else f"The engine failed: {error}"
-            moved = await self._fail("server_error", told)
-        except ConversationLocked:
-            self.problem = locked()
-        except DatabaseError as error:
-            moved = self._on_database_error(error)
-        except Exception:
-            logger.exception("%s: run failed", self.uid)
-            moved = await self._fail("server_error", "The server failed while it generated this response.")
-        finally:
-            self.end(handed_over=moved)
-            self._log_summary()
-
     async def wait_terminal(self) -> EventFrame:
-        """The last frame that comes here. Raises what went wrong if there is none."""
+        """Wait for the end in this process and return the last frame. Raises ApiError if there is no frame."""
         async for frame in self.listen(len(self.frames) - 1):
             del frame
         if not self.frames:
             raise self.problem or InternalError("The response ended before it began.")
         return self.frames[-1]
 
+    # Control
+
+    def own(self, task: asyncio.Task[None]) -> None:
+        """Set the task that drives `go`. Called once by the run manager."""
+        self._task = task
+
+    def on_done(self, call: Callable[[], object]) -> None:
+        """Call `call` on the event loop when the run is over, at once if the run is over already."""
+        if self._task is None:
+            call()
+        else:
+            self._task.add_done_callback(lambda _: call())
+
+    def detach(self) -> None:
+        """Drop the references to the task and the callback: otherwise all frames would wait for the garbage collector."""
+        self._task, self.broadcast.on_frames = None, None
+
+    def cancel(self) -> None:
+        """Cancel: stop the engine, close the open items, save what was generated."""
+        if not self._is_cancelled and self._task is not None:
+            self._is_cancelled = True
+            self._task.cancel()
+
+    def steer(self) -> bool:
+        """End early because the client sends more input. Return False if the run goes on to its own end.
+
+        A run with a complete call for the client goes on: the client knows the call, and only the end says that no more calls come.
+        """
+        if self._is_cancelled or self._task is None or self._writer.ended or not self._generates or self._has_client_calls:
+            return False
+        self._is_steered = True
+        self.cancel()
+        return True
+
+    def stop(self) -> None:
+        """End because the server stops and no other process can continue the run."""
+        if not self._is_cancelled:
+            self._is_stopped = self.background
+        self.cancel()
+
+    def hand_over(self) -> None:
+        """Stop without an ending, because another process continues the run or is to continue it."""
+        if not self._is_cancelled:
+            self._is_released = True
+        self.cancel()
+
+    # The run
+
+    async def run(self) -> None:
+        """Run to the end: exactly one terminal event, or a handover to another process."""
+        self._began = time.monotonic()
+        handed_over = False
+        try:
+            handed_over = await self._go()
+        except asyncio.CancelledError:
+            handed_over = await self._finish_cancelled()
+        except RequestRejected as error:
+            handed_over = await self._endings.fail(INVALID_PROMPT, str(error))
+        except EngineError as error:
+            logger.error("%s: engine: %s", self.uid, error)
+            message = str(error) if isinstance(error, NotResumable) else f"The engine failed: {error}"
+            handed_over = await self._endings.fail("server_error", message)
+        except TooManyRounds:
+            handed_over = await self._endings.fail("server_error", TOO_MANY_ROUNDS)
+        except ApiError as error:
+            logger.warning("%s: next round: %s", self.uid, error.message)
+            handed_over = await self._endings.fail(error.code or "server_error", error.message)
+        except ConversationLocked:
+            self._endings.problem = locked()
+        except DatabaseError as error:
+            handed_over = self._endings.on_database_error(error)
+        except Exception:
+            logger.exception("%s: run failed", self.uid)
+            handed_over = await self._endings.fail("server_error", "The server failed while it generated this response.")
+        finally:
+            self.broadcast.end(handed_over=handed_over)
+            self._log_summary()
+
     async def _go(self) -> bool:
-        """Whether somebody else is to go on."""
+        """Open, start and generate. Return whether the run is handed over."""
         if not self.frames:
-            await self.publish_and_wait(self._writer.open(), opens=True)
+            await self._output.publish_and_wait(self._writer.open(), opens=True)
             if self.queued:
                 return True
-        if self._past.broken is not None:
-            return await self._fail("server_error", self._past.broken)
-        if self._past.cancelled:
-            await self.publish_and_wait(
-                self._writer.cancel(usage=self._partial_usage(), service_tier=SERVED_TIER), ending=self._ending
-            )
-            return False
+        if self._resume.broken is not None:
+            return await self._endings.fail("server_error", self._resume.broken)
+        if self._resume.cancelled:
+            return await self._endings.cancel()
         if self._writer.is_queued:
-            await self.publish_and_wait(self._writer.start(), starts=True)
-        await self._generate()
-        return False
+            await self._output.publish_and_wait(self._writer.start(), starts=True)
+        return await self._generate()
 
-    async def _generate(self) -> None:
-        if not self._speaks:
-            await self._prefill_only()
-            return
-        finish, events = ("stop", []) if self._past.closed else await self._consume_engine()
-        if not self._past.closed:
-            events += self._write(self._listener.finish())
-            if self._shorten is not None and finish == "stop":
-                await self.publish_and_wait(events + self._write([EndItem()]), closed=True)
-                events = []
-        if self._shorten is not None and finish == "stop":
-            events = await self._compacted(self._shorten)
-        await self.publish_and_wait(events + self._finish(finish), ending=self._ending)
+    async def _generate(self) -> bool:
+        if not self._generates:
+            await self._rounds.prefill()
+            return await self._endings.finish("stop", fill=False)
+        finish = await self._rounds.run()
+        if self._compaction_hook is not None and finish == "stop":
+            await self._rounds.save_end()
+            await self._append_compaction(self._compaction_hook)
+        return await self._endings.finish(finish)
 
-    async def _prefill_only(self) -> None:
-        """The engine reads the prompt, so that a request which goes on from it finds it cached; nothing is said."""
-        await self._generation.warm_up()
-        done = self._writer.complete(now=int(time.time()), usage=self._usage(), fill=False, service_tier=SERVED_TIER)
-        await self.publish_and_wait(done, ending=self._ending)
-
-    async def _consume_engine(self) -> tuple[Finish | None, list[Event]]:
-        """How it ended, and the last events, which go out with the ending."""
-        async with aclosing(self._generation.chunks()) as chunks:
-            async for chunk in chunks:
-                # One append of a run at a time. It is waited for here and not behind `say`, when nearly always it is done: a task
-                # that wakes up for each commit costs as much as the event. And before anything is made of the chunk: if we are
-                # cancelled meanwhile, no number is left out.
-                await self.wait_durable()
-                self.tally.count(chunk)
-                self.fresh.append(chunk)
-                events = self._write(self._listener.feed(chunk))
-                # When nothing more will be said, leaving the loop stops the engine.
-                finish = "stop" if self._listener.done else chunk.finish
-                if finish is not None:
-                    return finish, events
-                self.publish(events)
-        return None, []
-
-    async def _compacted(self, compaction_hook: CompactionHook) -> list[Event]:
-        """The compaction that ends a long context, if it is wanted; its tokens are of this response (responses-api.md §3.6)."""
-        found = await compaction_hook(self._writer.response["output"], self.tally.prompt + self.tally.output)
-        if found is None:
-            return []
-        piece, tokens = found
-        self.tally.output += tokens
-        return self._write([piece])
+    async def _append_compaction(self, hook: CompactionHook) -> None:
+        """Write the compaction that ends a long context, if `hook` makes one; its tokens count as output of this response."""
+        found = await hook(self._writer.response["output"], self._rounds.context_length)
+        if found is not None:
+            compaction, tokens = found
+            self._rounds.add_output(tokens)
+            self._output.write([compaction])
 
     async def _finish_cancelled(self) -> bool:
-        """Close the log as cancelled, unless somebody goes on, or the end was written already and only its commit was awaited."""
-        if self._writer.ended or self._released:
-            await self.wait_idle()
-            return not self._writer.ended or self._ends_open
-        if self._stopped:
-            return await self._end_with(self._failure("server_error", STOPPED))
-        if self._steered:
-            return await self._end_with(self._steered_ending())
-        return await self._end_with(self._writer.cancel(usage=self._partial_usage(), service_tier=SERVED_TIER))
+        """End as the cause of the cancellation demands. Return whether the run is handed over."""
+        if self._writer.ended or self._is_released:
+            return await self._endings.settle()
+        if self._is_stopped:
+            return await self._endings.fail("server_error", STOPPED)
+        if self._is_steered:
+            self._rounds.finish_parser()
+            return await self._endings.steer()
+        return await self._endings.cancel()
 
     @property
-    def _calls(self) -> bool:
-        """Whether it has made calls that are complete."""
+    def _has_client_calls(self) -> bool:
+        """Whether the output has complete calls that the client is to answer."""
         return any("call_id" in item and item.get("status") != "incomplete" for item in self._writer.items)
+
+    def _log_summary(self) -> None:
+        total, now = self._rounds.total, time.monotonic()
+        logger.info(
+            "%s %s in=%d cached=%d out=%d ttft=%.3fs total=%.3fs",
+            self.uid,
+            "moved" if self.handed_over else self._writer.response["status"],
+            total.prompt,
+            total.cached,
+            total.output,
+            (total.first or now) - self._began,
+            now - self._began,
+        )

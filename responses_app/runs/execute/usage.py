@@ -1,4 +1,4 @@
-"""Tokens and moments of one run, for its usage and for the log of the server."""
+"""Token counts of a round and of a run."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from responses_app.engine_interface import Chunk
 
 @dataclass(slots=True)
 class UsageCounter:
-    """Tokens and moments of one run; times are monotonic seconds."""
+    """Token counts of one round, or the sum over rounds. `first` is the monotonic time in seconds of the first token."""
 
-    prompt: int
+    prompt: int = 0
     cached: int = 0
     output: int = 0
-    began: float = 0.0
+    reasoning: int = 0
     first: float | None = None
 
     def count(self, chunk: Chunk) -> None:
-        """Add what a chunk brought."""
+        """Add the tokens of `chunk`; take over the length of the prompt and of its cached part where the engine reports these."""
         if self.first is None and chunk.tokens:
             self.first = time.monotonic()
         self.output += len(chunk.tokens)
@@ -27,3 +27,9 @@ class UsageCounter:
             self.prompt = chunk.prompt
         if chunk.cached is not None:
             self.cached = chunk.cached
+
+    def plus(self, other: UsageCounter) -> UsageCounter:
+        """Return the sum of both; `first` is that of `self` if there is one."""
+        first = other.first if self.first is None else self.first
+        output, reasoning = self.output + other.output, self.reasoning + other.reasoning
+        return UsageCounter(self.prompt + other.prompt, self.cached + other.cached, output, reasoning, first)

@@ -1,4 +1,4 @@
-"""Schemas and grammars that are to be obeyed, compiled before anything runs; the one that cannot be is named, with the reason."""
+"""Compile check of schemas and grammars before a run, with errors that name the schema and the reason."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.definitions import compiled
 
 SEARCH_LIMIT_S = 10.0
-# What a compiler says of itself: the time, and the line of its source.
+# Prefix of compiler messages: time and source line.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
 
 
 async def check_constraints(engine: Engine, order: CreateRequest, constraint: Constraint | None) -> None:
-    """A strict schema must be obeyed in full. Raises Invalid, Busy."""
+    """Compile the strict schema and the constraint of the request. Raises Invalid, Busy."""
     schema = order.format.get("schema")
     try:
         if schema is not None and order.format.get("strict"):
@@ -35,7 +35,7 @@ async def check_constraints(engine: Engine, order: CreateRequest, constraint: Co
 
 
 async def _compile(engine: Engine, project: str, constraint: Constraint) -> None:
-    """Raises BadPrompt for what the engine does not take or its compiler refuses, Busy."""
+    """Compile a constraint. Raises BadPrompt if the engine or its compiler refuses the constraint, and Busy."""
     await asyncio.to_thread(engine.check_constraint, constraint)
     if not engine.has_xgrammar:
         return
@@ -48,9 +48,9 @@ async def _compile(engine: Engine, project: str, constraint: Constraint) -> None
 
 
 async def _locate_bad_schema(engine: Engine, order: CreateRequest, error: RequestRejected) -> InvalidRequest:
-    """An answer is constrained by one tag of all schemas, and a compiler says of that no more than yes or no.
+    """Find the schema that the compiler refuses: the error concerns one structural tag of all schemas together.
 
-    Where the search for the schema takes too long, all of them are named.
+    The error names all schemas if the search takes longer than SEARCH_LIMIT_S seconds.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(SEARCH_LIMIT_S):

@@ -1,4 +1,4 @@
-"""What the model is told: the chain before, the references resolved, the pairing of calls and outputs checked."""
+"""Context of a request: the items before it, resolved references, checked pairs of calls and outputs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ EMPTY = ConversationContext((), (), "", "completed")
 
 
 async def previous_context(order: CreateRequest) -> ConversationContext:
-    """The context that the request continues from. Raises Invalid `previous_response_not_found` (checklist 112, case H6)."""
+    """Return the context of `previous_response_id`. Raises Invalid `previous_response_not_found` or `previous_response_not_ready`."""
     uid = order.previous_response_id
     if uid is None:
         return EMPTY
@@ -67,10 +67,10 @@ async def previous_context(order: CreateRequest) -> ConversationContext:
 
 
 async def resolve_items(order: CreateRequest) -> list[dict[str, Any]]:
-    """The request's own input with every item given an id, and replaced where the store has an item of its id. Raises NotFound.
+    """Return the input items of the request, all with ids; a stored item replaces an item with its id. Raises NotFound.
 
-    What is stored counts, as at OpenAI (responses-api.md §1.2), so that reasoning of which a client kept the id alone is not lost. A
-    token that is sealed speaks for itself.
+    The stored item counts, as at OpenAI: reasoning of which a client sends the id alone is not lost. An item with
+    `encrypted_content` stays as the client sent it.
     """
     named = [item for item in order.input if "id" in item and "encrypted_content" not in item]
     wanted = [item["id"] for item in named if is_id(item["id"])]
@@ -81,7 +81,7 @@ async def resolve_items(order: CreateRequest) -> list[dict[str, Any]]:
 def with_ids(
     given: Sequence[dict[str, Any]], found: Mapping[str, dict[str, Any]], param: str = "input"
 ) -> list[dict[str, Any]]:
-    """Items that all have an id; a reference is replaced by the item that was found. Raises NotFound."""
+    """Give every item an id, and replace each reference by the item in `found`. Raises NotFound."""
     items = []
     for item in given:
         stored = found.get(item.get("id", ""))
@@ -99,7 +99,7 @@ def with_ids(
 
 
 def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> None:
-    """An id names one item of a context: pages of items go on behind an id, and would go in circles. Raises Invalid."""
+    """Check that no id occurs twice in a context: pagination by item id would go in circles. Raises Invalid."""
     seen = {item["id"] for item in before}
     for item in own:
         if item["id"] in seen:
@@ -109,11 +109,10 @@ def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str,
 
 
 def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The items that can be told to a model. Raises Invalid for an output without its call, and for a call without its output.
+    """Return the items for the prompt. Raises Invalid for an output without its call, and for a call without its output.
 
-    An approval asks a server to make a call, which this one cannot do; one that was denied or made elsewhere asks for nothing.
-
-    A call that was cut off (`incomplete`) can never be answered: it is left out, and so needs no output.
+    An approval is refused, because this server makes no MCP calls; a denial, or an approval of a call made elsewhere, is accepted.
+    A call that is `incomplete` is left out: nobody can answer a call that was cut off.
     """
     told = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
     _check_approvals(told)
@@ -127,7 +126,7 @@ def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
             raise InvalidRequest(f"No tool call found for function call output with call_id {item['call_id']}.", param="input")
         answered.add(item["call_id"])
     _all_answered(calls.values(), answered)
-    # Of several outputs of one call the latest counts (responses-api.md §1.2).
+    # Of several outputs of one call the latest counts, as at OpenAI.
     return [item for place, item in enumerate(told) if item["type"] not in OUTPUTS or last[item["call_id"]] == place]
 
 
@@ -147,9 +146,9 @@ def _check_approvals(items: Sequence[Mapping[str, Any]]) -> None:
 
 
 def assign_call_ids(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The items, all calls and outputs by a `call_id`.
+    """Give every call and every output a `call_id`.
 
-    An output of a local shell may name the item of its call; a search that a server made, and what it found, name nothing.
+    An output of a local shell may name the item id of its call. A tool search by a server, and its output, have no `call_id`.
     """
     calls = {item["id"]: item["call_id"] for item in items if item["type"] == "local_shell_call"}
     made, search = list[Mapping[str, Any]](), None
@@ -169,9 +168,9 @@ def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> Non
 
 
 def apply_compaction(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The items as a model is told them: behind the newest compaction whole, before it what others than the model said (§3.6).
+    """Replace everything that the model wrote before the newest compaction by its summary; keep the messages of others.
 
-    A call that is answered behind the compaction stays. A compaction that cannot be read says nothing.
+    A call with an output behind the compaction stays. A compaction that cannot be decrypted is ignored.
     """
     last = max((place for place, item in enumerate(items) if item.get("summary") and item["type"] == "compaction"), default=-1)
     answered = {item["call_id"] for item in items[last + 1 :] if item["type"] in OUTPUTS}
@@ -194,7 +193,7 @@ def _summary(item: Mapping[str, Any]) -> dict[str, Any]:
 def apply_configuration(
     order: CreateRequest, items: Sequence[Mapping[str, Any]]
 ) -> tuple[CreateRequest, list[Mapping[str, Any]]]:
-    """The order as the items of its context have changed it, the last one winning, and the items without these."""
+    """Apply the `configuration_update` items to the request, the last one last. Return the request and the other items."""
     effort, form = None, None
     for item in items:
         if item["type"] == "configuration_update":
@@ -206,13 +205,13 @@ def apply_configuration(
 
 
 def drop_earlier_reasoning(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The items without the reasoning of earlier turns: `reasoning.context: current_turn` (§3.11)."""
+    """Drop the reasoning of earlier turns, for `reasoning.context: current_turn`."""
     asked = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=0)
     return [item for place, item in enumerate(items) if place > asked or item["type"] != "reasoning"]
 
 
 def require_json_word(order: CreateRequest, items: Sequence[Mapping[str, Any]]) -> None:
-    """`json_object` needs the word JSON in the context, or a model may write white space for ever (§3.14). Raises Invalid."""
+    """Check that a context for `json_object` has the word JSON: without it a model may write endless white space. Raises Invalid."""
     if order.format["type"] != "json_object" or "json" in (order.instructions or "").lower():
         return
     texts = (part.get("text", "") for item in items if item["type"] == "message" for part in item["content"])

@@ -1,4 +1,4 @@
-"""A conversation as a front door asks for it: found by its id, and the items that are to be added to it made whole."""
+"""Conversations for the API: lookup by id, and preparation of items that a client adds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from responses_app.store.log.records import ConversationLocked, ImageBytes
 
 
 async def find(project: str, uid: str) -> Conversation:
-    """The conversation. Raises NotFound."""
+    """Return the conversation `uid` of `project`. Raises NotFound."""
     row = await conversations.find(project, uid) if is_id(uid) else None
     if row is None:
         raise missing(uid)
@@ -24,7 +24,7 @@ async def find(project: str, uid: str) -> Conversation:
 
 
 async def context(project: str, uid: str) -> ConversationContext:
-    """All of it, for a response that continues it. Raises NotFound, and Invalid `conversation_locked`."""
+    """Return the whole conversation for a response that continues it. Raises NotFound, and Invalid `conversation_locked`."""
     try:
         return await conversations.context(await find(project, uid))
     except ConversationLocked as error:
@@ -32,20 +32,20 @@ async def context(project: str, uid: str) -> ConversationContext:
 
 
 def locked() -> InvalidRequest:
-    """Another response is being made for the conversation (checklist 147)."""
+    """Return the error for a conversation in which another response is in progress."""
     message = "Another process is currently operating on this conversation. Please retry in a few seconds."
     return InvalidRequest(message, param="conversation", code="conversation_locked")
 
 
 def missing(uid: str) -> NotFound:
-    """There is no such conversation, or it is another project's."""
+    """Return the error for a conversation that does not exist or belongs to another project."""
     return NotFound(f"Conversation with id '{uid}' not found.")
 
 
 async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], ImageBytes]:
-    """Items to be added by hand: every one has an id, and a reference is the item that it refers to; and images that were fetched.
+    """Prepare items that a client adds: ids, resolved references, fetched images. Return the items and the images.
 
-    Raises NotFound, Busy, and Invalid for an image or a grammar that is none.
+    Raises NotFound, Busy, and Invalid for an image or a grammar that cannot be read.
     """
     await definitions.check(project, (), items, "items")
     wanted = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]

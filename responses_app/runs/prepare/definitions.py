@@ -1,4 +1,4 @@
-"""Grammars of custom tools: converted to EBNF in the compiler pool, and the one that cannot be is named by its path."""
+"""Grammars of custom tools: conversion to EBNF in the compiler pool, with errors that name the path of the grammar."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _HAVE_TOOLS = ("additional_tools", "tool_search_output")
 
 
 class Definitions:
-    """The EBNF of the formats that were converted."""
+    """EBNF of converted formats."""
 
     def __init__(self, known: Mapping[tuple[str, str], str]) -> None:
         self._known = known
 
     def ebnf(self, form: Json) -> str | None:
-        """As `grammars.ebnf`, without converting."""
+        """Return the EBNF of `form`; None if the format is not a grammar."""
         return self._known[form["syntax"], form["definition"]] if form.get("type") == "grammar" else None
 
 
 async def check(project: str, tools: Sequence[Json], items: Sequence[Json], name: str = "input") -> None:
-    """Convert all grammars of the tools and of tools in the items, which are the parameter `name`. Raises Invalid, Busy."""
+    """Convert all grammars of `tools` and of tools in `items`, the request parameter `name`. Raises Invalid, Busy."""
     found = [*_formats("tools", tools)]
     for index, item in enumerate(items):
         if item.get("type") in _HAVE_TOOLS:
@@ -35,13 +35,13 @@ async def check(project: str, tools: Sequence[Json], items: Sequence[Json], name
 
 
 async def convert(project: str, forms: Iterable[Json]) -> Definitions:
-    """Convert these formats, which were checked when they came in. Raises Invalid, Busy."""
+    """Convert the grammars of `forms`, which were checked before. Raises Invalid, Busy."""
     grammars = [form for form in forms if form.get("type") == "grammar"]
     return Definitions({(form["syntax"], form["definition"]): await _converted(project, form, "tools") for form in grammars})
 
 
 async def compiled(project: str, job: CompileJob) -> str:
-    """The result of a job. Raises Rejected, Busy."""
+    """Run a job in the compiler pool and return its result. Raises Rejected, Busy."""
     try:
         return await compiler.shared.run(project, job)
     except compiler.Overloaded as error:

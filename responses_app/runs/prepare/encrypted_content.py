@@ -1,4 +1,4 @@
-"""Reasoning and summaries as tokens that this server alone can open, and only for the project that they were made for."""
+"""`encrypted_content` of reasoning and compaction items: tokens that only this server can decrypt, for one project."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from responses_app.runs.create_request import CreateRequest
 
 INCLUDE: Final = "reasoning.encrypted_content"
 KEY: Final = "encrypted_content"
-# Begins every token: the version, and in the second one the id of the key. No base64 has a dot.
+# Prefix of a token: the version; version 2 has the id of the key behind it. Base64 contains no dot.
 VERSION: Final = "v2."
 TOKEN: Final = re.compile(r"(?:(?P<first>v1)|(?P<version>v2)\.(?P<key>[0-9a-f]{8}))\.(?P<data>[A-Za-z0-9_=-]*)")
 PURPOSE: Final = b"verbatim reasoning"
 
 
 def encrypt(project: str, item: Mapping[str, Any]) -> str:
-    """The `encrypted_content` of a reasoning item. The same item always has the same (D13): SIV needs no random nonce."""
+    """Encrypt the content of a reasoning item. Equal items have equal tokens: SIV needs no random nonce."""
     return _token(project, "reasoning", [part["text"] for part in item["content"]])
 
 
 def seal_summary(project: str, summary: str) -> str:
-    """The `encrypted_content` of a compaction item."""
+    """Encrypt the summary of a compaction item."""
     return _token(project, "compaction", [summary])
 
 
 def encryptor(order: CreateRequest) -> Encryptor | None:
-    """The writer's seal for this order, None where nobody asks for it."""
+    """Return the encryption function for the writer; None unless the request includes `reasoning.encrypted_content`."""
     return partial(encrypt, order.project) if INCLUDE in order.include else None
 
 
@@ -45,7 +45,7 @@ def _token(project: str, kind: str, texts: list[str]) -> str:
 
 
 def decrypt(project: str, token: str, kind: str = "reasoning") -> list[str] | None:
-    """The texts in a token; None if it was altered, or made for another project or kind of item, or with a key that is gone."""
+    """Decrypt a token; None if it was altered, or made for another project or item type, or with a key that is gone."""
     found = TOKEN.fullmatch(token)
     if found is None:
         return None
@@ -53,7 +53,7 @@ def decrypt(project: str, token: str, kind: str = "reasoning") -> list[str] | No
         raw = urlsafe_b64decode(found["data"])
     except ValueError:
         return None
-    # base64 has several spellings of the same bytes; only ours counts.
+    # Base64 has several spellings of the same bytes; only the canonical one is accepted.
     if urlsafe_b64encode(raw).decode() != found["data"]:
         return None
     clear = decrypt_bytes(PURPOSE, raw, _associated_data(f"{found['version'] or found['first']}.", project, kind), found["key"])
@@ -64,9 +64,9 @@ def decrypt(project: str, token: str, kind: str = "reasoning") -> list[str] | No
 def decrypt_items(
     order: CreateRequest, before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """The history and the request's own items, with sealed contents in the clear. Raises Invalid for a token of the request.
+    """Decrypt the items of the history and of the request. Raises Invalid for an invalid token in the request.
 
-    A token of the history that does not open any more (the server has another SECRET_KEY) is left alone: nobody can mend it.
+    An invalid token in the history (the server has another SECRET_KEY) stays as it is: the client cannot correct it.
     """
     told = [_open(order.project, item) or item for item in before]
     for index, (given, item) in enumerate(zip(order.input, own, strict=True)):
@@ -79,7 +79,7 @@ def decrypt_items(
 
 
 def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The item as the model is told it; None if its token does not open."""
+    """Return the item with its decrypted content; None if its token is invalid."""
     kind = item["type"]
     if kind not in ("reasoning", "compaction") or not item.get(KEY):
         return item
@@ -92,7 +92,7 @@ def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def redact(project: str, body: str, *, wanted: bool) -> str:
-    """A stored item as a list shows it: with its sealed content if `include` asks for it, else without (§3.12)."""
+    """Return a stored item for a list: with `encrypted_content` if the request includes it, otherwise without."""
     if '"type":"reasoning"' not in body:
         return body
     item = orjson.loads(body)
@@ -100,7 +100,7 @@ def redact(project: str, body: str, *, wanted: bool) -> str:
 
 
 def with_ciphertext(project: str, snapshot: bytes) -> bytes:
-    """A snapshot whose reasoning items all have their sealed content."""
+    """Add `encrypted_content` to all reasoning items of a snapshot."""
     response = orjson.loads(snapshot)
     return orjson.dumps({**response, "output": [_sealed(project, item) for item in response["output"]]})
 
@@ -112,5 +112,5 @@ def _sealed(project: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _associated_data(version: str, project: str, kind: str) -> list[bytes]:
-    """What a token is bound to without saying it."""
+    """Return the associated data of a token: not part of the token, but authenticated with it."""
     return [version.encode(), project.encode(), kind.encode()]

@@ -1,4 +1,4 @@
-"""The images of a context as bytes: those of the request decoded or fetched, those of its history as they were kept."""
+"""Images of a context as bytes: decoded or fetched for the request, loaded from the store for its history."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from responses_app.store.log.records import ImageBytes
 Items: TypeAlias = Sequence[Mapping[str, Any]]
 
 SCHEMES: Mapping[str, Sequence[str]] = {"https": ("https",), "http": ("https", "http"), "none": ()}
-# Of one request, in bytes, as a body may have.
+# Bytes that one request may fetch: the same as the limit of a body.
 MOST_FETCHED = 64 * 1024 * 1024
 AT_ONCE = 8
-# As many as OpenAI takes.
+# The limit of the OpenAI API.
 MOST_IMAGES = 500
 
 
 def web() -> ImageFetcher:
-    """What may be fetched, by the settings."""
+    """Return the fetcher with the schemes and hosts that the settings allow."""
     return ImageFetcher(SCHEMES[settings.RESPONSES_IMAGE_URLS], settings.RESPONSES_IMAGE_HOSTS)
 
 
 def fetched(found: ImageBytes) -> ImageBytes:
-    """Those that have to be kept beside their items, which only name their addresses."""
+    """Return the images that must be stored beside their items: the items contain only their URLs."""
     return {key: data for key, data in found.items() if not decode.is_data_url(key[1])}
 
 
 async def new_images(project: str, given: Items, items: Items, param: str = "input") -> ImageBytes:
-    """The images of items that a client gives, each seen to be one. Those of an item of the store, named by its id, are as they were kept.
+    """Load and check the images of the items that a client sends. Images of stored items come from the store.
 
-    `items` are those that were `given`, with references resolved. Raises Invalid with the path of the URL.
+    `items` are the `given` items with resolved references. Raises Invalid with the path of the URL.
     """
     shown = await long_work.apart(project, len(items) > long_work.LONG_ITEMS, partial(_listed, items))
     if not shown:
@@ -58,7 +58,7 @@ async def new_images(project: str, given: Items, items: Items, param: str = "inp
 
 
 async def previous_images(keys: Sequence[int], items: Items) -> ImageBytes:
-    """The images of the history. One that is there no more is not among them."""
+    """Load the images of the history. Images that were deleted are left out."""
     shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
     kept = await store.by_keys(keys) if any(not decode.is_data_url(image.url) for image in shown) else {}
     clear = [image for image in shown if decode.is_data_url(image.url)]
@@ -74,7 +74,7 @@ def _decoded(shown: Sequence[ImageReference]) -> ImageBytes:
 
 
 async def _all(project: str, wanted: Mapping[str, ImageReference], param: str) -> Mapping[str, bytes]:
-    """The bytes of every URL. The first failure ends the others. Raises Invalid, Busy."""
+    """Load all URLs side by side. The first failure cancels the others. Raises Invalid, Busy."""
     room, tasks = _FetchBudget(), dict[str, asyncio.Task[bytes]]()
     try:
         async with asyncio.TaskGroup() as group:
@@ -100,7 +100,7 @@ async def _one(project: str, image: ImageReference, param: str, room: _FetchBudg
 
 
 class _FetchBudget:
-    """What one request may fetch: so many at once, so many bytes in all."""
+    """Fetch budget of one request: AT_ONCE fetches side by side, MOST_FETCHED bytes in total."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(AT_ONCE)

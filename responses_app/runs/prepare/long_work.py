@@ -1,7 +1,7 @@
-"""Long computations of one request in threads of their own, one of a project at a time.
+"""Long computations in a separate thread pool, one per project at a time.
 
-The default threads are for work of some milliseconds that every request needs. Projects take turns here, so that many long requests of one
-of them delay the long requests of another by one computation at most, and short requests not at all.
+The default threads are for work of some milliseconds that every request needs. Projects take turns in this pool: many long requests
+of one project delay the long requests of another by one computation at most, and short requests not at all.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ T = TypeVar("T")
 
 THREADS = 2
 WAIT_LIMIT_S = 60.0
-# What is less takes some milliseconds: bytes of JSON or characters of text, items of a context, tools.
+# Work below these sizes takes some milliseconds: bytes of JSON or characters of text, items of a context, tools.
 LONG_TEXT = 1 << 16
 LONG_ITEMS = 250
 LONG_TOOLS = 64
-# So long after the first of some computations their memory is given back to the system.
+# Delay between a computation and the return of its memory to the operating system.
 TRIM_DELAY_S = 2.0
 
 _threads = ThreadPoolExecutor(THREADS, "long")
@@ -33,9 +33,9 @@ _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, as
 
 
 async def run(project: str, is_long: bool, function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """The result of a function that is called in a thread; `stop` is called if nobody waits for it any more. Raises Busy.
+    """Call `function` in a thread and return its result. `stop` is called if the caller is cancelled. Raises Busy.
 
-    A long one waits until no other of the project runs.
+    Long work waits until no other long work of the project runs.
     """
     if not is_long:
         return await asyncio.to_thread(function)
@@ -46,7 +46,7 @@ async def run(project: str, is_long: bool, function: Callable[[], T], stop: Call
     except TimeoutError:
         raise RateLimited("Other long requests of this project are being read. Try again in a moment.") from None
     future = _threads.submit(function)
-    # A thread that runs cannot be cancelled: its project waits until it has ended, whoever has left.
+    # A running thread cannot be cancelled: the project waits for its end even if the caller is gone.
     future.add_done_callback(_releasing(lock))
     with _trim.around():
         try:
@@ -58,26 +58,26 @@ async def run(project: str, is_long: bool, function: Callable[[], T], stop: Call
 
 
 async def apart(project: str, is_long: bool, function: Callable[[], T]) -> T:
-    """As `run`, but what is not long is called at once. Raises Busy."""
+    """Call `function` in the pool if `is_long`, otherwise directly on the event loop. Raises Busy."""
     return await run(project, True, function) if is_long else function()
 
 
 class _Trim:
-    """Gives freed memory back to the system, which the C library keeps otherwise.
+    """Return of freed memory to the operating system, which the C library would retain otherwise.
 
-    It does so every TRIM_DELAY_S while there is long work. Behind the last of it, when few objects are left to look at, it also
-    collects garbage: an exception and its frames keep the text of a request until then.
+    Runs every TRIM_DELAY_S seconds while there is long work. After the last work, when few objects are left, it also collects
+    garbage: until then an exception and its frames hold the text of a request.
     """
 
     def __init__(self) -> None:
-        # None where the C library has no such function.
+        # None if the C library lacks `malloc_trim`.
         self._function: Callable[[int], int] | None = getattr(ctypes.CDLL(None), "malloc_trim", None)
         self._running = 0
         self._is_due = False
 
     @contextmanager
     def around(self) -> Iterator[None]:
-        """Mark some long work, on the loop."""
+        """Count long work for the duration of the context. Called on the event loop."""
         self._running += 1
         self._schedule()
         try:

@@ -1,11 +1,11 @@
-"""From an order to what the engine is asked: the history gathered, the turn rendered and made to fit, the sampling set."""
+"""Planner: turns a request and its history into an engine request (prompt, constraint, sampling) and a parser."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
@@ -18,10 +18,8 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.dialects.tools import as_functions
 from responses_app.engine_interface import Constraint, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest, ServiceUnavailable
-from responses_app.runs.compact.prompt import QUESTION, CompactionParser, summary_request
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object
-from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import (
     constraint_check,
@@ -34,20 +32,22 @@ from responses_app.runs.prepare import (
 )
 from responses_app.runs.prepare.prompt import PromptRenderer, is_long
 from responses_app.runs.prepare.salt import cache_salt
+from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summary_request
 from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import ImageBytes
 
 LEAST_TOP_P = 1e-6
-# What is left free for the answer when older items are dropped, in tokens, unless the request names its own limit.
+# Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
 ROOM = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedRequest:
-    """What came before, the request's own items, all that are told, the engine's request, and who hears the answer.
+    """Prepared request: everything that a run needs to begin.
 
-    `images` are those of all items that are told, `fetched` those of the items to be kept that were fetched for it.
+    `before` is the context that the request continues, `own` are its own items, `items` all items of the prompt. `images` are the
+    images of all items of the prompt, `fetched` those that must be stored with the items. `listener` parses the answer.
     """
 
     before: ConversationContext
@@ -57,19 +57,25 @@ class PreparedRequest:
     fetched: ImageBytes
     request: GenerateRequest
     listener: OutputParser
+    # The request as items of the conversation change it, and the date that prompts name: for the prompts of further rounds.
+    order: CreateRequest
+    today: date
 
 
 async def plan(
+    uid: str,
     order: CreateRequest,
     served: ServedModel,
     before: ConversationContext | None = None,
     *,
+    functions: Sequence[Mapping[str, Any]] = (),
     measure: bool = False,
     memo: TokenCache | None = None,
 ) -> PreparedRequest:
-    """Everything that a run needs to begin; nothing is kept. With `measure` the prompt's length is known. Raises ApiError.
+    """Prepare the response `uid`; nothing is stored. With `measure` the length of the prompt is known. Raises ApiError.
 
-    `before` is what the order continues, where that is known; else it is looked up. `memo` is what is known of its prompt.
+    `before` is the context that the request continues; None has it looked up. `functions` are offered to the
+    model beside the tools of the request. `memo` caches the tokens of the context.
     """
     await definitions.check(order.project, order.tools, order.input)
     if before is None:
@@ -83,27 +89,60 @@ async def plan(
     new = await images.new_images(order.project, order.input, own)
     past = before.images if before.images is not None else await images.previous_images(before.keys, before.items)
     seen = {**past, **new}
-    request, listener = await build_engine_request(told, served, items, seen, uids, measure=measure, memo=memo)
-    return PreparedRequest(
-        before, own, items, seen, images.fetched({**_of(before.carried, past), **new}), request, _hearing(order, listener)
+    today = datetime.now(UTC).date()
+    request, listener = await build_engine_request(
+        uid, told, served, items, seen, uids, today=today, functions=functions, measure=measure, memo=memo
     )
+    fetched = images.fetched({**_of(before.carried, past), **new})
+    return PreparedRequest(before, own, items, seen, fetched, request, _hearing(order, listener), told, today)
 
 
 async def replan(
-    order: CreateRequest, served: ServedModel, before: ConversationContext, own: ConversationContext, today: date
+    uid: str,
+    order: CreateRequest,
+    served: ServedModel,
+    before: ConversationContext,
+    own: ConversationContext,
+    today: date,
+    functions: Sequence[Mapping[str, Any]] = (),
 ) -> PreparedRequest:
-    """The plan of a response that was begun on that day, made again of what is kept; `own` are its input items. Raises ApiError."""
+    """Prepare the response `uid` again, from its stored input items `own` and the date when it began. Raises ApiError."""
     told, items = _items_for_model(order, before.items, own.items)
     keys, everything = [*before.keys, *own.keys], [*before.items, *own.items]
     seen = await images.previous_images(keys, everything)
-    request, listener = await build_engine_request(told, served, items, seen, [one["id"] for one in own.items], today=today)
-    return PreparedRequest(before, own.items, items, seen, {}, request, _hearing(order, listener))
+    uids = [one["id"] for one in own.items]
+    request, listener = await build_engine_request(uid, told, served, items, seen, uids, today=today, functions=functions)
+    return PreparedRequest(before, own.items, items, seen, {}, request, _hearing(order, listener), told, today)
+
+
+async def plan_round(
+    uid: str,
+    plan: PreparedRequest,
+    served: ServedModel,
+    output: Sequence[Mapping[str, Any]],
+    spent: int,
+    functions: Sequence[Mapping[str, Any]],
+) -> tuple[GenerateRequest, OutputParser]:
+    """Build the engine request `uid` and the parser of a further round. Raises ApiError.
+
+    `output` are the items of the response so far, `spent` its output tokens so far. A tool choice that forces a call holds for
+    the first round only: otherwise the model could never answer.
+    """
+    order, choice = plan.order, plan.order.tool_choice
+    if isinstance(choice, str):
+        free: str | Mapping[str, Any] = "none" if choice == "none" else "auto"
+    else:
+        free = {**choice, "mode": "auto"} if choice.get("type") == "allowed_tools" else "auto"
+    left = None if order.max_output_tokens is None else order.max_output_tokens - spent
+    order = replace(order, tool_choice=free, max_output_tokens=left)
+    items = [*plan.items, *output]
+    return await build_engine_request(uid, order, served, items, plan.images, today=plan.today, functions=functions)
 
 
 def _prepared(
     order: CreateRequest, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]
 ) -> tuple[CreateRequest, Sequence[Mapping[str, Any]], Sequence[content.ImageReference]]:
-    """As `_told_items`, with the images of the items. Raises Invalid."""
+    """Return the request and the items of the prompt as `_told_items`, and the images of the items. Raises Invalid."""
     context.check_unique(before, own)
     told, items = _items_for_model(order, before, own)
     return told, items, list(content.images(items))
@@ -112,7 +151,7 @@ def _prepared(
 def _items_for_model(
     order: CreateRequest, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]
 ) -> tuple[CreateRequest, Sequence[Mapping[str, Any]]]:
-    """The items that are told to the model, and the order as they change it. Raises Invalid."""
+    """Return the request as items of the conversation change it, and the items of the prompt. Raises Invalid."""
     order, items = context.apply_configuration(order, encrypted_content.decrypt_items(order, before, own))
     items = context.check_call_pairs(context.apply_compaction(context.assign_call_ids(items)))
     context.require_json_word(order, items)
@@ -120,7 +159,7 @@ def _items_for_model(
 
 
 def _of(items: Sequence[Mapping[str, Any]], seen: ImageBytes) -> ImageBytes:
-    """The images of these items."""
+    """Return the images of `items`."""
     uids = {item["id"] for item in items}
     return {key: data for key, data in seen.items() if key[0] in uids}
 
@@ -130,24 +169,29 @@ def _hearing(order: CreateRequest, listener: OutputParser) -> OutputParser:
 
 
 async def build_engine_request(
+    uid: str,
     order: CreateRequest,
     served: ServedModel,
     items: Sequence[Mapping[str, Any]],
     seen: ImageBytes,
     own: Sequence[object] = (),
     *,
+    functions: Sequence[Mapping[str, Any]] = (),
     measure: bool = False,
     today: date | None = None,
     memo: TokenCache | None = None,
 ) -> tuple[GenerateRequest, OutputParser]:
-    """The engine's request for these items, and who hears the answer; `own` are the ids of the request's own. Raises ApiError."""
+    """Build the engine request `uid` for `items`, and the parser of the answer. Raises ApiError.
+
+    `own` are the ids of the items of the client's request: errors blame these by their place in its input.
+    """
     assert served.dialect is not None  # noqa: S101 - started
     context_of = (order.reasoning or {}).get("context")
     turn = Turn(
         items=context.drop_earlier_reasoning(items) if context_of == "current_turn" else items,
         today=today or datetime.now(UTC).date(),
         instructions=order.instructions,
-        tools=order.tools,
+        tools=[*order.tools, *functions] if functions else order.tools,
         tool_choice=order.tool_choice,
         parallel_tool_calls=order.parallel_tool_calls,
         effort=(order.reasoning or {}).get("effort"),
@@ -162,10 +206,10 @@ async def build_engine_request(
     )
     try:
         with _map_engine_down(served):
-            turn, request = await _request(order, served, served.dialect, turn, prompts)
+            turn, request = await _request(uid, order, served, served.dialect, turn, prompts)
     except UnsupportedInput as error:
         raise InvalidRequest(str(error), param=_client_path(error.param, order, turn.items, own), code=error.code) from error
-    # Some dialects read the end of the prompt again.
+    # Some parsers read the end of the prompt.
     listening = partial(served.dialect.parser_for, turn)
     listener = await long_work.run(order.project, True, listening) if is_long(turn) else listening()
     return request, with_stop_sequences(as_functions.map_tool_calls(listener, origins), order.stop)
@@ -173,7 +217,7 @@ async def build_engine_request(
 
 @contextmanager
 def _map_engine_down(served: ServedModel) -> Iterator[None]:
-    """An engine that has to be asked for something and is not there. Raises Unavailable."""
+    """Raise Unavailable where the engine of `served` is down."""
     try:
         yield
     except EngineUnavailable as error:
@@ -181,7 +225,7 @@ def _map_engine_down(served: ServedModel) -> Iterator[None]:
 
 
 async def _before(order: CreateRequest) -> ConversationContext:
-    """What the response continues: a conversation, another response, or nothing. Raises ApiError."""
+    """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError."""
     if order.conversation is not None:
         return await conversation.context(order.project, order.conversation)
     return await context.previous_context(order)
@@ -194,7 +238,7 @@ def _check_vision(
     shown: Sequence[content.ImageReference],
     own: Sequence[object],
 ) -> None:
-    """Nothing is decoded or fetched for a model that does not see. Raises Invalid for the newest image."""
+    """Refuse images for a model without vision, before any image is decoded. Raises Invalid for the newest image."""
     if shown and not served.supports_images:
         where = _client_path(shown[-1].path, order, items, own) or "input"
         error = content.no_vision(where)
@@ -205,9 +249,9 @@ def _check_vision(
 
 
 async def _request(
-    order: CreateRequest, served: ServedModel, dialect: Dialect, turn: Turn, prompts: PromptRenderer
+    uid: str, order: CreateRequest, served: ServedModel, dialect: Dialect, turn: Turn, prompts: PromptRenderer
 ) -> tuple[Turn, GenerateRequest]:
-    """The engine's request. Raises BadTurn for what this model cannot be told, Invalid for a prompt that does not fit."""
+    """Build the engine request. Raises BadTurn for items that the model cannot take, Invalid for a prompt that does not fit."""
     limit = served.engine.max_model_len
     truncates, budget = order.truncation == "auto", Budget(limit - 1)
     telling = partial(_render, dialect, turn, budget)
@@ -229,7 +273,7 @@ async def _request(
     sampling = Sampling(
         max_tokens=min(room, order.max_output_tokens or room),
         temperature=response_object.temperature(order, served),
-        # Zero leaves the most likely token alone, and so does any number as small; vLLM takes no zero.
+        # vLLM refuses zero; any number as small also leaves only the most likely token.
         top_p=response_object.top_p(order, served) or LEAST_TOP_P,
         presence_penalty=order.presence_penalty,
         frequency_penalty=order.frequency_penalty,
@@ -238,7 +282,7 @@ async def _request(
         stop_token_ids=dialect.stop_token_ids,
     )
     return turn, GenerateRequest(
-        new_id("resp_"),
+        uid,
         prompt.tokens,
         sampling,
         constraint,
@@ -251,7 +295,7 @@ async def _request(
 
 
 def _render(dialect: Dialect, turn: Turn, budget: Budget) -> tuple[list[int] | TooLong, Constraint | None]:
-    """Its tokens, if there are not too many, and what the answer must match. Raises BadTurn, Stopped."""
+    """Render the prompt and the constraint; return TooLong in place of too many tokens. Raises BadTurn, Stopped."""
     try:
         return dialect.render(turn, budget), dialect.constrain(turn)
     except TooLong as error:
@@ -269,7 +313,7 @@ def _exceeded(tokens: str, limit: int) -> InvalidRequest:
 def _client_path(
     param: str | None, order: CreateRequest, items: Sequence[Mapping[str, Any]], own: Sequence[object]
 ) -> str | None:
-    """A dialect counts the items that it was told; the client knows those of its request."""
+    """Translate the path of an item in the prompt into the path of an item in the request of the client."""
     place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
     if place is None:
         return param

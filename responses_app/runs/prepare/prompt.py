@@ -1,4 +1,4 @@
-"""A turn as the engine is told it: its tokens, its images, and how long both are together."""
+"""Rendered prompts: tokens, images, and their length together."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from responses_app.images.decode_pool import DecoderBusy
 from responses_app.runs.prepare import long_work
 from responses_app.store.log.records import ImageBytes
 
-# Of one prompt: decoded, its images are in memory together, three bytes a pixel.
+# Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.
 MOST_PIXELS = 200_000_000
-# As large as OpenAI lets an image of `detail: low` be, on each side.
+# Longest side of an image with `detail: low` in pixels, as at OpenAI.
 LOW_SIDE = 512
 
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """`length` counts an image with as many tokens as it is to the model, if `measured`; else as its placeholder alone."""
+    """Prompt of one turn. With `measured`, `length` counts the tokens of each image; otherwise an image counts as one placeholder."""
 
     tokens: Sequence[int]
     images: Sequence[bytes]
@@ -34,11 +34,11 @@ class RenderedPrompt:
     pixels: int = 0
 
     def fits(self, most: int) -> bool:
-        """Whether it is no longer than so many tokens, and its images no larger than what may be told together."""
+        """Whether the prompt has at most `most` tokens and its images together at most MOST_PIXELS pixels."""
         return self.length <= most and self.pixels <= MOST_PIXELS
 
     def check_pixels(self) -> None:
-        """Raises Invalid for images that are too large together."""
+        """Check the pixels of all images together. Raises Invalid."""
         if self.pixels > MOST_PIXELS:
             message = f"The images of the input have {self.pixels:,} pixels; up to {MOST_PIXELS:,} in all are taken."
             raise InvalidRequest(message, param="input", code="image_too_large")
@@ -46,9 +46,9 @@ class RenderedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptRenderer:
-    """Renders for one model; `images` are those of all items that may be told.
+    """Renderer of prompts for one model. `images` are those of all items that may be in a prompt.
 
-    With `measure` they are counted even where that takes a generation.
+    With `measure` the tokens of images are counted even if the engine needs a generation for that.
     """
 
     engine: Engine
@@ -56,17 +56,17 @@ class PromptRenderer:
     images: ImageBytes
     measure: bool
     project: str
-    # What a prompt shows of each image: the bytes and the number of pixels. It is rendered again with fewer items.
+    # Bytes and number of pixels of each image, for prompts that are rendered again with fewer items.
     shown: dict[content.ImageReference, tuple[bytes, int]] = field(default_factory=dict)
 
     async def of(self, turn: Turn, most: int) -> RenderedPrompt:
-        """The prompt of a turn. Raises BadTurn, TooLong if it has more than `most` tokens, and what `measured` raises."""
+        """Render the prompt of a turn. Raises BadTurn, TooLong above `most` tokens, and the errors of `measured`."""
         budget = Budget(most)
         rendering = partial(self.dialect.render, turn, budget)
         return await self.measured(turn, await long_work.run(self.project, is_long(turn), rendering, budget.stop))
 
     async def measured(self, turn: Turn, tokens: Sequence[int]) -> RenderedPrompt:
-        """The prompt of a turn that was rendered. Raises BadTurn for an image that is not kept, Invalid, EngineDown."""
+        """Return the prompt of a rendered turn with its images. Raises BadTurn for an image that was deleted, Invalid, EngineDown."""
         is_large = len(turn.items) > long_work.LONG_ITEMS
         shown = await long_work.apart(self.project, is_large, lambda: list(content.images(turn.items)))
         if not shown:
@@ -79,14 +79,14 @@ class PromptRenderer:
             return RenderedPrompt(tokens, found, await self.engine.count_tokens(tokens, found), pixels=pixels)
         except RequestRejected as error:
             if not self.engine.counts_cheaply:
-                # Such an engine cannot be asked how long a prompt is that is too long for it.
+                # Such an engine cannot count a prompt that is too long for it.
                 return RenderedPrompt(tokens, found, max(len(tokens), self.engine.max_model_len), pixels=pixels)
             raise InvalidRequest(
                 f"The model does not take these images: {error}", param="input", code="invalid_image"
             ) from error
 
     async def _check_vision(self, image: content.ImageReference) -> tuple[bytes, int]:
-        """The bytes that are told for an image, and how many pixels these have."""
+        """Return the bytes and the number of pixels of an image as the prompt shows it."""
         key = replace(image, path="")
         if key not in self.shown:
             self.shown[key] = await self._prefill_only(image)
@@ -95,7 +95,7 @@ class PromptRenderer:
     async def _prefill_only(self, image: content.ImageReference) -> tuple[bytes, int]:
         data = self.images.get((image.item, image.url))
         if data is None:
-            raise UnsupportedInput("The image is not kept any more.", image.path, "image_file_not_found")
+            raise UnsupportedInput("The image is not stored any more.", image.path, "image_file_not_found")
         try:
             if image.detail == "low":
                 data = await decode_pool.shrink(self.project, data, LOW_SIDE)
@@ -107,14 +107,14 @@ class PromptRenderer:
 
 
 def is_long(turn: Turn) -> bool:
-    """Whether rendering the turn takes more than some ten milliseconds."""
+    """Whether rendering `turn` takes more than some ten milliseconds."""
     if len(turn.items) > long_work.LONG_ITEMS or len(turn.tools) > long_work.LONG_TOOLS:
         return True
     return len(turn.instructions or "") + text_size(turn.items) + text_size(turn.tools) > long_work.LONG_TEXT
 
 
 def text_size(value: object) -> int:
-    """The number of characters of all texts in items or tools."""
+    """Count the characters of all texts in items or tools."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, Mapping):

@@ -1,9 +1,9 @@
-"""`truncation: auto`: the oldest items are left out until the prompt fits (responses-api.md §3.5)."""
+"""Search for the oldest items to drop until the prompt fits, for `truncation: auto`."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any
@@ -11,35 +11,36 @@ from typing import Any
 from responses_app.dialects.base import Turn
 from responses_app.dialects.text.budget import TooLong
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.runs.prepare import droppable_items
 from responses_app.runs.prepare.prompt import PromptRenderer, RenderedPrompt, text_size
 
-# How many bytes of an item's text make a token at first guess, and how many tokens an item has besides.
+# Estimate: characters of text per token, and tokens of an item beside its text.
 BYTES_OF_A_TOKEN = 4
 FRAME_TOKENS = 4
-# So many guesses, then the middle is taken.
+# After so many guesses the search is binary.
 GUESSES = 8
+# Roles whose messages are never dropped.
+KEPT_ROLES = frozenset({"system", "developer"})
 
 
 class Truncation:
-    """A search for the fewest units of items, oldest first, without which a turn has at most `most` tokens; or else `limit` without all.
+    """Search for the smallest number of the oldest units whose removal leaves at most `most` tokens, or `limit` without all units.
 
-    A prompt that is too long is rendered up to `most` tokens only, so each step costs what is kept, not what was sent. The next number is
-    guessed by the sizes of the units, and by what the last prompts have shown of these.
+    A prompt that is too long is rendered up to `most` tokens only: a step costs the remaining items, not all. Each guess uses the
+    sizes of the units and the lengths of the earlier prompts.
     """
 
     def __init__(self, prompts: PromptRenderer, turn: Turn, most: int, limit: int) -> None:
         self._prompts, self._most, self._limit = prompts, most, limit
-        # What is rendered for one step need not be again for the next.
+        # Tokens of items that the steps share.
         self._turn = replace(turn, memo=turn.memo or TokenCache())
-        self._units = droppable_items.droppable(turn.items)
+        self._units = droppable(turn.items)
         sizes = (sum(size(turn.items[place]) for place in unit) for unit in self._units)
         self._sizes = [0, *accumulate(sizes)]
         # Tokens per estimated token.
         self._rate = 1.0
 
     async def search(self) -> tuple[Turn, RenderedPrompt]:
-        """The turn without these units, and its prompt. Raises TooLong, and what `Prompts` raises."""
+        """Return the shortened turn and its prompt. Raises TooLong, and the errors of `Prompts`."""
         last = len(self._units)
         turn, prompt = await self._without(last, self._limit)
         if not prompt.fits(self._most):
@@ -58,7 +59,7 @@ class Truncation:
         return turn, prompt
 
     async def _fitting(self, count: int) -> tuple[Turn, RenderedPrompt] | None:
-        """The turn without so many units, None if that is too long."""
+        """Return the turn without the oldest `count` units and its prompt; None if that is too long."""
         try:
             turn, prompt = await self._without(count, self._most)
         except TooLong:
@@ -66,7 +67,7 @@ class Truncation:
         return (turn, prompt) if prompt.fits(self._most) else None
 
     def _guess(self, too_few: int, enough: int, length: int) -> int:
-        """The number of units to leave out next, between the two; without `enough` units the prompt has `length` tokens."""
+        """Guess the next number of units between `too_few` and `enough`; without `enough` units the prompt has `length` tokens."""
         room = (self._most - length) / self._rate
         count = bisect_left(self._sizes, self._sizes[enough] - room, too_few + 1, enough)
         return min(count, enough - 1)
@@ -86,5 +87,29 @@ class Truncation:
 
 
 def size(item: Mapping[str, Any]) -> int:
-    """About how many tokens an item has."""
+    """Estimate the number of tokens of an item."""
     return FRAME_TOKENS + text_size(item) // BYTES_OF_A_TOKEN
+
+
+def droppable(items: Sequence[Mapping[str, Any]]) -> list[list[int]]:
+    """Return the indexes of droppable items, in units that are dropped together, oldest first.
+
+    A unit is a call with its outputs, or reasoning with the item behind it. System and developer messages, the last user message
+    and the last item stay.
+    """
+    units: dict[str, list[int]] = {}
+    thought: list[int] = []
+    for place, item in enumerate(items):
+        if item["type"] == "reasoning":
+            thought.append(place)
+            continue
+        # Several calls behind one reasoning item are separate units: the reasoning belongs to the first.
+        units.setdefault(f"call {item['call_id']}" if "call_id" in item else f"item {place}", []).extend([*thought, place])
+        thought = []
+    users = [place for place, item in enumerate(items) if _role(item) == "user"]
+    kept = {len(items) - 1, *users[-1:], *(place for place, item in enumerate(items) if _role(item) in KEPT_ROLES)}
+    return [unit for unit in units.values() if kept.isdisjoint(unit)]
+
+
+def _role(item: Mapping[str, Any]) -> str | None:
+    return item.get("role") if item["type"] == "message" else None

@@ -1,8 +1,8 @@
-"""Keeps this process alive in the eyes of the others, and takes over what nobody runs.
+"""Lease keeper: heartbeats of this process, and take-over of responses without a running owner.
 
-Every BEAT seconds it says that it lives, learns what it holds, and claims what is free: responses whose process has died, those
-that were given back, and those that wait for room. A signal makes it look at once. What it holds and does not run, it runs;
-what it runs and does not hold any more, it lets go.
+Every BEAT seconds the keeper writes a heartbeat, reads its leases and claims free ones: responses of dead processes, responses
+that were released, and responses in the queue. A notification triggers this at once. The keeper starts runs for leases without a
+run, and stops runs without a lease.
 """
 
 from __future__ import annotations
@@ -29,17 +29,19 @@ from responses_app.store.db import check_connection
 logger = logging.getLogger("responses.watch")
 
 BEAT = 1.0
-# How much is taken over at a time; the next beat takes more.
+# Leases to claim per heartbeat.
 MOST = 128
 STOP_LIMIT = 5.0
-# Whoever missed so many seconds may have been taken for dead, and must not take others for it.
+# After missing heartbeats for so many seconds this process may count as dead, so it must not claim the leases of other workers.
 GAP = 3 * BEAT
 TIDY_EVERY = 60.0
 
 
 class LeaseKeeper:
-    """One per hub. `runs` are those of this process, `room` how many that wait may begin, `takes` whether any others are to be
-    taken over, `adopt` makes a run of a lease that is held.
+    """Keeper of the leases of one process.
+
+    `runs` returns the runs of this process, `room` how many queued responses may begin, `takes` whether other responses may be
+    taken over; `adopt` starts the run of a lease.
     """
 
     def __init__(
@@ -51,13 +53,13 @@ class LeaseKeeper:
         adopt: Callable[[int], Awaitable[None]],
     ) -> None:
         self.worker: UUID = uuid4()
-        # Whether something waited when we last looked: newcomers queue behind it.
+        # Whether responses were in the queue at the last heartbeat: new ones queue behind them.
         self.backlog = False
         self._name = f"{socket.gethostname()}:{os.getpid()}"
         self._models = list(models)
         self._runs, self._room, self._takes, self._adopt = runs, room, takes, adopt
         self._wake = asyncio.Event()
-        # A new process has missed nothing: when it reads that others are silent, they are.
+        # A new process has missed nothing: if it sees no heartbeats of others, these are dead.
         self._sure_since, self._beaten = -inf, inf
         self._known = self._stopped = self._mended = False
         self._tidied = time.monotonic()
@@ -66,12 +68,12 @@ class LeaseKeeper:
         self._task = asyncio.get_running_loop().create_task(self._go(), name="watch", context=contextvars.Context())
 
     def wake(self) -> None:
-        """Look at once."""
+        """Trigger the next heartbeat at once."""
         self._wake.set()
 
     async def stop(self) -> None:
-        """Look no more; what is held stays so, for as long as others take this process for alive."""
-        # A cancellation that meets a call of the database is lost in it, so it is not the only sign.
+        """Stop. The leases stay, for as long as other processes consider this process alive."""
+        # A cancellation during a database call can be lost, so the flag is set too.
         self._stopped = True
         tasks = [self._task, *self._adopting.values()]
         for task in tasks:
@@ -79,16 +81,16 @@ class LeaseKeeper:
         await asyncio.wait(tasks, timeout=STOP_LIMIT)
 
     async def release_leases(self) -> None:
-        """Hold nothing any more, so that others go on at once."""
+        """Release all leases, so that other processes continue the responses at once."""
         if not self._known:
             return
         try:
             given = await asyncio.wait_for(sync_to_async(leases.give_back)(self.worker), STOP_LIMIT)
         except (Error, TimeoutError) as error:
-            logger.warning("nothing was given back, others will find it in %.0f s: %s", DEAD_S, error)
+            logger.warning("no lease was released, other processes claim them in %.0f s: %s", DEAD_S, error)
         else:
             if given:
-                logger.info("%d responses were given back, for others to go on with", given)
+                logger.info("%d responses were released for other processes to continue", given)
 
     async def _go(self) -> None:
         while not self._stopped:
@@ -96,13 +98,13 @@ class LeaseKeeper:
                 await self._tick()
             except Error as error:
                 logger.warning("no heartbeat: %s", str(error).strip())
-                # The next beat needs one that works, and comes at once: whoever is silent for long is taken for dead.
+                # The next heartbeat needs a working connection and comes at once: a silent process counts as dead.
                 await sync_to_async(check_connection)()
                 if not self._mended:
                     self._mended = True
                     self._wake.set()
             except Exception:
-                logger.exception("the watch has stumbled")
+                logger.exception("the heartbeat failed")
             if self._stopped:
                 return
             with suppress(TimeoutError):
@@ -130,16 +132,16 @@ class LeaseKeeper:
                 self._start_takeover(pk)
 
     def _reconcile(self, held: dict[int, HeldLease]) -> None:
-        """What looks wrong twice in a row is: a run may just have begun, or ended, when the leases were read."""
+        """Compare leases and runs. A difference counts when it is seen twice: a run may just have begun or ended."""
         runs = {run.pk: run for run in self._runs() if run.pk is not None and not run.ended}
         doubts: set[tuple[str, int]] = set()
         for pk, run in runs.items():
             if not run.frames:
-                continue  # Not begun: its rows may have to be written once more, if they met others that are refused.
+                continue  # Not open yet: its rows may be written again, if another append of the same commit was rejected.
             if pk not in held or held[pk].epoch != run.epoch:
                 doubts.add(("lost", pk))
                 if ("lost", pk) in self._doubts:
-                    logger.info("%s: is run by another process now", run.uid)
+                    logger.info("%s: another process runs this response now", run.uid)
                     run.hand_over()
             elif held[pk].cancelled:
                 run.cancel()

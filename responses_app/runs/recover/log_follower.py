@@ -1,4 +1,4 @@
-"""Following the log of a response that another process runs: told by signals when there is more, and looking by itself if not."""
+"""Following the log of a response that another process runs: woken by NOTIFY, and polling without it."""
 
 from __future__ import annotations
 
@@ -11,22 +11,25 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from responses_app.models import Response
-from responses_app.runs.execute.publisher import DurablePublisher
+from responses_app.runs.execute.run import Run
 from responses_app.store.cluster.notify import Signals
 from responses_app.store.db import check_connection
 from responses_app.store.log import reader
 from responses_app.store.log.records import EventFrame
 
-# How often a follower looks when signals come, and when they do not.
+# Seconds between polls with a connection for NOTIFY, and without.
 SELDOM, OFTEN = 1.0, 0.2
-# A follower says again after RENEW seconds that it follows; it is forgotten after FORGET.
+# A follower repeats its registration after RENEW seconds; the owner forgets it after FORGET seconds.
 RENEW, FORGET = 4.0, 12.0
-# How long a follower waits for a database that is away; runs wait as long (store.recorder).
+# Seconds that a follower waits for a database that is down; runs wait as long.
 LOST_LIMIT = 60.0
 
 
 class LogFollower:
-    """One per hub. `work` is called when there may be something to claim, `cancel` with the key of a response that is to end."""
+    """Followers and notifications of one process.
+
+    `work` is called when there may be a lease to claim, `cancel` with the primary key of a response to be cancelled.
+    """
 
     def __init__(self, notify_work: Callable[[], None], notify_cancel: Callable[[int], None]) -> None:
         self._work, self._cancel = notify_work, notify_cancel
@@ -34,8 +37,8 @@ class LogFollower:
         self._followed: dict[int, float] = {}
         self._signals = Signals(self._heard)
 
-    def notify_events(self, run: DurablePublisher) -> None:
-        """There is more in a log that this process writes. Those who follow it elsewhere are told; usually there is nobody."""
+    def notify_events(self, run: Run) -> None:
+        """Notify the followers of a run of this process in other processes about more events, if there are followers."""
         pk = run.pk if self._followed else None
         if pk is None or pk not in self._followed:
             return
@@ -45,15 +48,15 @@ class LogFollower:
             self._signals.tell("log", pk)
 
     def notify_work(self) -> None:
-        """There is something to claim, for whoever has room."""
+        """Notify all processes that there is a lease to claim."""
         self._signals.tell("work")
 
     def notify_cancel(self, pk: int) -> None:
-        """Whoever runs that response is to end it."""
+        """Notify the process that runs the response `pk` to cancel it."""
         self._signals.tell("cancel", pk)
 
     async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[EventFrame | None, None]:
-        """Frames with numbers above `after` until the terminal one; None after `pause` seconds of silence. A log that is gone has ended.
+        """Yield frames with numbers above `after` up to the terminal one; None after `pause` seconds of silence. A deleted log has ended.
 
         Raises DatabaseError when the database has been away for LOST_LIMIT seconds.
         """
@@ -65,7 +68,7 @@ class LogFollower:
             while True:
                 news.clear()
                 try:
-                    # Asked before the log is read: a response that has ended by then has its terminal event in the log.
+                    # Before the log is read: a response that has ended by now has its terminal event in the log.
                     ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
                     async for frame in reader.stored(pk, after):
                         after, said = frame.number, time.monotonic()
@@ -89,7 +92,7 @@ class LogFollower:
             self._forget(pk, news)
 
     async def close(self) -> None:
-        """Hear and tell nothing any more."""
+        """Close the connection for NOTIFY."""
         await self._signals.close()
 
     async def _news(self, news: asyncio.Event, pause: float) -> None:

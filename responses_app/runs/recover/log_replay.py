@@ -1,80 +1,115 @@
-"""A run made again from its log: the writer says once more what was said, the listener hears once more what was heard (F1).
+"""Replay of a log: produces the events of a run again from its token log, so that the run can continue behind the last event.
 
-What comes out must be the log, byte for byte; then the next event goes where the last one stopped, with the same ids, the same
-open item and the next number. Where it is not, because the code or the model was changed meanwhile, nothing is made up: the
-response fails, and what it had said stays.
+The result must be the log, byte for byte. Then the next event has the same ids, the same open items and the next number. Where the
+result differs, because the code or the model was changed meanwhile, the response fails and its events stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import orjson
 
 from responses_app.dialects.base import OutputParser
-from responses_app.protocol.deltas import Delta, EndItem
+from responses_app.engine_interface import GenerateRequest
+from responses_app.protocol.deltas import Delta, EndItem, ForItem
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
+from responses_app.protocol.items import Item
 from responses_app.protocol.open_items import Encryptor
 from responses_app.protocol.reducer import ids_in_order
 from responses_app.protocol.writer import Writer
+from responses_app.runs.execute.rounds import Progress
+from responses_app.runs.execute.token_log import Entry, RoundEnd, RoundStart, unpack
+from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
-from responses_app.runs.recover.token_log import unpack
 from responses_app.store.log.records import EventFrame
 
-StoredLog = Sequence[tuple[EventFrame, bytes | None]]
+StoredLog: TypeAlias = Sequence[tuple[EventFrame, bytes | None]]
+PlanRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[tuple[GenerateRequest, OutputParser]]]
 
 
 class ReplayMismatch(Exception):
-    """What was said once more is not what the log holds."""
+    """The events that a replay produced are not those of the log."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ReplayedRun:
-    """A writer that has said all of the log, the tokens that its listener has heard, and whether these were all."""
+    """State of a run behind its last event.
+
+    `heard` are the tokens of the current round, `end` is the end of its generation if that is in the log, `progress` was before.
+    """
 
     writer: Writer
-    heard: list[int]
-    closed: bool
+    request: GenerateRequest
+    listener: OutputParser
+    heard: list[int] = field(default_factory=list)
+    end: RoundEnd | None = None
+    progress: Progress = field(default_factory=Progress)
 
 
-def replay(log: StoredLog, listener: OutputParser, seal: Encryptor | None) -> ReplayedRun:
-    """Say it all once more; `listener` hears it. Raises Differs."""
+async def replay(
+    log: StoredLog, request: GenerateRequest, listener: OutputParser, seal: Encryptor | None, plan_round: PlanRound
+) -> ReplayedRun:
+    """Replay `log`. `request` and `listener` are those of the first round; `plan_round` makes those of the others. Raises Differs."""
     events: list[dict[str, Any]] = [orjson.loads(frame.data) for frame, _ in log]
     writer = Writer(events[0]["response"], _known_first(ids_in_order(events)), seal)
-    heard: list[int] = []
-    closed = False
-    said = writer.open()
-    if writer.is_queued and len(log) > len(said):
-        said += writer.start()
-    for blob in (blob for _, blob in log if blob is not None):
-        past = unpack(blob)
-        closed = past.closed
-        for chunk in past.chunks:
-            heard += chunk.tokens
-            said += _write(writer, listener.feed(chunk))
-        if closed:
-            said += _write(writer, listener.finish()) + writer.write(EndItem())
-    _compare(said, [frame for frame, _ in log])
-    return ReplayedRun(writer, heard, closed)
+    replay = _Replay(ReplayedRun(writer, request, listener), plan_round)
+    replay.events += writer.open()
+    if writer.is_queued and len(log) > len(replay.events):
+        replay.events += writer.start()
+    for entry in (entry for _, blob in log if blob is not None for entry in unpack(blob)):
+        await replay.apply(entry)
+    _compare(replay.events, [frame for frame, _ in log])
+    return replay.state
 
 
-def _write(writer: Writer, pieces: Iterable[Delta]) -> list[Event]:
-    return [event for piece in pieces for event in writer.write(piece)]
+class _Replay:
+    """Replay of the entries of one token log."""
+
+    def __init__(self, state: ReplayedRun, plan_round: PlanRound) -> None:
+        self.state, self.events = state, list[Event]()
+        self._plan_round = plan_round
+        self._spent = UsageCounter()
+
+    async def apply(self, entry: Entry) -> None:
+        """Do again what the run did when it saved `entry`. Raises ApiError if a round cannot be planned."""
+        state = self.state
+        if isinstance(entry, RoundStart):
+            await self._start_round(entry)
+        elif isinstance(entry, RoundEnd):
+            state.end = entry
+            self._spent = UsageCounter(entry.prompt, entry.cached, len(state.heard), state.listener.reasoning_tokens)
+            self._write([*state.listener.finish(), EndItem()])
+        elif isinstance(entry, ForItem):
+            self._write([entry])
+        else:
+            state.heard += entry.tokens
+            self._write(state.listener.feed(entry))
+
+    async def _start_round(self, start: RoundStart) -> None:
+        state, items = self.state, self.state.writer.items
+        progress = Progress(state.progress.number + 1, len(items), state.progress.usage.plus(self._spent))
+        request, state.listener = await self._plan_round(progress.number, items, progress.usage.output)
+        state.request = replace(request, prompt=start.prompt)
+        state.heard, state.end, state.progress = [], None, progress
+
+    def _write(self, pieces: Iterable[Delta]) -> None:
+        self.events += [event for piece in pieces for event in self.state.writer.write(piece)]
 
 
-def _compare(said: Sequence[Event], frames: Sequence[EventFrame]) -> None:
-    if len(said) != len(frames):
-        raise ReplayMismatch(f"{len(said)} events instead of {len(frames)}")
-    for event, frame in zip(said, frames, strict=True):
+def _compare(events: Sequence[Event], frames: Sequence[EventFrame]) -> None:
+    if len(events) != len(frames):
+        raise ReplayMismatch(f"{len(events)} events instead of {len(frames)}")
+    for event, frame in zip(events, frames, strict=True):
         if orjson.dumps(event) != frame.data:
-            raise ReplayMismatch(f"event {frame.number} is {event['type']} instead of {frame.type}, or says something else")
+            raise ReplayMismatch(f"event {frame.number} is {event['type']} instead of {frame.type}, or differs in its content")
 
 
 def _known_first(ids: Sequence[str]) -> IdFactory:
-    """The ids that the log has, in its order, and then new ones."""
+    """Return a source of ids: those of the log in their order, then new ones."""
     known: Iterator[str] = iter(ids)
 
     def next_id(prefix: str) -> str:

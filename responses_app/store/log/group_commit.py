@@ -65,13 +65,13 @@ def write(appends: Sequence[Append]) -> None:
     with _map_fencing():
         connection.ensure_connection()
         _use_async_commit()
-        if not any(append.opens or append.starts or append.ending for append in appends):
+        if not any(append.opens or append.starts or append.ending or append.strict for append in appends):
             # One statement is a transaction of its own: the usual flush, of deltas only, is one exchange with the server.
             _copy(appends)
             return
         with transaction.atomic(), connection.cursor() as cursor:
             # What was accepted is never forgotten, nor is what has ended; deltas can be written once more (see `lost`).
-            if any(append.opens or append.ending for append in appends):
+            if any(append.opens or append.ending or append.strict for append in appends):
                 cursor.execute(STRICT)
             _open([append for append in appends if append.opens])
             _start([append.log.row.pk for append in appends if append.starts])

@@ -89,5 +89,7 @@ class Append:
     opens: bool = False
     starts: bool = False
     ending: Ending | None = None
-    # What the model has said to make these frames.
+    # Entries of the token log that produced these frames.
     heard: bytes | None = None
+    # Whether the commit waits for the disk.
+    strict: bool = False

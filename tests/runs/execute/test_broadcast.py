@@ -18,10 +18,10 @@ def frame(number: int) -> EventFrame:
     return EventFrame(number, "response.output_text.delta", b"{}")
 
 
-class FeedTest(IsolatedAsyncioTestCase):
+class BroadcastTest(IsolatedAsyncioTestCase):
     async def test_silence_is_told_again_and_again_and_counts_from_the_last_frame(self) -> None:
         feed, loop = Broadcast(), asyncio.get_running_loop()
-        async with aclosing(feed.listen(pause=PAUSE)) as heard:
+        async with aclosing(feed.subscribe(pause=PAUSE)) as heard:
             feed.broadcast([frame(0)])
             self.assertEqual(await anext(heard), frame(0))
             self.assertIsNone(await anext(heard))
@@ -38,7 +38,7 @@ class FeedTest(IsolatedAsyncioTestCase):
         feed, loop = Broadcast([frame(0)]), asyncio.get_running_loop()
 
         async def all_of(after: int) -> list[int]:
-            return [one.number async for one in feed.listen(after) if one is not None]
+            return [one.number async for one in feed.subscribe(after) if one is not None]
 
         loop.call_soon(feed.broadcast, [frame(1), frame(2)])
         loop.call_later(0.01, feed.broadcast, [frame(3)])

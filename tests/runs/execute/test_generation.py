@@ -44,7 +44,7 @@ def generate(
 def test_it_goes_on_behind_what_was_heard(sampling: dict[str, float]) -> None:
     heard, (_, again) = generate(DIES, recording(ANSWER), **sampling)
     assert heard == list(ANSWER)
-    assert (again.prompt, again.heard, again.sampling.max_tokens) == ([*PROMPT, *ANSWER[:5]], 5, 15)
+    assert (again.prompt, again.prior_tokens, again.sampling.max_tokens) == ([*PROMPT, *ANSWER[:5]], 5, 15)
     assert not again.sampling.bias
 
 
@@ -59,13 +59,13 @@ def test_it_goes_on_behind_what_was_heard(sampling: dict[str, float]) -> None:
 def test_it_is_made_again_where_the_next_token_depends_on_how_many_there_were(sampling: dict[str, float]) -> None:
     heard, (_, again) = generate(DIES, recording(ANSWER[:3], ANSWER[3:]), **sampling)
     assert heard == list(ANSWER), "and nobody hears a token twice"
-    assert (tuple(again.prompt), again.heard) == (PROMPT, 0)
+    assert (tuple(again.prompt), again.prior_tokens) == (PROMPT, 0)
 
 
 def test_where_it_strays_it_goes_on_all_the_same() -> None:
     heard, (_, again, further) = generate(DIES, STRAYS, recording(ANSWER), temperature=1.0, seed=3)
     assert heard == list(ANSWER)
-    assert (again.heard, further.heard) == (0, 5)
+    assert (again.prior_tokens, further.prior_tokens) == (0, 5)
     assert len({again.id, further.id, "r"}) == 3
 
 
@@ -82,5 +82,5 @@ def test_what_is_bound_must_not_stray() -> None:
 def test_penalties_of_a_choice_by_chance_go_on_counting() -> None:
     _, (first, again) = generate(DIES, recording(ANSWER), temperature=1.0, presence_penalty=0.5, frequency_penalty=0.25)
     assert not first.sampling.bias
-    assert again.heard == 5
+    assert again.prior_tokens == 5
     assert again.sampling.bias == {11: -0.75, 12: -1.0, 13: -0.75, 14: -0.75}

@@ -15,7 +15,12 @@ from responses_app.engine_interface import GenerateRequest, Sampling
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import Lease
 from responses_app.protocol.writer import Writer
+from responses_app.runs.execute.broadcast import Broadcast
+from responses_app.runs.execute.endings import RunEndings
 from responses_app.runs.execute.generation import Generation
+from responses_app.runs.execute.output import ResponseOutput
+from responses_app.runs.execute.publisher import DurablePublisher
+from responses_app.runs.execute.rounds import Round, Rounds
 from responses_app.runs.execute.run import Run
 from responses_app.runs.recover.lease_keeper import DEAD_S, LeaseKeeper
 from responses_app.runs.recover.takeover import NullParser
@@ -42,11 +47,13 @@ class Noted(Run):
 
 
 def run(uid: str, recorder: LogWriter) -> Noted:
-    """One whose row has a key, and no lease."""
+    """A run whose row has a key, and no lease."""
     one = log(uid)
     one.row.pk = next(_keys)
-    asked = Generation(ReplayEngine(), GenerateRequest(uid, (1,), Sampling(max_tokens=1)), str)
-    return Noted(Writer(response(id=uid), counted()), asked, NullParser(), recorder=recorder, log=one, prompt=1)
+    generation = Generation(ReplayEngine(), GenerateRequest(uid, (1,), Sampling(max_tokens=1)), str)
+    output = ResponseOutput(Writer(response(id=uid), counted()), DurablePublisher(Broadcast(), recorder, one))
+    rounds = Rounds(Round(generation, NullParser(), 1), output)
+    return Noted(output, rounds, RunEndings(output, rounds.usage))
 
 
 _keys = itertools.count(1000)
@@ -88,7 +95,7 @@ class WatchTest(TransactionTestCase):
         """Its rows have a key, although they were rolled back with those of another run, and are about to be written again."""
         recorder = LogWriter()
         begun, waits = (run(f"resp_{number}", recorder) for number in range(2))
-        begun.frames = [frame(0)]
+        begun.broadcast.frames = [frame(0)]
         watch = LeaseKeeper(["m"], lambda: [begun, waits], lambda: 0, lambda: True, nobody)
         try:
             async with asyncio.timeout(LIMIT):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from datetime import date
 from typing import Any
@@ -12,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Turn
-from responses_app.engine_interface import Chunk, Logprob
+from responses_app.engine_interface import Chunk, GenerateRequest, Logprob, Sampling
 from responses_app.protocol.conformance import StreamValidator
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold
 from responses_app.protocol.writer import Writer
+from responses_app.runs.execute.token_log import Entry, RoundEnd, pack, unpack
 from responses_app.runs.ids import new_id
-from responses_app.runs.recover.log_replay import ReplayMismatch, replay
-from responses_app.runs.recover.token_log import RecordedTokens, pack, unpack
+from responses_app.runs.recover.log_replay import ReplayedRun, ReplayMismatch
+from responses_app.runs.recover.log_replay import replay as replay_
 from responses_app.store.log.records import EventFrame
 from tests.support.api.case import HARMONY, TOOL, tokens
 from tests.support.protocol.response_strategies import ENDINGS, response
@@ -37,6 +39,15 @@ Log = list[tuple[EventFrame, bytes | None]]
 
 def turn() -> Turn:
     return Turn(items=[], today=date(2026, 1, 1), tools=[TOOL])
+
+
+def replay(log: Log, listener: Any) -> ReplayedRun:
+    """Replay a log of one round."""
+
+    async def no_round(number: int, output: Sequence[Any], spent: int) -> Any:
+        raise AssertionError(number)
+
+    return asyncio.run(replay_(log, GenerateRequest("r", (), Sampling(1)), listener, None, no_round))
 
 
 def cut(ids: Sequence[int], sizes: Sequence[int], likely: bool) -> list[Chunk]:
@@ -101,7 +112,7 @@ def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
     last = ends[place % len(ends)]
     log = first.log[: last + 1]
     listener = HARMONY.parser_for(turn())
-    state = replay(log, listener, None)
+    state = replay(log, listener)
     second = Told(state.writer, listener)
     heard = first.heard[last]
     assert state.heard == [token for chunk in chunks[:heard] for token in chunk.tokens]
@@ -123,7 +134,7 @@ def test_a_log_that_says_something_else_is_found_out() -> None:
     told = Told(Writer(response(tools=[TOOL]), new_id), HARMONY.parser_for(turn()))
     told.tell(told.writer.open())
     told.hear(cut(tokens(MESSAGES[0]), [1], likely=False))
-    assert replay(told.log, HARMONY.parser_for(turn()), None).heard == tokens(MESSAGES[0])[:-2]
+    assert replay(told.log, HARMONY.parser_for(turn())).heard == tokens(MESSAGES[0])[:-2]
     place = next(at for at, (frame, _) in enumerate(told.log) if frame.type.endswith(".delta"))
     frame, blob = told.log[place]
     other = EventFrame(frame.number, frame.type, frame.data.replace(b"Let", b"Get"))
@@ -132,7 +143,7 @@ def test_a_log_that_says_something_else_is_found_out() -> None:
     deaf = [*told.log[:place], (frame, None), *told.log[place + 1 :]]
     for log in (changed, without, deaf):
         with pytest.raises(ReplayMismatch):
-            replay(log, HARMONY.parser_for(turn()), None)
+            replay(log, HARMONY.parser_for(turn()))
 
 
 LOGPROBS = st.builds(
@@ -142,11 +153,15 @@ CHUNKS = st.lists(st.lists(st.tuples(st.integers(0, 2**32 - 1), LOGPROBS), min_s
 
 
 @given(CHUNKS, st.booleans(), st.booleans())
-def test_what_was_heard_is_kept_as_it_was(chunks: list[Any], likely: bool, closed: bool) -> None:
-    said = [Chunk(tuple(t for t, _ in part), tuple(one for _, one in part) if likely else ()) for part in chunks]
-    data = pack(said, closed=closed)
+def test_what_was_heard_is_kept_as_it_was(chunks: list[Any], likely: bool, ended: bool) -> None:
+    entries: list[Entry] = [
+        Chunk(tuple(t for t, _ in part), tuple(one for _, one in part) if likely else ()) for part in chunks
+    ]
+    if ended:
+        entries.append(RoundEnd(7, 3))
+    data = pack(entries)
     assert data is not None
-    assert unpack(data) == RecordedTokens(said, closed)
+    assert unpack(data) == entries
 
 
 def test_nothing_heard_is_nothing_kept() -> None:

@@ -98,8 +98,8 @@ class TakeoverTest(ApiCase):
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
             self.assertEqual([orjson.loads(data) for data in before], bare(events[: len(before)]))
             first, again = self.engine.requests
-            self.assertEqual((again.heard, list(again.prompt)), (len(tokens(HEAD)), [*first.prompt, *tokens(HEAD)]))
-            self.assertEqual(again.sampling.max_tokens, first.sampling.max_tokens - again.heard)
+            self.assertEqual((again.prior_tokens, list(again.prompt)), (len(tokens(HEAD)), [*first.prompt, *tokens(HEAD)]))
+            self.assertEqual(again.sampling.max_tokens, first.sampling.max_tokens - again.prior_tokens)
             self.assertNotEqual(first.id, again.id)
             self.assertEqual(again.cache_salt, first.cache_salt)
             usage = events[-1]["response"]["usage"]
@@ -177,7 +177,7 @@ class TakeoverTest(ApiCase):
             self.assertEqual(
                 (call["name"], call["arguments"], call["status"]), ("get_weather", '{"city":"Paris"}', "completed")
             )
-            self.assertEqual(self.engine.requests[1].heard, 0)
+            self.assertEqual(self.engine.requests[1].prior_tokens, 0)
             self.assertEqual(events[-1]["response"]["usage"]["output_tokens"], len(tokens(WEATHER)))
 
     async def test_a_bound_answer_chosen_by_chance_fails_and_says_why(self) -> None:
@@ -223,7 +223,7 @@ class TakeoverTest(ApiCase):
                 manager.set_current(second)
                 last = (await self.whole(client, uid))[-1]["response"]
             self.assertEqual((last["status"], last["output"][-1]["status"]), ("failed", "incomplete"))
-            self.assertIn("nobody serves the model 'gone'", last["error"]["message"])
+            self.assertIn("no server serves the model 'gone'", last["error"]["message"])
 
     async def test_a_log_that_does_not_come_out_the_same_is_closed_as_it_is(self) -> None:
         async with self.two(slow()) as (client, second):
@@ -251,7 +251,7 @@ class EngineTest(ApiCase):
         async with self.serving(dying, said(WHOLE)) as client:
             events = await self.stream(client)
             self.assertEqual(events[-1]["response"]["output"][-1]["content"][0]["text"], "Hello there!")
-            self.assertEqual([request.heard for request in self.engine.requests], [0, len(tokens(HEAD))])
+            self.assertEqual([request.prior_tokens for request in self.engine.requests], [0, len(tokens(HEAD))])
 
     async def test_one_that_never_gets_on_fails_at_last(self) -> None:
         async with self.serving(*[Recording([Fault("down")])] * 3) as client:

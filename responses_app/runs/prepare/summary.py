@@ -1,4 +1,4 @@
-"""How a model is asked for a summary of what was said, and how its answer is heard."""
+"""Prompt for a summary of a conversation, and the parser of the answer."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ QUESTION = {
     "status": "completed",
     "content": [{"type": "input_text", "text": ASKED}],
 }
-# In tokens; a summary has no use if it is as long as what it stands for.
+# Tokens of the longest summary: a summary as long as the conversation would be useless.
 LONGEST = 4096
 
 
 def summary_request(order: CreateRequest) -> CreateRequest:
-    """The order as it is when a summary is its answer."""
+    """Return the request for a summary: plain text, without tools."""
     plain = {"type": "text"}
     return replace(order, tools=(), tool_choice="auto", format=plain, max_output_tokens=LONGEST, logprobs=None, stop=())
 
 
 def summary_text(pieces: Iterable[Delta]) -> str:
-    """The summary in what was heard."""
+    """Return the text in the deltas of a summary."""
     return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)).strip()
 
 
 class CompactionParser:
-    """Hears what another listener hears, and says one compaction of it at the end, or nothing if it was no summary."""
+    """Parser of a summary: one compaction delta at the end, or none if the model wrote no text."""
 
     def __init__(self, inner: OutputParser, project: str) -> None:
         self._inner, self._project = inner, project

@@ -1,42 +1,44 @@
-"""Long conversations in short: a model's own summary takes the place of what it and its tools have said (responses-api.md §3.6)."""
+"""Compaction: a summary by the model replaces the answers and tool results of a long conversation."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from responses_app.engine_interface import EngineError, RequestRejected
 from responses_app.errors import ApiError, InternalError, InvalidRequest
-from responses_app.protocol.deltas import Compaction, Delta
-from responses_app.runs.compact.prompt import QUESTION, summary_request, summary_text
+from responses_app.protocol.deltas import Compaction
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.endings import INVALID_PROMPT
+from responses_app.runs.execute.generation import Generation
+from responses_app.runs.execute.output import DeltaCollector
 from responses_app.runs.execute.response_object import usage
+from responses_app.runs.execute.rounds import Round
 from responses_app.runs.execute.run import CompactionHook
-from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.encrypted_content import seal_summary
 from responses_app.runs.prepare.planner import PreparedRequest, build_engine_request, plan
+from responses_app.runs.prepare.summary import QUESTION, summary_request, summary_text
 from responses_app.store.log.records import ImageBytes
 
 logger = logging.getLogger("responses.compaction")
 
 Json: TypeAlias = Mapping[str, Any]
-# Where a request names no threshold: the share of the context window that leaves room for the summary and another turn.
+# Default threshold as a share of the context window: leaves room for the summary and another turn.
 FULL = 0.75
 
 
 async def compact(order: CreateRequest, served: ServedModel) -> dict[str, Any]:
-    """The `response.compaction` object for the order's context. Nothing is kept. Raises ApiError."""
-    known = await plan(replace(order, compacts=False), served)
-    summary, figures = await _summarize(order, served, known.items, known.images)
+    """Return the `response.compaction` object for the context of `order`. Nothing is stored. Raises ApiError."""
+    uid = new_id("resp_")
+    known = await plan(uid, replace(order, compacts=False), served)
+    summary, figures = await _summarize(uid, order, served, known.items, known.images)
     return {
-        "id": known.request.id,
+        "id": uid,
         "object": "response.compaction",
         "created_at": int(time.time()),
         "output": [
@@ -49,7 +51,7 @@ async def compact(order: CreateRequest, served: ServedModel) -> dict[str, Any]:
 
 
 def make_compaction_hook(order: CreateRequest, served: ServedModel, plan: PreparedRequest) -> CompactionHook | None:
-    """What makes the compaction of everything that was told and said, if the order asks for one at the end."""
+    """Return the function that compacts the whole context at the end of a response; None unless the request asks for that."""
     if order.compact_threshold is None or order.compacts:
         return None
 
@@ -62,15 +64,15 @@ def make_compaction_hook(order: CreateRequest, served: ServedModel, plan: Prepar
 async def compact_if_full(
     order: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes, spent: int
 ) -> tuple[Compaction, int] | None:
-    """What `context_management` asks for at the end of a response: a compaction of all items, and the tokens that it took.
+    """Compact `items` as `context_management` demands. Return the compaction and the tokens that it took.
 
-    `spent` is the length of the context. None if that is below the threshold, or if there is no summary to be had: the
-    response is complete without it.
+    `spent` is the length of the context in tokens. Return None below the threshold, and if the model writes no summary: the
+    response is complete without a compaction.
     """
     if order.compact_threshold is None or spent < (order.compact_threshold or int(served.engine.max_model_len * FULL)):
         return None
     try:
-        summary, figures = await _summarize(order, served, items, images)
+        summary, figures = await _summarize(new_id("resp_"), order, served, items, images)
     except ApiError as error:
         logger.warning("no compaction: %s", error.message)
         return None
@@ -78,24 +80,21 @@ async def compact_if_full(
 
 
 async def _summarize(
-    order: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes
+    uid: str, order: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes
 ) -> tuple[str, dict[str, Any]]:
-    """A summary, and the usage that it took. Raises ApiError."""
-    request, listener = await build_engine_request(summary_request(order), served, [*items, QUESTION], images)
-    tally, said = UsageCounter(prompt=request.length or len(request.prompt)), list[Delta]()
+    """Generate a summary of `items` in one round. Return the summary and the usage. Raises ApiError."""
+    assert served.dialect is not None  # noqa: S101 - started
+    request, parser = await build_engine_request(uid, summary_request(order), served, [*items, QUESTION], images)
+    generation, output = Generation(served.engine, request, served.dialect.token_text), DeltaCollector()
+    round = Round(generation, parser, request.length or len(request.prompt))
     try:
-        async with aclosing(served.engine.generate(request)) as chunks:
-            async for chunk in chunks:
-                tally.count(chunk)
-                said += listener.feed(chunk)
-                if listener.done or chunk.finish is not None:
-                    break
+        await round.generate(output)
     except RequestRejected as error:
         raise InvalidRequest(str(error), code=INVALID_PROMPT) from error
     except EngineError as error:
         raise InternalError(f"The engine failed: {error}") from error
-    said += listener.finish()
-    summary = summary_text(said)
+    summary = summary_text([*output.deltas, *round.finish_parser()])
     if not summary:
         raise InternalError("The model has not written a summary.")
-    return summary, usage(tally.prompt, tally.cached, tally.output, listener.reasoning_tokens)
+    spent = round.usage
+    return summary, usage(spent.prompt, spent.cached, spent.output, spent.reasoning)

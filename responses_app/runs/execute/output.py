@@ -1,0 +1,91 @@
+"""Outputs of rounds: the events of a response, or a list of deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Protocol
+
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Delta
+from responses_app.protocol.events import Event
+from responses_app.protocol.writer import Writer
+from responses_app.runs.execute.publisher import DurablePublisher
+from responses_app.runs.execute.token_log import Entry
+from responses_app.store.log.records import Ending
+
+
+class RoundOutput(Protocol):
+    """Destination of the deltas of a round."""
+
+    @property
+    def wait_durable(self) -> Callable[[], Awaitable[None]]:
+        """Wait until all published events are durable. Raises DatabaseError."""
+        ...
+
+    def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:
+        """Add the tokens of the engine and the deltas that the parser made of these."""
+        ...
+
+    def publish(self) -> None:
+        """Publish everything that was added."""
+        ...
+
+
+class ResponseOutput:
+    """Writer and publisher of one run. Events wait in a buffer until they are published or end the response."""
+
+    def __init__(self, writer: Writer, publisher: DurablePublisher) -> None:
+        self.writer, self.publisher = writer, publisher
+        # The bound method itself: the loop of a round awaits it once per chunk.
+        self.wait_durable: Callable[[], Awaitable[None]] = publisher.wait_durable
+        self._events: list[Event] = []
+
+    def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:
+        """Write `deltas` to the buffer and save the tokens of `chunk` with the next append."""
+        self.publisher.unsaved.append(chunk)
+        self.write(deltas)
+
+    def write(self, deltas: Iterable[Delta]) -> None:
+        """Write `deltas` to the buffer."""
+        for delta in deltas:
+            self._events += self.writer.write(delta)
+
+    def save(self, entry: Entry) -> None:
+        """Save `entry` in the token log with the next append."""
+        self.publisher.unsaved.append(entry)
+
+    def publish(self) -> None:
+        """Publish the buffer without waiting for the commit."""
+        events, self._events = self._events, []
+        self.publisher.publish(events)
+
+    async def publish_and_wait(
+        self,
+        events: Iterable[Event] = (),
+        *,
+        opens: bool = False,
+        starts: bool = False,
+        strict: bool = False,
+        ending: Callable[[], Ending] | None = None,
+    ) -> None:
+        """Publish the buffer and `events` behind it, and wait until all are durable. Raises DatabaseError."""
+        whole, self._events = [*self._events, *events], []
+        await self.publisher.publish_and_wait(whole, opens=opens, starts=starts, strict=strict, ending=ending)
+
+
+class DeltaCollector:
+    """Output of a generation without a stream: collects the deltas."""
+
+    def __init__(self) -> None:
+        self.deltas: list[Delta] = []
+
+    async def wait_durable(self) -> None:
+        """Return at once: nothing is published."""
+
+    def add(self, chunk: Chunk, deltas: Iterable[Delta]) -> None:
+        """Collect `deltas`."""
+        del chunk
+        self.deltas += deltas
+
+    def publish(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,110 @@
+"""Calls of tools that the server runs: found in the output of the model, executed side by side."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from responses_app.dialects.base import OutputParser
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Call, ClientCall, Delta, EndItem, EndPart, ForItem, McpApprovalRequest
+from responses_app.tools.base import ToolExecutor
+
+logger = logging.getLogger("responses.tools")
+
+MAX_PARALLEL_CALLS = 8
+# A cancelled tool gets this long to clean up.
+STOP_LIMIT_S = 1.0
+UNKNOWN_OUTCOME = "The server that ran this call has gone, and the outcome is unknown."
+
+
+@dataclass(frozen=True, slots=True)
+class PendingCall:
+    """Call without a result: its output index, and its item with the arguments."""
+
+    index: int
+    item: Mapping[str, Any]
+
+
+class ServerCallParser:
+    """Parser whose calls of server tools are items of their families instead of function calls.
+
+    Behind such a call the deltas that end an item wait for the next delta. So the end of a round with server calls always has an
+    event, and the log can show that the calls have begun before these run.
+    """
+
+    _ITEM_ENDS = (EndItem, EndPart, ClientCall, McpApprovalRequest)
+
+    def __init__(self, inner: OutputParser, tools: ToolExecutor) -> None:
+        self._inner, self._tools = inner, tools
+        self._has_server_calls = False
+        self._held: list[Delta] = []
+
+    @property
+    def reasoning_tokens(self) -> int:
+        return self._inner.reasoning_tokens
+
+    @property
+    def done(self) -> bool:
+        return self._inner.done
+
+    def feed(self, chunk: Chunk) -> list[Delta]:
+        deltas = [self._map(delta) for delta in self._inner.feed(chunk)]
+        return self._hold_item_ends(deltas) if self._has_server_calls and deltas else deltas
+
+    def finish(self) -> list[Delta]:
+        held, self._held = self._held, []
+        return [*held, *(self._map(delta) for delta in self._inner.finish())]
+
+    def _map(self, delta: Delta) -> Delta:
+        if not isinstance(delta, Call):
+            return delta
+        opening = self._tools.opening(delta.name)
+        self._has_server_calls |= opening is not None
+        return opening or delta
+
+    def _hold_item_ends(self, deltas: list[Delta]) -> list[Delta]:
+        deltas, self._held = [*self._held, *deltas], []
+        while deltas and isinstance(deltas[-1], self._ITEM_ENDS):
+            self._held.insert(0, deltas.pop())
+        return deltas
+
+
+async def run_calls(calls: Sequence[PendingCall], tools: ToolExecutor) -> AsyncGenerator[ForItem, None]:
+    """Run `calls`, up to MAX_PARALLEL_CALLS side by side. Yield progress and results when these come.
+
+    Closing the generator cancels the tools that still run.
+    """
+    deltas: asyncio.Queue[tuple[ForItem, bool]] = asyncio.Queue()
+    slots = asyncio.Semaphore(MAX_PARALLEL_CALLS)
+    tasks = {asyncio.create_task(_run_call(call, tools, slots, deltas), name=call.item["id"]) for call in calls}
+    try:
+        running = len(tasks)
+        while running:
+            delta, is_result = await deltas.get()
+            running -= is_result
+            yield delta
+    finally:
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=STOP_LIMIT_S)
+
+
+async def _run_call(
+    call: PendingCall, tools: ToolExecutor, slots: asyncio.Semaphore, deltas: asyncio.Queue[tuple[ForItem, bool]]
+) -> None:
+    """Run one call when a slot is free; put its progress and its result into `deltas`."""
+    async with slots:
+        try:
+            result = await tools.run(call.item, lambda delta: deltas.put_nowait((ForItem(call.index, delta), False)))
+        except (Exception, asyncio.CancelledError) as error:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            logger.exception("%s: tool failed", call.item["id"])
+            result = tools.failure(call.item, f"The tool failed: {type(error).__name__}.")
+    deltas.put_nowait((ForItem(call.index, result), True))

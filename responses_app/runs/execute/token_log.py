@@ -1,0 +1,83 @@
+"""Token log: the input of a run beside its events, so that another process can produce the same events again and continue."""
+
+from __future__ import annotations
+
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, TypeAlias, get_args
+
+import orjson
+
+from responses_app.engine_interface import Chunk, Logprob
+from responses_app.protocol.deltas import Delta, ForItem
+
+# First byte of the packed entries: token ids of a single chunk, four bytes each; or JSON for anything else.
+PLAIN, JSON = b"\x00", b"\x01"
+
+
+@dataclass(frozen=True, slots=True)
+class RoundEnd:
+    """End of the generation of a round: the parser finished. `prompt` and `cached` are the prompt tokens of the round."""
+
+    prompt: int = 0
+    cached: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RoundStart:
+    """Start of a round behind the first one, with the tokens of its prompt."""
+
+    prompt: Sequence[int]
+
+
+Entry: TypeAlias = Chunk | RoundStart | RoundEnd | ForItem
+# Progress and results of tools, by the names of their classes.
+_DELTAS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Delta)}
+
+
+def pack(entries: Sequence[Entry]) -> bytes | None:
+    """Pack entries into bytes; None if there is nothing to save. Chunks without tokens are left out."""
+    if len(entries) == 1:
+        entry = entries[0]
+        if isinstance(entry, Chunk) and not entry.logprobs:
+            tokens = entry.tokens
+            return PLAIN + struct.pack(f"<{len(tokens)}I", *tokens) if tokens else None
+    raw = [_to_json(entry) for entry in entries if not isinstance(entry, Chunk) or entry.tokens]
+    return JSON + orjson.dumps(raw) if raw else None
+
+
+def unpack(data: bytes) -> list[Entry]:
+    """Unpack the entries that `pack` packed, in their order and with the same chunks."""
+    if data[:1] == PLAIN:
+        return [Chunk(struct.unpack(f"<{len(data) // 4}I", data[1:]))]
+    return [_from_json(raw) for raw in orjson.loads(data[1:])]
+
+
+def _to_json(entry: Entry) -> object:
+    if isinstance(entry, RoundEnd):
+        return {"end": [entry.prompt, entry.cached]}
+    if isinstance(entry, RoundStart):
+        return {"start": b64encode(struct.pack(f"<{len(entry.prompt)}I", *entry.prompt)).decode()}
+    if isinstance(entry, ForItem):
+        return {"item": entry.output_index, "delta": type(entry.delta).__name__, "fields": asdict(entry.delta)}
+    if not entry.logprobs:
+        return [list(entry.tokens)]
+    return [list(entry.tokens), [[one.token, one.logprob, [list(pair) for pair in one.top]] for one in entry.logprobs]]
+
+
+def _from_json(raw: Any) -> Entry:
+    if isinstance(raw, dict):
+        return _marker_from_json(raw)
+    logprobs = raw[1] if len(raw) > 1 else ()
+    return Chunk(tuple(raw[0]), tuple(Logprob(token, value, [(id, p) for id, p in top]) for token, value, top in logprobs))
+
+
+def _marker_from_json(raw: dict[str, Any]) -> Entry:
+    if "end" in raw:
+        return RoundEnd(*raw["end"])
+    if "start" in raw:
+        data = b64decode(raw["start"])
+        return RoundStart(struct.unpack(f"<{len(data) // 4}I", data))
+    return ForItem(raw["item"], _DELTAS[raw["delta"]](**raw["fields"]))

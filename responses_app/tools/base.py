@@ -1,0 +1,45 @@
+"""Interface between a run and the tools that the server runs for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from responses_app.protocol.deltas import Delta
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+class ToolExecutor(Protocol):
+    """Tools of one run. A call is an output item of a family that the server runs, with its arguments.
+
+    The methods get the call as the item that the events show, without an output.
+    """
+
+    @property
+    def functions(self) -> Sequence[Json]:
+        """Function tools that the model is offered beside the tools of the request."""
+        ...
+
+    def opening(self, function: str) -> Delta | None:
+        """Return the delta that opens the item of a call of `function`; None if the client runs this function."""
+        ...
+
+    def can_run(self, item: Json) -> bool:
+        """Whether `item` is a call of one of these tools, open or closed."""
+        ...
+
+    def is_repeatable(self, call: Json) -> bool:
+        """Whether `call` may run a second time after a crash: the outcome of the first time is unknown."""
+        ...
+
+    async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:
+        """Run `call` and return the delta that closes its item. `report` takes progress deltas for the item.
+
+        A failure that the tool foresees is a result, too. Any other exception becomes a `failure`. Cancellation stops the tool.
+        """
+        ...
+
+    def failure(self, call: Json, message: str) -> Delta:
+        """Return the delta that closes the item of `call` as failed. The model reads `message`."""
+        ...
