@@ -1,4 +1,4 @@
-"""The list of threads: the newest response of each, under the first words that a person said in it."""
+"""List of chat threads, each with the newest response and the first user text as title."""
 
 from __future__ import annotations
 
@@ -15,82 +15,83 @@ from django.db.models.functions import Left
 from responses_app.models import Direction, Item, Response
 from responses_app.web.responses import search as responses_search
 
-PAGE = 30
-# Items of so many places at the beginning are looked at, and so much of each: it may carry a picture.
-FIRST_ITEMS = 6
-BEGINNING = 1500
-LONGEST = 80
-# Of the responses that a search finds the newest; words that are in more of them find the newest threads.
-FOUND = 1000
-# The key under which a thread that was begun by editing or regenerating a first message names the one that it was.
+# Threads per page.
+PAGE_SIZE = 30
+# A title is searched in the first items of a thread and the first characters of each item, which may contain an image.
+TITLE_ITEMS = 6
+TITLE_ITEM_CHARS = 1500
+MAX_TITLE_CHARS = 80
+# A search returns at most this number of responses, the newest ones.
+MAX_SEARCH_RESULTS = 1000
+# Metadata key of a thread that started by editing or regenerating a first message: the id of the original first response.
 BRANCH = "branch_of"
-# A JSON string, also one that is cut off, that says what a message says.
+# The text of a message in JSON, which may be truncated.
 TEXT = re.compile(r'"(?:text|content)": ?"((?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*)')
 ROLE = re.compile(r'"role": ?"(\w+)"')
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadSummary:
-    """One thread: its newest response, when that was made, and what the thread is called."""
+    """Thread in the list: id and time of the newest response, and the title."""
 
     uid: str
-    at: datetime
+    created_at: datetime
     title: str
 
 
 @dataclass(frozen=True, slots=True)
 class ThreadPage:
-    """Threads, those that were spoken in last first; `next` is the id that an older page stands behind, empty if there is none."""
+    """Page of threads, newest first. `next` is the value of `before` for the next page, empty on the last page."""
 
     entries: Sequence[ThreadSummary]
     next: str
 
 
-def page(seen: QuerySet[Response], project: str, words: str = "", before: str = "") -> ThreadPage:
-    """Threads of the project; with `words`, those in which a message says them. By key, so that every page is as fast as the first."""
-    rows = seen.filter(project=project, stored=True)
+def page(visible: QuerySet[Response], project: str, words: str = "", before: str = "") -> ThreadPage:
+    """Return a page of the project's threads, with `words` only matching threads. Pages start by key, not by offset."""
+    rows = visible.filter(project=project, stored=True)
     later = Response.objects.filter(thread=OuterRef("thread"), pk__gt=OuterRef("pk"), stored=True)
     if words:
-        rows = rows.filter(thread__in=Response.objects.filter(pk__in=_saying(rows, project, words)).values("thread"))
+        rows = rows.filter(thread__in=Response.objects.filter(pk__in=_search(rows, project, words)).values("thread"))
     if before:
         rows = rows.filter(pk__lt=Response.objects.filter(uid=before, project=project).values("pk"))
-    found = list(_brief(rows.filter(~Exists(later))).order_by("-pk")[: PAGE + 1])
-    named = titles(found[:PAGE])
-    entries = [ThreadSummary(row.uid, row.created_at, named[row.pk]) for row in _dedupe(found[:PAGE])]
-    return ThreadPage(entries, found[PAGE - 1].uid if len(found) > PAGE else "")
+    newest = list(_summary_columns(rows.filter(~Exists(later))).order_by("-pk")[: PAGE_SIZE + 1])
+    title_of = titles(newest[:PAGE_SIZE])
+    entries = [ThreadSummary(row.uid, row.created_at, title_of[row.pk]) for row in _dedupe(newest[:PAGE_SIZE])]
+    return ThreadPage(entries, newest[PAGE_SIZE - 1].uid if len(newest) > PAGE_SIZE else "")
 
 
 def titles(rows: Sequence[Response]) -> dict[int, str]:
-    """What the threads of these responses are called, by primary key of the response."""
-    head = dict(Response.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", f"history__0_{FIRST_ITEMS}"))
-    told = _texts(pk for keys in head.values() for pk in keys)
+    """Return the titles of the threads of `rows`, by primary key of the response."""
+    head = dict(Response.objects.filter(pk__in=[row.pk for row in rows]).values_list("pk", f"history__0_{TITLE_ITEMS}"))
+    bodies = _bodies(pk for keys in head.values() for pk in keys)
     own = defaultdict(list)
-    mine = Item.objects.filter(response__in=[row.pk for row in rows], direction=Direction.INPUT).order_by("pk")
-    for pk, body in mine.values_list("response_id", Left("body", BEGINNING)):
+    inputs = Item.objects.filter(response__in=[row.pk for row in rows], direction=Direction.INPUT).order_by("pk")
+    for pk, body in inputs.values_list("response_id", Left("body", TITLE_ITEM_CHARS)):
         own[pk].append(body)
-    return {pk: _title([*(told[key] for key in keys if key in told), *own[pk]]) for pk, keys in head.items()}
+    return {pk: _title([*(bodies[key] for key in keys if key in bodies), *own[pk]]) for pk, keys in head.items()}
 
 
-def _brief(rows: QuerySet[Response]) -> QuerySet[Response]:
+def _summary_columns(rows: QuerySet[Response]) -> QuerySet[Response]:
     return rows.only("uid", "thread", "created_at", "metadata")
 
 
-def _texts(keys: Iterable[int]) -> dict[int, str]:
-    return dict(Item.objects.filter(pk__in=set(keys)).values_list("pk", Left("body", BEGINNING)))
+def _bodies(keys: Iterable[int]) -> dict[int, str]:
+    return dict(Item.objects.filter(pk__in=set(keys)).values_list("pk", Left("body", TITLE_ITEM_CHARS)))
 
 
 def _title(bodies: Iterable[str]) -> str:
     for body in bodies:
         role, text = ROLE.search(body), TEXT.search(body)
         if text and (role is None or role[1] == "user"):
-            said = " ".join(orjson.loads(f'"{text[1]}"').split()) if _whole(text[1]) else ""
-            if said:
-                return said if len(said) <= LONGEST else f"{said[:LONGEST]}…"
+            title = " ".join(orjson.loads(f'"{text[1]}"').split()) if _is_json_string(text[1]) else ""
+            if title:
+                return title if len(title) <= MAX_TITLE_CHARS else f"{title[:MAX_TITLE_CHARS]}…"
     return "Untitled"
 
 
-def _whole(text: str) -> bool:
-    """Whether a piece of JSON can be read: one that is cut between the halves of a surrogate pair cannot."""
+def _is_json_string(text: str) -> bool:
+    """Return True if `text` parses. Text truncated inside a surrogate pair does not."""
     try:
         orjson.loads(f'"{text}"')
     except orjson.JSONDecodeError:
@@ -99,17 +100,17 @@ def _whole(text: str) -> bool:
 
 
 def _dedupe(rows: Iterable[Response]) -> list[Response]:
-    """Of threads that are branches of one first message, the one that was spoken in last."""
-    known: dict[str, Response] = {}
+    """Keep only the newest branch of each first message."""
+    newest: dict[str, Response] = {}
     for row in rows:
-        known.setdefault(row.metadata.get(BRANCH) or row.thread, row)
-    return list(known.values())
+        newest.setdefault(row.metadata.get(BRANCH) or row.thread, row)
+    return list(newest.values())
 
 
-def _saying(rows: QuerySet[Response], project: str, words: str) -> list[int]:
-    """The newest of these responses that say the words, or have been told them."""
+def _search(rows: QuerySet[Response], project: str, words: str) -> list[int]:
+    """Return the keys of the newest responses with `words` in the input or the output."""
     newest = rows.order_by("-pk").values_list("pk", flat=True)[: responses_search.NEAR]
-    found = set(responses_search.search_recent(words, list(newest)))
-    if len(found) < FOUND:
-        found.update(responses_search.search_indexed(words, [project]) or ())
-    return sorted(found, reverse=True)[:FOUND]
+    keys = set(responses_search.search_recent(words, list(newest)))
+    if len(keys) < MAX_SEARCH_RESULTS:
+        keys.update(responses_search.search_indexed(words, [project]) or ())
+    return sorted(keys, reverse=True)[:MAX_SEARCH_RESULTS]

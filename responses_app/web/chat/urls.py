@@ -1,4 +1,4 @@
-"""Addresses of the chat page."""
+"""URL configuration of the chat page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chat page: a shell that the server renders, the list of threads beside it, and a thread as JSON for its modules."""
+"""Views of the chat page: the HTML page, the list of threads, and threads as JSON for JavaScript."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from responses_app.web.chat import times as chat_times
 from responses_app.web.chat import turns as chat_turns
 from responses_app.web.response import detail
 
-# In the order of how much a model thinks.
+# In ascending order.
 EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
-# As in static/web/chat/tools.js, which runs them.
+# The tools of static/web/chat/tools.js, which run in the browser.
 TOOLS = ("clock", "dice", "calculator", "weather")
 
 
@@ -30,35 +30,35 @@ TOOLS = ("clock", "dice", "calculator", "weather")
 @login_required
 @require_GET
 def new(request: HttpRequest) -> HttpResponse:
-    """GET /chat: a thread that has not begun; with `previous_response_id`, one that goes on from there."""
+    """Render an empty thread at GET /chat, or redirect to the thread of `previous_response_id`."""
     if previous := request.GET.get("previous_response_id"):
         return redirect("chat-thread", detail.get_response(request, previous).uid)
-    return render(request, "chat.html", _shell(request, _project(request)))
+    return render(request, "chat.html", _page_context(request, _project(request)))
 
 
 @never_cache
 @login_required
 @require_GET
 def thread(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /chat/{id}: the thread up to this response."""
+    """Render GET /chat/ID, the thread up to the response."""
     row = detail.get_response(request, uid)
     title = chat_threads.titles([row])[row.pk]
-    return render(request, "chat.html", {**_shell(request, row.project), "uid": uid, "title": title})
+    return render(request, "chat.html", {**_page_context(request, row.project), "uid": uid, "title": title})
 
 
 @never_cache
 @login_required
 @require_GET
 def threads(request: HttpRequest) -> HttpResponse:
-    """GET /chat/threads: the list alone."""
-    return render(request, "chat_threads.html", _list(request, _project(request)))
+    """Render GET /chat/threads, the list of threads as an HTML fragment."""
+    return render(request, "chat_threads.html", _list_context(request, _project(request)))
 
 
 @never_cache
 @login_required
 @require_GET
 def turns(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /chat/{id}/turns: the thread up to this response; with `newest`, on to the newest that follows it."""
+    """Return GET /chat/ID/turns as JSON: the turns up to the response, with `newest` up to the newest continuation."""
     return JsonResponse(chat_turns.turns_of(detail.get_response(request, uid), newest="newest" in request.GET))
 
 
@@ -66,21 +66,21 @@ def turns(request: HttpRequest, uid: str) -> HttpResponse:
 @login_required
 @require_GET
 def times(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /chat/{id}/times: the figures under an answer, by the times of its log."""
-    return JsonResponse(chat_times.told([detail.get_response(request, uid)])[uid])
+    """Return GET /chat/ID/times as JSON: the times shown below an answer."""
+    return JsonResponse(chat_times.times_by_id([detail.get_response(request, uid)])[uid])
 
 
 @never_cache
 @login_required
 @require_GET
 def secret(request: HttpRequest) -> HttpResponse:
-    """GET /chat/secret: what the page bears when it asks the public API, as any client does."""
+    """Return GET /chat/secret as JSON: the bearer token of the chat page for the public API."""
     return JsonResponse({"secret": browser_key.secret(cast(User, request.user), request.session, _project(request))})
 
 
-def _shell(request: HttpRequest, project: str) -> dict[str, Any]:
+def _page_context(request: HttpRequest, project: str) -> dict[str, Any]:
     return {
-        **_list(request, project),
+        **_list_context(request, project),
         "section": "chat",
         "projects": permissions.projects(request.user),
         "models": list(manager.current().served.values()),
@@ -89,8 +89,8 @@ def _shell(request: HttpRequest, project: str) -> dict[str, Any]:
     }
 
 
-def _list(request: HttpRequest, project: str) -> dict[str, Any]:
-    # Text of the database has no NUL.
+def _list_context(request: HttpRequest, project: str) -> dict[str, Any]:
+    # Postgres text cannot contain NUL.
     words = request.GET.get("q", "").replace("\0", "").strip()
     before = request.GET.get("before", "")
     page = chat_threads.page(permissions.visible_responses(request.user), project, words, before if is_id(before) else "")
@@ -98,11 +98,11 @@ def _list(request: HttpRequest, project: str) -> dict[str, Any]:
 
 
 def _project(request: HttpRequest) -> str:
-    """The project that was asked for, or the first one. Raises PermissionDenied."""
-    mine = permissions.projects(request.user)
-    project = request.GET.get("project") or next(iter(mine), "")
-    if not mine:
+    """Return the project in the query, or the first project of the user. Raise PermissionDenied."""
+    projects = permissions.projects(request.user)
+    project = request.GET.get("project") or next(iter(projects), "")
+    if not projects:
         raise PermissionDenied(permissions.NO_PROJECT)
-    if project not in mine:
+    if project not in projects:
         raise PermissionDenied("You’re not a member of this project.")
     return project

@@ -1,1 +1,1 @@
-"""Render."""
+"""Rendering of items, Markdown and untrusted text as HTML."""

@@ -1,4 +1,4 @@
-"""Items as people read them: messages, folded reasoning, calls beside their outputs, pictures; long texts cut, with a way to the rest."""
+"""Blocks of the conversation view: messages, reasoning, calls with outputs, and images; long texts are truncated."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from django.utils.safestring import SafeString
 from responses_app.web.render.markdown import markdown
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 
-# Characters that are shown of a text, and of all texts of a page as Markdown.
-LONGEST: Final = 20_000
-SHORT: Final = 4_000
-RENDERED: Final = 60_000
-# A `.code` box shows 22 lines; on a narrow screen a line has some 40 characters.
-SCROLLING: Final = 600
+# Shown characters of a text of a message, and of a field of any other item.
+MAX_TEXT_CHARS: Final = 20_000
+MAX_FIELD_CHARS: Final = 4_000
+# Characters that a page renders as Markdown; further texts are shown as plain text.
+MAX_MARKDOWN_CHARS: Final = 60_000
+# A `.code` box shows 22 lines; on a narrow screen a line has about 40 characters.
+SCROLLING_CHARS: Final = 600
 SCROLLING_LINES: Final = 15
-OUTPUT: Final = "_call_output"
-TEXTS: Final = {
+OUTPUT_SUFFIX: Final = "_call_output"
+# The text field of each type of content part.
+TEXT_FIELDS: Final = {
     "input_text": "text",
     "output_text": "text",
     "reasoning_text": "text",
@@ -31,23 +33,23 @@ TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BlockPart:
-    """A piece of a block: plain text or Markdown made HTML, or the place of a picture in its item."""
+    """Part of a block: plain text, rendered Markdown, or the position of an image in the item."""
 
     text: str = ""
     html: SafeString | None = None
     left_out: int = 0
-    picture: int | None = None
+    image: int | None = None
     note: str = ""
 
     @property
     def scrolls(self) -> bool:
-        """Whether the text may be higher than a `.code` box, which then scrolls and needs the focus of the keyboard."""
-        return len(self.text) > SCROLLING or self.text.count("\n") > SCROLLING_LINES
+        """Return True if the text may overflow a `.code` box. A scrolling box must accept the keyboard focus."""
+        return len(self.text) > SCROLLING_CHARS or self.text.count("\n") > SCROLLING_LINES
 
 
 @dataclass(slots=True)
 class ItemBlock:
-    """One item. `pair` is the output of a call; `elsewhere` says where it is, if not on this page."""
+    """Rendered item. `pair` is the output of a call; `output_response` is the id of a later response with the output."""
 
     uid: str
     type: str
@@ -57,12 +59,12 @@ class ItemBlock:
     parts: list[BlockPart]
     call_id: str = ""
     pair: ItemBlock | None = None
-    elsewhere: str = ""
+    output_response: str = ""
     incoming: bool = False
 
     @property
     def shape(self) -> str:
-        """How it is shown."""
+        """Return the layout: `message`, `reasoning` or `call`."""
         if self.type == "reasoning":
             return "reasoning"
         return "message" if self.type == "message" else "call"
@@ -70,24 +72,24 @@ class ItemBlock:
 
 @dataclass(slots=True)
 class ItemRenderer:
-    """Reads items into blocks; remembers how much of them it has rendered."""
+    """Renderer of items as blocks, with a budget of Markdown characters per page."""
 
-    left: int = RENDERED
+    markdown_budget: int = MAX_MARKDOWN_CHARS
     _calls: dict[str, ItemBlock] = field(default_factory=dict)
 
     def blocks(self, items: Iterable[Mapping[str, Any]], *, incoming: bool) -> list[ItemBlock]:
-        """The blocks of these items; an output goes to its call, if that was read before."""
-        found = []
+        """Render `items`. An output is attached to a call rendered earlier by the same renderer."""
+        blocks = []
         for item in items:
             block = self._block(item, incoming)
-            call = self._calls.get(block.call_id) if block.type.endswith(OUTPUT) else None
+            call = self._calls.get(block.call_id) if block.type.endswith(OUTPUT_SUFFIX) else None
             if call is not None and call.pair is None:
                 call.pair = block
                 continue
-            if block.call_id and not block.type.endswith(OUTPUT):
+            if block.call_id and not block.type.endswith(OUTPUT_SUFFIX):
                 self._calls[block.call_id] = block
-            found.append(block)
-        return found
+            blocks.append(block)
+        return blocks
 
     def _block(self, item: Mapping[str, Any], incoming: bool) -> ItemBlock:
         kind = str(item.get("type") or "message")
@@ -107,22 +109,22 @@ class ItemRenderer:
         content = item.get("content")
         parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else list(content or ())
         summary = [part for part in item.get("summary") or () if isinstance(part, Mapping)]
-        told = [self._part(part, place) for place, part in enumerate([*summary, *parts]) if isinstance(part, Mapping)]
-        sealed = item.get("encrypted_content")
-        return told or ([BlockPart(note=f"Encrypted reasoning, {len(str(sealed))} characters")] if sealed else [])
+        shown = [self._part(part, position) for position, part in enumerate([*summary, *parts]) if isinstance(part, Mapping)]
+        encrypted = item.get("encrypted_content")
+        return shown or ([BlockPart(note=f"Encrypted reasoning, {len(str(encrypted))} characters")] if encrypted else [])
 
-    def _part(self, part: Mapping[str, Any], place: int) -> BlockPart:
+    def _part(self, part: Mapping[str, Any], position: int) -> BlockPart:
         kind = str(part.get("type"))
         if kind == "input_image":
-            return BlockPart(picture=place)
-        if kind not in TEXTS:
-            text, left_out = truncate(json.dumps(part, ensure_ascii=False), SHORT)
+            return BlockPart(image=position)
+        if kind not in TEXT_FIELDS:
+            text, left_out = truncate(json.dumps(part, ensure_ascii=False), MAX_FIELD_CHARS)
             return BlockPart(text=text, left_out=left_out, note=kind)
-        text = str(part.get(TEXTS[kind]) or "")
-        if kind in ("output_text", "summary_text") and len(text) <= min(self.left, LONGEST):
-            self.left -= len(text)
+        text = str(part.get(TEXT_FIELDS[kind]) or "")
+        if kind in ("output_text", "summary_text") and len(text) <= min(self.markdown_budget, MAX_TEXT_CHARS):
+            self.markdown_budget -= len(text)
             return BlockPart(html=markdown(text))
-        shown, left_out = truncate(text, LONGEST)
+        shown, left_out = truncate(text, MAX_TEXT_CHARS)
         return BlockPart(text=shown, left_out=left_out, note="refusal" if kind == "refusal" else "")
 
 
@@ -132,29 +134,29 @@ def _title(item: Mapping[str, Any], kind: str) -> str:
 
 
 def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
-    """What is its own of an item that is no message."""
-    if kind.endswith(OUTPUT) and isinstance(item.get("output"), list):
-        for place, part in enumerate(item["output"]):
+    """Render the type-specific fields of any item except messages and reasoning."""
+    if kind.endswith(OUTPUT_SUFFIX) and isinstance(item.get("output"), list):
+        for position, part in enumerate(item["output"]):
             if isinstance(part, Mapping) and part.get("type") in ("input_image", "computer_screenshot"):
-                yield BlockPart(picture=place)
+                yield BlockPart(image=position)
             else:
                 yield _text(part.get("text", part) if isinstance(part, Mapping) else part)
         return
-    said: Sequence[str] = [
+    names: Sequence[str] = [
         key for key in ("arguments", "input", "code", "output", "action", "result") if item.get(key) is not None
     ]
-    for key in said:
+    for key in names:
         yield _text(item[key])
-    if not said:
+    if not names:
         skipped = ("id", "type", "status")
         yield _text({key: value for key, value in item.items() if key not in skipped})
 
 
 def _text(value: Any) -> BlockPart:
-    if isinstance(value, str) and len(value) <= SHORT and value[:1] in "{[":
+    if isinstance(value, str) and len(value) <= MAX_FIELD_CHARS and value[:1] in "{[":
         try:
             return BlockPart(text=pretty_json(json.loads(value)))
         except ValueError:
             pass
-    text, left_out = truncate(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False), SHORT)
+    text, left_out = truncate(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False), MAX_FIELD_CHARS)
     return BlockPart(text=text, left_out=left_out)

@@ -1,4 +1,4 @@
-"""The events of a log, one after the other, read page by page."""
+"""Iterators over the events of a log, read page by page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from responses_app.store.log.records import EventFrame
 
 
 def frames(pk: int, after: int = -1) -> Iterator[EventFrame]:
-    """All frames behind `after` that the log holds now."""
-    while found := reader.read(pk, after):
-        yield from found
-        after = found[-1].number
+    """Yield all stored frames after number `after`."""
+    while page := reader.read(pk, after):
+        yield from page
+        after = page[-1].number
 
 
 def events(pk: int, to: int | None = None) -> Iterator[dict[str, Any]]:
-    """The events as objects, up to and including the number `to`."""
+    """Yield the parsed events, up to and including number `to`."""
     for frame in frames(pk):
         if to is not None and frame.number > to:
             return

@@ -1,4 +1,4 @@
-"""Text of a model, a tool or a client as people may safely look at it: what is invisible or turns lines around is shown by name."""
+"""Sanitizing of untrusted text: invisible and bidirectional control characters are shown by name."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from responses_app.invisible import named
 
 
 def visible(text: str) -> str:
-    """The text with everything in it visible."""
+    """Name invisible characters, and replace lone surrogates."""
     shown = named(text)
-    # Half a character, which JSON can carry, is none that could be sent to a browser.
+    # JSON can contain a lone surrogate, which UTF-8 cannot encode.
     return shown if shown.isascii() else shown.encode("utf-8", "replace").decode()
 
 
 def truncate(text: str, limit: int) -> tuple[str, int]:
-    """The beginning of the text, visible, and how many characters of it were left out."""
+    """Return the first `limit` characters with invisible characters named, and the count of omitted characters."""
     return visible(text[:limit]), max(len(text) - limit, 0)
 
 
 def pretty_json(value: Any) -> str:
-    """JSON to be read by people."""
+    """Format `value` as indented JSON with invisible characters named."""
     return visible(json.dumps(value, indent=2, ensure_ascii=False))

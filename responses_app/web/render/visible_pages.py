@@ -1,4 +1,4 @@
-"""The middleware that names invisible characters in every HTML page, so that no template has to remember to."""
+"""Middleware to name invisible characters in every HTML page."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from django.http.response import HttpResponseBase
 from responses_app.invisible import SHOWN_BY_NAME, named
 from responses_app.web.middleware import response_middleware
 
-# The value of a form field is sent back by the browser, and has to stay what it was.
+# The browser sends the value of a form field back, so the value must not change.
 VALUE = re.compile(r' value="[^"]*"')
+# HTML has no character references for the control characters before this code point.
 FIRST_WITH_REFERENCE = 0xA0
 
 
 def visible_page(html: str) -> str:
-    """Name the invisible characters of a page; those of form fields become character references."""
+    """Name the invisible characters of a page. In form fields, replace invisible characters with character references."""
     if SHOWN_BY_NAME.search(html) is None:
         return html
     parts, end = [], 0
@@ -26,17 +27,17 @@ def visible_page(html: str) -> str:
     return "".join([*parts, named(html[end:])])
 
 
-def _reference(found: re.Match[str]) -> str:
-    """Of a control character there is no reference in HTML."""
-    return f"&#x{ord(found[0]):X};" if ord(found[0]) >= FIRST_WITH_REFERENCE else named(found[0])
+def _reference(match: re.Match[str]) -> str:
+    """Return the character reference, or the name of a control character without a reference."""
+    return f"&#x{ord(match[0]):X};" if ord(match[0]) >= FIRST_WITH_REFERENCE else named(match[0])
 
 
 def _visible(response: HttpResponseBase) -> HttpResponseBase:
     if isinstance(response, HttpResponse) and response.headers.get("Content-Type", "").startswith("text/html"):
         html = response.content.decode(response.charset)
-        shown = visible_page(html)
-        if shown is not html:
-            response.content = shown.encode(response.charset)
+        visible_html = visible_page(html)
+        if visible_html is not html:
+            response.content = visible_html.encode(response.charset)
     return response
 
 

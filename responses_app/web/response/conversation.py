@@ -16,7 +16,7 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log import reader
 from responses_app.store.log.event_index import outline
-from responses_app.web.render.item_blocks import OUTPUT, ItemBlock, ItemRenderer
+from responses_app.web.render.item_blocks import OUTPUT_SUFFIX, ItemBlock, ItemRenderer
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
@@ -82,15 +82,15 @@ def _said(row: Response) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 def _answered_later(row: Response, blocks: Sequence[ItemBlock]) -> None:
     """Say where the output of a call is that a later response of the thread was given."""
     waiting = {
-        block.call_id: block for block in blocks if block.call_id and block.pair is None and not block.type.endswith(OUTPUT)
+        block.call_id: block for block in blocks if block.call_id and block.pair is None and not block.type.endswith(OUTPUT_SUFFIX)
     }
     if not waiting:
         return
     later = Item.objects.filter(response__thread=row.thread, response__project=row.project, direction=Direction.INPUT)
-    outputs = later.filter(response_id__gt=row.pk, type__endswith=OUTPUT).order_by("pk").values_list("body", "response__uid")
+    outputs = later.filter(response_id__gt=row.pk, type__endswith=OUTPUT_SUFFIX).order_by("pk").values_list("body", "response__uid")
     for body, uid in outputs[:LATER]:
         item = json.loads(body)
         block = waiting.pop(str(item.get("call_id")), None)
         if block is not None:
             block.pair = ItemRenderer().blocks([item], incoming=True)[0]
-            block.elsewhere = uid
+            block.output_response = uid

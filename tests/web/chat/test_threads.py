@@ -88,7 +88,7 @@ class ThreadsTest(ApiCase):
             self.assertNotIn(first["id"], page)
 
     async def test_pages_go_on_behind_the_last_one(self) -> None:
-        size = threads.PAGE
+        size = threads.PAGE_SIZE
         async with self.serving(*[said(HELLO)] * (size + 2)) as client:
             for number in range(size + 2):
                 await self.made(client, input=f"Number {number}")
