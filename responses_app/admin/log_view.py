@@ -22,7 +22,7 @@ from responses_app.models import Response
 from responses_app.store.log import reader
 from responses_app.store.log.records import EventFrame
 from responses_app.web.render.sanitize import visible
-from responses_app.web.responses.numbers import read_number
+from responses_app.web.responses.numbers import parse_number
 
 TEMPLATES = "admin/responses_app/response"
 SHOWN = 100
@@ -79,7 +79,7 @@ def beginning(row: Response) -> SafeString:
 
 
 def _after(request: HttpRequest) -> int:
-    found = read_number(request.GET.get("after", ""), LAST)
+    found = parse_number(request.GET.get("after", ""), LAST)
     return -1 if found is None else found
 
 

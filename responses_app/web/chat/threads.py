@@ -109,7 +109,7 @@ def _dedupe(rows: Iterable[Response]) -> list[Response]:
 
 def _search(rows: QuerySet[Response], project: str, words: str) -> list[int]:
     """Return the keys of the newest responses with `words` in the input or the output."""
-    newest = rows.order_by("-pk").values_list("pk", flat=True)[: responses_search.NEAR]
+    newest = rows.order_by("-pk").values_list("pk", flat=True)[: responses_search.RECENT_WINDOW]
     keys = set(responses_search.search_recent(words, list(newest)))
     if len(keys) < MAX_SEARCH_RESULTS:
         keys.update(responses_search.search_indexed(words, [project]) or ())

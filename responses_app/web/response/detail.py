@@ -11,7 +11,7 @@ from responses_app.access.permissions import visible_responses
 from responses_app.models import Response
 from responses_app.runs.ids import is_id
 from responses_app.store.log import reader
-from responses_app.web.responses.numbers import read_number
+from responses_app.web.responses.numbers import parse_number
 from responses_app.web.responses.rows import ResponseStats
 
 TABS = (
@@ -50,5 +50,5 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
 
 def number(request: HttpRequest, name: str, default: int = -1) -> int:
     """A number of the query, or the default."""
-    found = read_number(request.GET.get(name, ""), 2**31 - 1)
+    found = parse_number(request.GET.get(name, ""), 2**31 - 1)
     return default if found is None else found

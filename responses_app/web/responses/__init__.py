@@ -1,1 +1,1 @@
-"""Responses."""
+"""Response list."""

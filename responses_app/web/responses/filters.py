@@ -1,4 +1,4 @@
-"""The filters of the response list: read from the URL, told to Postgres so that it never reads a whole table."""
+"""Filters of the response list: parsed from the URL, applied as queries with bounded cost."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from responses_app.durations import parse_duration
 from responses_app.models import Response, Status
 from responses_app.web.responses import search
 
-# What no index answers is looked for among so many of the newest responses, and further back when somebody asks.
-FAR = 20_000
-# A row is written a little after the moment that it tells; the order of the keys is that of writing.
-SLACK = timedelta(minutes=10)
+# Filters without an index search only this number of responses per page, newest first.
+UNINDEXED_WINDOW = 20_000
+# Keys grow in the order of writing, and a row may be written this long after its `created_at`.
+WRITE_DELAY = timedelta(minutes=10)
 NUMBER = re.compile(r"\d{1,9}(\.\d{1,6})?")
-BIGGEST = 2**63 - 1
-# More than any time zone and SLACK add to a time or take from it.
-ROUND = timedelta(days=2)
+MAX_BIGINT = 2**63 - 1
+# More than any time zone offset and WRITE_DELAY together.
+CALENDAR_MARGIN = timedelta(days=2)
 
 
 @dataclass(frozen=True, slots=True)
 class ListFilters:
-    """What the list is narrowed to; what is empty narrows nothing. `wrong` says what could not be understood, by field."""
+    """Filters of the list; an empty filter matches everything. `wrong` holds the error message of each invalid field."""
 
     project: str = ""
     status: str = ""
@@ -45,23 +45,23 @@ class ListFilters:
 
     @property
     def window(self) -> int | None:
-        """Among how many of the newest responses is looked; None for all."""
+        """Return the number of newest responses to search, None for all."""
         if self.text:
-            return search.NEAR
-        return FAR if self.seconds is not None or self.tokens is not None else None
+            return search.RECENT_WINDOW
+        return UNINDEXED_WINDOW if self.seconds is not None or self.tokens is not None else None
 
     def indexed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
-        """Narrowed by what has an index."""
-        given = {"project": self.project, "status": self.status, "model": self.model, "key_id": self.key}
-        rows = rows.filter(**{name: value for name, value in given.items() if value})
+        """Apply the filters with an index."""
+        values = {"project": self.project, "status": self.status, "model": self.model, "key_id": self.key}
+        rows = rows.filter(**{name: value for name, value in values.items() if value})
         if self.tool:
             rows = rows.filter(~Q(tools=[]), tools__contains=[self.tool])
         if self.metadata:
             rows = rows.filter(~Q(metadata={}), metadata__contains=dict(self.metadata))
-        return self._timed(rows)
+        return self._within_times(rows)
 
     def searched(self, rows: QuerySet[Response]) -> QuerySet[Response]:
-        """Narrowed by the rest. `rows` are few already."""
+        """Apply the filters without an index to `rows`, limited to `window` rows."""
         if self.seconds is not None:
             rows = rows.filter(ended_at__gte=F("created_at") + timedelta(seconds=self.seconds))
         if self.tokens is not None:
@@ -70,72 +70,73 @@ class ListFilters:
             rows = rows.filter(pk__in=search.search_recent(self.text, list(rows.order_by().values_list("pk", flat=True))))
         return rows
 
-    def beyond(self, rows: QuerySet[Response], floor: Response, mine: Sequence[str] | None) -> QuerySet[Response] | None:
-        """Of those behind the ones that were looked through what has the words of the text; None if there are too many.
+    def search_older(self, rows: QuerySet[Response], floor: Response, projects: Sequence[str] | None) -> QuerySet[Response] | None:
+        """Search the rows behind the window with the text index. `floor` is the first of the rows. Return None for too many matches.
 
-        `mine` are the projects of the person, None for all of them.
+        `projects` are the visible projects of the user, None for all projects.
         """
-        chosen = mine if not self.project else [self.project] if mine is None or self.project in mine else []
-        found = search.search_indexed(self.text, chosen) if self.text else None
-        if found is None:
+        if self.project:
+            projects = [self.project] if projects is None or self.project in projects else []
+        keys = search.search_indexed(self.text, projects) if self.text else None
+        if keys is None:
             return None
-        rows = rows.filter(pk__in=[key for key in found if key <= floor.pk])
+        rows = rows.filter(pk__in=[key for key in keys if key <= floor.pk])
         return replace(self, text="").searched(rows)
 
-    def _timed(self, rows: QuerySet[Response]) -> QuerySet[Response]:
-        """By time, and by the keys around that time, which the list is in the order of."""
+    def _within_times(self, rows: QuerySet[Response]) -> QuerySet[Response]:
+        """Filter by creation time, and by the range of keys around the time, because the list is ordered by key."""
         if self.since is not None:
-            low = _first(self.since - SLACK)
-            rows = rows.filter(created_at__gte=self.since, pk__gte=BIGGEST if low is None else low)
+            low = _first_key_from(self.since - WRITE_DELAY)
+            rows = rows.filter(created_at__gte=self.since, pk__gte=MAX_BIGINT if low is None else low)
         if self.until is not None:
             rows = rows.filter(created_at__lt=self.until)
-            high = _first(self.until + SLACK)
+            high = _first_key_from(self.until + WRITE_DELAY)
             rows = rows if high is None else rows.filter(pk__lt=high)
         return rows
 
 
-def _first(moment: datetime) -> int | None:
-    """The key of the first response from then on."""
+def _first_key_from(moment: datetime) -> int | None:
+    """Return the key of the first response created at or after `moment`."""
     rows = Response.objects.filter(created_at__gte=moment).order_by("created_at")
     return rows.values_list("pk", flat=True).first()
 
 
-def read(query: QueryDict) -> ListFilters:
-    """The filters of a query. What cannot be understood is told and narrows nothing."""
+def parse_filters(query: QueryDict) -> ListFilters:
+    """Parse the filters of a query. An invalid filter is ignored and reported in `wrong`."""
     wrong: dict[str, str] = {}
-    told = {name: query.get(name, "").replace("\0", "\ufffd").strip() for name in NAMES}
+    values = {name: query.get(name, "").replace("\0", "\ufffd").strip() for name in NAMES}
 
     def number(name: str) -> float | None:
-        if told[name] and not NUMBER.fullmatch(told[name]):
+        if values[name] and not NUMBER.fullmatch(values[name]):
             wrong[name] = f"“{LABELS[name]}” must be a number."
-        return None if not told[name] or name in wrong else float(told[name])
+        return None if not values[name] or name in wrong else float(values[name])
 
     def moment(name: str) -> datetime | None:
-        found = _in_calendar(told[name])
-        if told[name] and found is None:
+        parsed = _bounded_time(values[name])
+        if values[name] and parsed is None:
             wrong[name] = f"“{LABELS[name]}” isn’t a valid time. Try 2026-11-20T12:00 or 2h."
-        return found
+        return parsed
 
-    if told["status"] and told["status"] not in Status.values:
+    if values["status"] and values["status"] not in Status.values:
         wrong["status"] = "“Status” must be one of " + ", ".join(Status.values) + "."
     key, tokens = number("key"), number("tokens")
     return ListFilters(
-        project=told["project"],
-        status="" if "status" in wrong else told["status"],
-        model=told["model"],
+        project=values["project"],
+        status="" if "status" in wrong else values["status"],
+        model=values["model"],
         key=None if key is None else int(key),
-        tool=told["tool"],
+        tool=values["tool"],
         since=moment("since"),
         until=moment("until"),
-        text=told["q"],
-        metadata=_pairs(told["meta"], wrong),
+        text=values["q"],
+        metadata=_pairs(values["meta"], wrong),
         seconds=number("seconds"),
         tokens=None if tokens is None else int(tokens),
         wrong=wrong,
     )
 
 
-# The names of the parameters, and how the page calls them.
+# Query parameters and their labels.
 LABELS = {
     "q": "Search",
     "status": "Status",
@@ -150,7 +151,7 @@ LABELS = {
     "project": "Project",
 }
 NAMES = tuple(LABELS)
-# Those that the page always shows. The others are below “More filters”.
+# Filters outside of “More filters”.
 ALWAYS_SHOWN = frozenset({"q", "status", "model"})
 
 
@@ -162,28 +163,28 @@ def _pairs(text: str, wrong: dict[str, str]) -> dict[str, str]:
     return {name.strip(): value.strip() for name, _, value in pairs}
 
 
-def _in_calendar(text: str) -> datetime | None:
-    """Read a time that has room around it: the calendar of Python and Postgres ends with the year 9999."""
+def _bounded_time(text: str) -> datetime | None:
+    """Parse a time. Return None for a time within `CALENDAR_MARGIN` of the first and last day of the calendar (year 9999)."""
     try:
-        found = _moment(text)
-        if found is not None:
-            found = found.astimezone(UTC)
-            _ = found - ROUND, found + ROUND
+        parsed = _parse_time(text)
+        if parsed is not None:
+            parsed = parsed.astimezone(UTC)
+            _ = parsed - CALENDAR_MARGIN, parsed + CALENDAR_MARGIN
     except OverflowError:
         return None
-    return found
+    return parsed
 
 
-def _moment(text: str) -> datetime | None:
-    """A time, in the time zone of the pages unless it names another, or so long ago."""
+def _parse_time(text: str) -> datetime | None:
+    """Parse a time or an age (`2h`). A time without an offset is in the time zone of the pages."""
     try:
-        past = parse_duration(text) if text else None
+        age = parse_duration(text) if text else None
     except ValueError:
-        past = None
-    if past is not None:
-        return timezone.now() - past
+        age = None
+    if age is not None:
+        return timezone.now() - age
     try:
-        found = parse_datetime(text)
+        parsed = parse_datetime(text)
     except ValueError:
         return None
-    return found if found is None or found.tzinfo else found.replace(tzinfo=timezone.get_current_timezone())
+    return parsed if parsed is None or parsed.tzinfo else parsed.replace(tzinfo=timezone.get_current_timezone())

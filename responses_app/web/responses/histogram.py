@@ -1,4 +1,4 @@
-"""How many responses over time: bars whose places the server computes, each a link to the list of its time."""
+"""Histogram of responses over time as SVG bars, each with a link to the responses of a time range."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from django.db.models import QuerySet
 
 from responses_app.models import Response, Status
 
-# Of so many of the newest: counting all of them would read them all.
-NEWEST = 20_000
+# Only the newest responses are counted, to bound the cost of the query.
+MAX_COUNTED = 20_000
 BARS, WIDTH, HEIGHT = 60, 600.0, 40.0
-SHORTEST_S = 60.0
+MIN_RANGE_S = 60.0
 
-# `%s` is the list of responses.
+# `%s` is the query of the responses.
 COUNT = """
 WITH shown AS (%s),
      span AS (SELECT extract(epoch FROM min(created_at))::float8 AS low, extract(epoch FROM max(created_at))::float8 AS high FROM shown)
@@ -29,8 +29,8 @@ FROM shown, span GROUP BY 1 ORDER BY 1
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
-    """One bar: what it counts, from when to when, and its place in the picture."""
+class HistogramBar:
+    """Bar with the number of responses from `since` to `until`, and SVG coordinates; `failed_height` is the failed part."""
 
     since: datetime
     until: datetime
@@ -39,69 +39,69 @@ class Bar:
     x: float
     width: float
     height: float
-    bad: float
+    failed_height: float
 
     @property
     def y(self) -> float:
-        """Where it begins, from above."""
+        """Return the y coordinate of the bar, from the top."""
         return HEIGHT - self.height
 
     @property
-    def bad_y(self) -> float:
-        """Where the part of it that failed begins."""
-        return HEIGHT - self.bad
+    def failed_y(self) -> float:
+        """Return the y coordinate of the failed part, from the top."""
+        return HEIGHT - self.failed_height
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The bars that are not empty. `partly` says that there are more responses than were counted."""
+    """Non-empty bars. `is_partial` means only the newest `MAX_COUNTED` responses are counted."""
 
-    bars: Sequence[Bar]
+    bars: Sequence[HistogramBar]
     total: int
-    partly: bool
+    is_partial: bool
 
     @property
     def highest(self) -> int:
-        """What the highest bar counts."""
+        """Return the count of the highest bar."""
         return max(bar.count for bar in self.bars)
 
 
 def histogram(rows: QuerySet[Response]) -> Histogram:
-    """The newest of these responses over time."""
-    shown = rows.order_by("-pk").values("created_at", "status")[:NEWEST]
+    """Count the newest of the responses over time."""
+    shown = rows.order_by("-pk").values("created_at", "status")[:MAX_COUNTED]
     try:
         sql, params = shown.query.sql_with_params()
     except EmptyResultSet:
-        # Django knows already that nothing matches.
-        return Histogram([], 0, partly=False)
-    counted = COUNT.format(shortest=SHORTEST_S, bars=BARS, failed=Status.FAILED.value) % sql
+        # Django raises if the query can match nothing.
+        return Histogram([], 0, is_partial=False)
+    count_sql = COUNT.format(shortest=MIN_RANGE_S, bars=BARS, failed=Status.FAILED.value) % sql
     with connection.cursor() as cursor:
-        cursor.execute(counted, params)
-        found = cursor.fetchall()
-    total = sum(row[1] for row in found)
-    return Histogram(_bars(found), total, total >= NEWEST)
+        cursor.execute(count_sql, params)
+        counts = cursor.fetchall()
+    total = sum(row[1] for row in counts)
+    return Histogram(_bars(counts), total, total >= MAX_COUNTED)
 
 
-def _bars(found: Sequence[tuple[Any, ...]]) -> list[Bar]:
-    if not found:
+def _bars(counts: Sequence[tuple[Any, ...]]) -> list[HistogramBar]:
+    if not counts:
         return []
-    low, high = found[0][3], found[0][4]
-    step, highest = max(high - low, SHORTEST_S) / BARS, max(row[1] for row in found)
+    low, high = counts[0][3], counts[0][4]
+    step, highest = max(high - low, MIN_RANGE_S) / BARS, max(row[1] for row in counts)
 
-    def at(place: int) -> datetime:
-        return datetime.fromtimestamp(low + place * step, UTC)
+    def start_of(position: int) -> datetime:
+        return datetime.fromtimestamp(low + position * step, UTC)
 
     return [
-        Bar(
-            at(place),
-            # The newest response is in the last bar, not behind it.
-            at(place + 1 if place < BARS - 1 else BARS + 1),
+        HistogramBar(
+            start_of(position),
+            # `until` is exclusive, so the last bar ends one step later to include the newest response.
+            start_of(position + 1 if position < BARS - 1 else BARS + 1),
             count,
             failed,
-            round(place * WIDTH / BARS, 1),
+            round(position * WIDTH / BARS, 1),
             round(WIDTH / BARS - 1, 1),
             round(max(count / highest * HEIGHT, 1.5), 1),
             round(max(failed / highest * HEIGHT, 1.5), 1) if failed else 0,
         )
-        for place, count, failed, _, _ in found
+        for position, count, failed, _, _ in counts
     ]

@@ -1,4 +1,4 @@
-"""Search by id: the responses that an id names, by its own id or by the id of its request, its conversation or one of its items."""
+"""Search by id of a response, request, conversation or item."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from django.db.models import QuerySet
 from responses_app.models import Item, Response
 
 ID: Final = re.compile(r"([a-z]{2,16})_([A-Za-z0-9_.:-]{1,110})")
-# The beginning of an id is enough from so many characters behind its prefix on: those of a minute, as ids begin with the time.
+# Characters after the prefix that make the beginning of an id searchable. Ids begin with the time; 8 characters select about a minute.
 MIN_LENGTH: Final = 8
 FIELDS: Final = {"resp": "uid", "req": "request_id", "conv": "conversation__uid"}
 
 
-def named(rows: QuerySet[Response], text: str) -> QuerySet[Response] | None:
-    """Return those of the responses that the id, or the beginning of one, names; None if it names none of them."""
-    found = ID.fullmatch(text)
-    if found is None:
+def search_by_id(rows: QuerySet[Response], text: str) -> QuerySet[Response] | None:
+    """Return the responses matching an id or the beginning of an id, or None without a match."""
+    match = ID.fullmatch(text)
+    if match is None:
         return None
-    lookup = "startswith" if len(found[2]) >= MIN_LENGTH else "exact"
-    field = FIELDS.get(found[1])
+    lookup = "startswith" if len(match[2]) >= MIN_LENGTH else "exact"
+    field = FIELDS.get(match[1])
     if field is None:
         items = Item.objects.filter(**{f"uid__{lookup}": text}).order_by()
         matching = rows.filter(pk__in=items.values("response_id"))

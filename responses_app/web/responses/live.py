@@ -1,4 +1,4 @@
-"""A running response, live: its events from the beginning or behind a number, whichever process makes them."""
+"""Live event stream of a running response for the response page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from responses_app.wire.sse import EventFormat
 @login_required
 @require_GET
 async def stream(request: HttpRequest, uid: str) -> HttpResponseBase:
-    """GET /responses/ID/live?after=N: the stream that any client gets, for a person who has signed in."""
+    """Stream GET /responses/ID/live?after=N: the same SSE stream as of the API, for a signed-in user."""
     row = await sync_to_async(get_response)(request, uid)
     if row.log_form == LogForm.WITHOUT_DELTAS:
         return HttpResponse(status=204)

@@ -1,14 +1,14 @@
-"""Whole numbers from the address of a page."""
+"""Whole numbers in the URL of a page."""
 
 from __future__ import annotations
 
-# Python refuses to read thousands of digits, and no key or place has as many as these.
-MOST_DIGITS = 30
+# Python's `int` rejects thousands of digits, and no valid number has this many.
+MAX_DIGITS = 30
 
 
-def read_number(text: str, largest: int) -> int | None:
-    """The number that the text is, at most `largest`; None if it is no number."""
+def parse_number(text: str, maximum: int) -> int | None:
+    """Parse a whole number, capped at `maximum`. Return None if `text` is not a number."""
     if not (text.isascii() and text.isdigit()):
         return None
     digits = text.lstrip("0") or "0"
-    return largest if len(digits) > MOST_DIGITS else min(int(digits), largest)
+    return maximum if len(digits) > MAX_DIGITS else min(int(digits), maximum)

@@ -1,4 +1,4 @@
-"""Request parameters of a stored response, as a new request can send them again."""
+"""Request parameters of a stored response, in the form of a new request."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import OWN_THRESHOLD, CreateRequest
 
-# Fields of an order that a request has under the same name.
-SAME = (
+# Fields with the same name in CreateRequest and in the request body.
+SAME_NAME_FIELDS = (
     "instructions",
     "tools",
     "tool_choice",
@@ -24,44 +24,44 @@ SAME = (
     "truncation",
     "metadata",
 )
-USUAL = CreateRequest(project="", key=None, model="", input=())
-EMPTY: tuple[object, ...] = ((), [], {})
+DEFAULTS = CreateRequest(project="", key=None, model="", input=())
+EMPTY_VALUES: tuple[object, ...] = ((), [], {})
 
 
 def parameters(row: Response) -> dict[str, Any]:
-    """What the request of the response said beyond model, input and what it continues; without what it left to the defaults."""
-    kept = StoredRequest.objects.filter(response=row).values_list("create_request", flat=True).first()
-    return _parameters(CreateRequest.load(kept, ())) if kept is not None else {}
+    """Return the parameters of the request without defaults, `model`, `input` and the previous response or conversation."""
+    stored = StoredRequest.objects.filter(response=row).values_list("create_request", flat=True).first()
+    return _parameters(CreateRequest.load(stored, ())) if stored is not None else {}
 
 
-def _parameters(order: CreateRequest) -> dict[str, Any]:
-    same = {name: getattr(order, name) for name in SAME}
-    given = {name: value for name, value in same.items() if value not in EMPTY and value != getattr(USUAL, name)}
-    return {**given, **_said(order.echo, "verbosity"), **_shaped(order), **_extras(order)}
+def _parameters(request: CreateRequest) -> dict[str, Any]:
+    same = {name: getattr(request, name) for name in SAME_NAME_FIELDS}
+    explicit = {name: value for name, value in same.items() if value not in EMPTY_VALUES and value != getattr(DEFAULTS, name)}
+    return {**explicit, **_without_null(request.echo, "verbosity"), **_nested(request), **_extras(request)}
 
 
-def _shaped(order: CreateRequest) -> dict[str, Any]:
-    """How the model is to think and to write."""
-    reasoning = _said(order.reasoning or {})
+def _nested(request: CreateRequest) -> dict[str, Any]:
+    """Build `reasoning` and `text`."""
+    reasoning = _without_null(request.reasoning or {})
     text = {
-        **({"format": order.format} if order.format != USUAL.format else {}),
-        **({"verbosity": order.echo["verbosity"]} if order.echo.get("verbosity") else {}),
+        **({"format": request.format} if request.format != DEFAULTS.format else {}),
+        **({"verbosity": request.echo["verbosity"]} if request.echo.get("verbosity") else {}),
     }
     return {**({"reasoning": reasoning} if reasoning else {}), **({"text": text} if text else {})}
 
 
-def _extras(order: CreateRequest) -> dict[str, Any]:
-    """Parameters that an order has in a form of its own."""
+def _extras(request: CreateRequest) -> dict[str, Any]:
+    """Build the parameters with a different form in CreateRequest."""
     extras: dict[str, Any] = {}
-    if order.include:
-        extras["include"] = sorted(order.include)
-    if order.logprobs:
-        extras["top_logprobs"] = order.logprobs
-    if order.compact_threshold is not None:
-        threshold = {} if order.compact_threshold == OWN_THRESHOLD else {"compact_threshold": order.compact_threshold}
+    if request.include:
+        extras["include"] = sorted(request.include)
+    if request.logprobs:
+        extras["top_logprobs"] = request.logprobs
+    if request.compact_threshold is not None:
+        threshold = {} if request.compact_threshold == OWN_THRESHOLD else {"compact_threshold": request.compact_threshold}
         extras["context_management"] = [{"type": "compaction", **threshold}]
     return extras
 
 
-def _said(fields: Mapping[str, Any], *but: str) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if value is not None and name not in but}
+def _without_null(fields: Mapping[str, Any], *excluded: str) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None and name not in excluded}

@@ -1,4 +1,4 @@
-"""The response list: filters and place in the URL, pages by primary key, newest first."""
+"""Response list: filters and page position in the URL, pages by primary key, newest first."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from responses_app.runs import manager
 from responses_app.web.responses import filters, ids
 from responses_app.web.responses.filters import ListFilters
 from responses_app.web.responses.histogram import Histogram, histogram
-from responses_app.web.responses.numbers import read_number
+from responses_app.web.responses.numbers import parse_number
 from responses_app.web.responses.rows import rows
 
-SHOWN = 50
-# Columns that no list shows: a chain of a thousand turns has thousands of keys.
-WIDE = ("history", "metadata")
-PLACE = ("after", "before")
+PAGE_SIZE = 50
+# Columns that the list does not load: the history of a long chain has thousands of keys.
+LARGE_COLUMNS = ("history", "metadata")
+PAGE_PARAMETERS = ("after", "before")
 
 
 @dataclass(frozen=True, slots=True)
 class ListPage:
-    """A page of the list: its responses, what lies around them, and how far was looked."""
+    """Page of the list; `newer` and `older` are the keys for the links to the adjacent pages."""
 
-    found: list[Response]
+    responses: list[Response]
     newer: int | None
     older: int | None
-    # The last response that was looked at, if more lie behind it that were not.
+    # The first response behind the search window, None if the search is complete.
     floor: Response | None
     histogram: Histogram
 
@@ -44,84 +44,89 @@ class ListPage:
 @login_required
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
-    """GET /responses. A form sends its empty fields too; they are left out of the address."""
+    """Render GET /responses. A query with empty fields, as forms send, is redirected to the URL without the fields."""
     if not all(value for values in request.GET.lists() for value in values[1]):
         return redirect(f"{request.path}?{_query(request.GET)}".rstrip("?&"))
-    wanted = filters.read(request.GET)
-    shelf = _shelf(
+    selected = filters.parse_filters(request.GET)
+    page = _page(
         visible_responses(request.user),
         restricted_to(request.user),
-        wanted,
-        _place(request.GET, "after"),
-        _place(request.GET, "before"),
+        selected,
+        _key(request.GET, "after"),
+        _key(request.GET, "before"),
     )
     given = {name: request.GET[name] for name in filters.NAMES if request.GET.get(name)}
-    mine = projects(request.user)
+    own_projects = projects(request.user)
     context: dict[str, Any] = {
         "section": "responses",
-        "wanted": wanted,
+        "selected": selected,
         "given": given,
-        "narrowed": bool(set(given) - filters.ALWAYS_SHOWN),
-        "shelf": shelf,
-        "rows": rows(shelf.found),
+        "has_more_filters": bool(set(given) - filters.ALWAYS_SHOWN),
+        "page": page,
+        "rows": rows(page.responses),
         "live": request.GET.get("live") == "1",
-        "query": _query(request.GET, *PLACE),
-        "timeless": _query(request.GET, *PLACE, "since", "until"),
-        "lifeless": _query(request.GET, *PLACE, "live"),
+        "query": _query(request.GET, *PAGE_PARAMETERS),
+        "query_without_times": _query(request.GET, *PAGE_PARAMETERS, "since", "until"),
+        "query_without_live": _query(request.GET, *PAGE_PARAMETERS, "live"),
         "statuses": Status.choices,
         "labels": filters.LABELS,
         "models": sorted(manager.current().served),
         "base_url": request.build_absolute_uri("/v1"),
-        "keys": ApiKey.objects.filter(project__in=mine).order_by("project", "name", "pk"),
-        "projects": mine,
+        "keys": ApiKey.objects.filter(project__in=own_projects).order_by("project", "name", "pk"),
+        "projects": own_projects,
     }
     return render(request, "web/responses.html", context)
 
 
-def _shelf(
-    mine: QuerySet[Response], projects: Sequence[str] | None, wanted: ListFilters, after: int | None, before: int | None
+def _page(
+    visible: QuerySet[Response], projects: Sequence[str] | None, selected: ListFilters, after: int | None, before: int | None
 ) -> ListPage:
-    narrowed = wanted.indexed(mine)
+    rows = selected.indexed(visible)
     floor = None
-    by_id = ids.named(narrowed, wanted.text)
+    by_id = ids.search_by_id(rows, selected.text)
     if by_id is not None:
-        narrowed, wanted = by_id, replace(wanted, text="")
-    if wanted.window is not None:
-        looked = narrowed if after is None else narrowed.filter(pk__lt=after)
-        # `before` has no window: it goes back to where somebody has come from.
-        floor = looked.order_by("-pk").defer(*WIDE)[wanted.window : wanted.window + 1].first()
-        bounded = looked if floor is None else looked.filter(pk__gt=floor.pk)
-        near = wanted.searched(bounded)
-        if floor is not None and wanted.text and len(near.order_by()[: SHOWN + 1].values_list("pk")) <= SHOWN:
-            beyond = wanted.beyond(looked, floor, projects)
-            if beyond is not None:
-                # All of it was looked through, in one way or the other.
-                near, floor = looked.filter(Q(pk__in=near.values("pk")) | Q(pk__in=beyond.values("pk"))), None
-        narrowed = near
-    # The histogram does not move with the page.
-    counted = narrowed
+        rows, selected = by_id, replace(selected, text="")
+    if selected.window is not None:
+        # `before` does not bound the search: its link leads back to a page within an earlier window.
+        rows, floor = _search(rows if after is None else rows.filter(pk__lt=after), projects, selected, selected.window)
+    # The histogram covers all pages.
+    all_pages = rows
     if after is not None:
-        narrowed = narrowed.filter(pk__lt=after)
+        rows = rows.filter(pk__lt=after)
     if before is not None:
-        page = list(narrowed.filter(pk__gt=before).order_by("pk").defer(*WIDE)[: SHOWN + 1])
-        more, found = len(page) > SHOWN, page[:SHOWN][::-1]
-        return ListPage(found, found[0].pk if more else None, before + 1, floor, histogram(counted))
-    page = list(narrowed.order_by("-pk").defer(*WIDE)[: SHOWN + 1])
-    found = page[:SHOWN]
-    newer = found[0].pk if found and after is not None else None
-    older = found[-1].pk if len(page) > SHOWN else None
-    return ListPage(found, newer, older, floor, histogram(counted))
+        page = list(rows.filter(pk__gt=before).order_by("pk").defer(*LARGE_COLUMNS)[: PAGE_SIZE + 1])
+        has_newer, responses = len(page) > PAGE_SIZE, page[:PAGE_SIZE][::-1]
+        return ListPage(responses, responses[0].pk if has_newer else None, before + 1, floor, histogram(all_pages))
+    page = list(rows.order_by("-pk").defer(*LARGE_COLUMNS)[: PAGE_SIZE + 1])
+    responses = page[:PAGE_SIZE]
+    newer = responses[0].pk if responses and after is not None else None
+    older = responses[-1].pk if len(page) > PAGE_SIZE else None
+    return ListPage(responses, newer, older, floor, histogram(all_pages))
 
 
-def _place(query: QueryDict, name: str) -> int | None:
-    return read_number(query.get(name, ""), filters.BIGGEST)
+def _search(
+    rows: QuerySet[Response], projects: Sequence[str] | None, selected: ListFilters, window: int
+) -> tuple[QuerySet[Response], Response | None]:
+    """Search the newest `window` rows, and with fewer matches than a page all rows. Return the matches and the floor."""
+    floor = rows.order_by("-pk").defer(*LARGE_COLUMNS)[window : window + 1].first()
+    recent = selected.searched(rows if floor is None else rows.filter(pk__gt=floor.pk))
+    if floor is not None and selected.text and len(recent.order_by()[: PAGE_SIZE + 1].values_list("pk")) <= PAGE_SIZE:
+        older = selected.search_older(rows, floor, projects)
+        if older is not None:
+            # Window and index together cover all rows.
+            return rows.filter(Q(pk__in=recent.values("pk")) | Q(pk__in=older.values("pk"))), None
+    return recent, floor
+
+
+def _key(query: QueryDict, name: str) -> int | None:
+    return parse_number(query.get(name, ""), filters.MAX_BIGINT)
 
 
 def _query(query: QueryDict, *without: str) -> str:
-    """The query again, without some of it and without what is empty; to be followed by more."""
-    kept = QueryDict(mutable=True)
+    """Return the query string without empty parameters and `without`, ready to append more."""
+    remaining = QueryDict(mutable=True)
     for name, value in query.items():
         if value and name not in without:
-            kept[name] = str(value)
-    text = kept.urlencode()
+            remaining[name] = str(value)
+    text = remaining.urlencode()
     return f"{text}&" if text else ""

@@ -35,12 +35,12 @@ class FindByIdTest(WebCase):
 
     def test_a_whole_id_of_any_kind_finds_its_response(self) -> None:
         # Also behind what a search for text looks through.
-        with mock.patch.object(search, "NEAR", 1), mock.patch.object(search, "search_indexed", return_value=None):
+        with mock.patch.object(search, "RECENT_WINDOW", 1), mock.patch.object(search, "search_indexed", return_value=None):
             for text in (self.uid, self.request_id, self.conv, *self.items, f"%20{self.uid}%20"):
                 self.assertEqual(self.shown(text), [self.uid], text)
 
     def test_the_beginning_of_an_id_finds_it(self) -> None:
-        with mock.patch.object(search, "NEAR", 1), mock.patch.object(search, "search_indexed", return_value=None):
+        with mock.patch.object(search, "RECENT_WINDOW", 1), mock.patch.object(search, "search_indexed", return_value=None):
             for text in (self.uid, self.request_id, self.conv, *self.items):
                 start = text[: text.index("_") + 20]
                 self.assertEqual(self.shown(start), [self.uid], start)

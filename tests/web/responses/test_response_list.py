@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.models import ApiKey, Item, Membership, Response
 from responses_app.web.responses import filters
 from responses_app.web.responses import search as responses_search
-from responses_app.web.responses.filters import read
-from responses_app.web.responses.response_list import SHOWN
+from responses_app.web.responses.filters import parse_filters
+from responses_app.web.responses.response_list import PAGE_SIZE
 from tests.support.store.log_records import NOW, log
 from tests.support.web.page_case import WebCase, item, made
 from tests.support.web.response_ids import UID
@@ -97,10 +97,10 @@ class ListTest(WebCase):
         page = self.page("/responses?status=odd&since=yesterday&seconds=fast&meta=x&after=no&key=%00")
         self.assertEqual(page.count('class="bad" role="alert"'), 5)
         self.assertEqual(UID.findall(page), ["resp_1"])
-        self.assertEqual(read(QueryDict("tokens=1.5")).tokens, 1)
+        self.assertEqual(parse_filters(QueryDict("tokens=1.5")).tokens, 1)
 
     def test_it_leads_page_by_page_to_the_end_and_back(self) -> None:
-        Response.objects.bulk_create([log(f"resp_{n:03d}").row for n in range(SHOWN * 2 + 7)])
+        Response.objects.bulk_create([log(f"resp_{n:03d}").row for n in range(PAGE_SIZE * 2 + 7)])
         seen, url = [], "/responses?status=in_progress"
         pages = []
         while url:
@@ -109,7 +109,7 @@ class ListTest(WebCase):
             seen += pages[-1]
             found = re.search(r'href="(\?[^"]*)" rel="next"', page)
             url = "/responses" + found[1].replace("&amp;", "&") if found else ""
-        self.assertEqual(seen, [f"resp_{n:03d}" for n in reversed(range(SHOWN * 2 + 7))])
+        self.assertEqual(seen, [f"resp_{n:03d}" for n in reversed(range(PAGE_SIZE * 2 + 7))])
         back = re.search(r'href="(\?[^"]*)" rel="prev"', page)
         assert back
         self.assertEqual(self.shown(back[1].replace("&amp;", "&")), pages[-2])
@@ -118,7 +118,7 @@ class ListTest(WebCase):
         for number in range(4):
             made(f"resp_{number}", deltas=1)
         with (
-            mock.patch.object(responses_search, "NEAR", 2),
+            mock.patch.object(responses_search, "RECENT_WINDOW", 2),
             mock.patch.object(responses_search, "search_indexed", return_value=None),
         ):
             page = self.page("/responses?q=from+resp_0")
@@ -133,7 +133,7 @@ class ListTest(WebCase):
         item(made("resp_old", deltas=1), "msg_said", "message", content=[{"type": "output_text", "text": said}])
         for number in range(3):
             made(f"resp_{number}", deltas=1)
-        with mock.patch.object(responses_search, "NEAR", 2):
+        with mock.patch.object(responses_search, "RECENT_WINDOW", 2):
             for text in ("second", "SECOND one", "sec", "12.5", "with", '"quotes"', "köln and f", "snake_case", "line\nsecond"):
                 self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), ["resp_old"], text)
             for text in ("econd", "second first", "one second", "%", "..."):
@@ -146,7 +146,7 @@ class ListTest(WebCase):
         made("resp_new", deltas=1)
         slow = Item.objects.extra(where=["pg_sleep(1) IS NOT NULL"])
         with (
-            mock.patch.object(responses_search, "LIMIT_MS", 50),
+            mock.patch.object(responses_search, "INDEX_TIMEOUT_MS", 50),
             mock.patch.object(responses_search.Item.objects, "annotate") as annotated,
         ):
             annotated.return_value.filter.return_value = slow
@@ -223,7 +223,7 @@ class PlanTest(WebCase):
             "?status=failed&tokens=1000",
         ):
             # As in a table that is much larger than what is looked through.
-            with CaptureQueriesContext(connection) as queries, mock.patch.object(filters, "FAR", 4000):
+            with CaptureQueriesContext(connection) as queries, mock.patch.object(filters, "UNINDEXED_WINDOW", 4000):
                 self.page(f"/responses{query}")
             for sql in [one["sql"] for one in queries.captured_queries]:
                 if "responses_app_response" in sql or "responses_app_item" in sql:

@@ -48,11 +48,11 @@ class SearchProjectsTest(WebCase):
 
     def test_newer_hits_of_others_do_not_hide_mine(self) -> None:
         # Nothing is found letter by letter, as if there were thousands of newer responses in my project too.
-        with mock.patch.object(search, "NEAR", 0):
+        with mock.patch.object(search, "RECENT_WINDOW", 0):
             self.assertIn("/chat/resp_mine", self.page("/chat?q=needle"))
             self.assertNotIn("resp_other", self.page("/chat?q=needle"))
         self.mine("resp_newer", "mine")
-        with mock.patch.object(search, "NEAR", 1):
+        with mock.patch.object(search, "RECENT_WINDOW", 1):
             page = self.page("/responses?q=needle")
             self.assertIn("resp_mine", page)
             self.assertNotIn("resp_other", page)
@@ -84,7 +84,7 @@ class SearchProjectsTest(WebCase):
 
     def test_a_project_of_others_in_the_address_finds_nothing(self) -> None:
         with (
-            mock.patch.object(search, "NEAR", 0),
+            mock.patch.object(search, "RECENT_WINDOW", 0),
             mock.patch.object(search, "search_indexed", wraps=search.search_indexed) as far,
         ):
             self.assertNotIn("resp_other", self.page("/responses?q=needle&project=other"))
