@@ -1,1 +1,1 @@
-"""Response."""
+"""Pages of a response."""

@@ -1,4 +1,4 @@
-"""Two responses side by side: what differs in what was asked, and the answers line by line."""
+"""Compare page: two responses side by side, parameters per row and texts line by line."""
 
 from __future__ import annotations
 
@@ -32,60 +32,62 @@ FIELDS: Final = (
     "tools",
     "truncation",
 )
-LONGEST: Final = 40_000
-CELL: Final = 600
-# Characters of an unknown id that are repeated.
-SHOWN: Final = 128
+# Limits in characters: the compared text, a table cell, and an unknown id in the error message.
+MAX_TEXT_CHARS: Final = 40_000
+MAX_CELL_CHARS: Final = 600
+MAX_ID_CHARS: Final = 128
+# Items of a response whose text is compared.
+MAX_ITEMS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedResponse:
-    """One of the two."""
+    """Compared response with the texts of input and output."""
 
     row: Response
-    figures: ResponseStats
+    stats: ResponseStats
     snapshot: dict[str, Any]
-    asked: str
-    answered: str
+    input_text: str
+    output_text: str
 
 
 @never_cache
 @login_required
 @require_safe
 def show(request: HttpRequest) -> HttpResponse:
-    """GET /responses/compare?a=ID&b=ID. An id that names no response keeps the form, with status 404."""
+    """Render GET /responses/compare?a=ID&b=ID. An unknown id shows the form again with status 404."""
     given = {name: request.GET.get(name, "").strip() for name in ("a", "b")}
-    sides = {name: _found(request, uid) for name, uid in given.items() if uid}
-    unknown = [(name.upper(), given[name][:SHOWN]) for name, side in sides.items() if side is None]
+    sides = {name: _find(request, uid) for name, uid in given.items() if uid}
+    unknown = [(name.upper(), given[name][:MAX_ID_CHARS]) for name, side in sides.items() if side is None]
     context: dict[str, Any] = {"section": "responses", "given": given, "unknown": unknown, **sides}
     a, b = sides.get("a"), sides.get("b")
     if a is not None and b is not None:
         context["fields"] = [(name, _cell(a, name), _cell(b, name)) for name in FIELDS]
-        context["differences"] = (("Input", _lines(a.asked, b.asked)), ("Output", _lines(a.answered, b.answered)))
+        context["differences"] = (("Input", _side_by_side(a.input_text, b.input_text)), ("Output", _side_by_side(a.output_text, b.output_text)))
     return render(request, "web/compare.html", context, status=404 if unknown else 200)
 
 
-def _found(request: HttpRequest, uid: str) -> ComparedResponse | None:
+def _find(request: HttpRequest, uid: str) -> ComparedResponse | None:
     try:
-        return _side(get_response(request, uid))
+        return _load(get_response(request, uid))
     except Http404:
         return None
 
 
-def _side(row: Response) -> ComparedResponse:
+def _load(row: Response) -> ComparedResponse:
     end = reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").get()
     data = reader.terminal_snapshot(end)
     return ComparedResponse(
-        row, ResponseStats(row), json.loads(data) if data else {}, _said(row, Direction.INPUT), _said(row, Direction.OUTPUT)
+        row, ResponseStats(row), json.loads(data) if data else {}, _text(row, Direction.INPUT), _text(row, Direction.OUTPUT)
     )
 
 
-def _said(row: Response, direction: Direction) -> str:
+def _text(row: Response, direction: Direction) -> str:
     bodies = Item.objects.filter(response=row, direction=direction).order_by("pk").values_list("body", flat=True)
-    return "\n".join("\n".join(_words(json.loads(body))) for body in bodies[:200])[:LONGEST]
+    return "\n".join("\n".join(_item_lines(json.loads(body))) for body in bodies[:MAX_ITEMS])[:MAX_TEXT_CHARS]
 
 
-def _words(item: dict[str, Any]) -> Sequence[str]:
+def _item_lines(item: dict[str, Any]) -> Sequence[str]:
     kind = item.get("type")
     content = item.get("content")
     if kind in ("message", "reasoning") and isinstance(content, list):
@@ -98,15 +100,15 @@ def _words(item: dict[str, Any]) -> Sequence[str]:
 def _cell(side: ComparedResponse, name: str) -> str:
     value = side.snapshot.get(name, getattr(side.row, name, ""))
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return visible(text[:CELL])
+    return visible(text[:MAX_CELL_CHARS])
 
 
-def _lines(a: str, b: str) -> list[tuple[str, str, str]]:
-    """Lines side by side: whether they are the same, and both."""
+def _side_by_side(a: str, b: str) -> list[tuple[str, str, str]]:
+    """Align the lines of two texts. Return `same` or `other`, the line of `a` and the line of `b`."""
     left, right = visible(a).splitlines(), visible(b).splitlines()
-    found = []
-    for what, a1, a2, b1, b2 in difflib.SequenceMatcher(None, left, right, autojunk=True).get_opcodes():
+    lines = []
+    for tag, a1, a2, b1, b2 in difflib.SequenceMatcher(None, left, right, autojunk=True).get_opcodes():
         size = max(a2 - a1, b2 - b1)
         pairs = zip(left[a1:a2] + [""] * (size - (a2 - a1)), right[b1:b2] + [""] * (size - (b2 - b1)), strict=True)
-        found += [("same" if what == "equal" else "other", one, two) for one, two in pairs]
-    return found
+        lines += [("same" if tag == "equal" else "other", line_a, line_b) for line_a, line_b in pairs]
+    return lines

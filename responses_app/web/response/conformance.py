@@ -1,4 +1,4 @@
-"""The check view of a response: what the public judge says about this very stream."""
+"""Validation page of a response: the conformance check of the stored stream."""
 
 from __future__ import annotations
 
@@ -19,62 +19,71 @@ from responses_app.web.render.log_events import events
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, render_page
 
-MOST: Final = 100
+MAX_SHOWN_VIOLATIONS: Final = 100
 
 
 @never_cache
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /responses/ID/check."""
+    """Render GET /responses/ID/check."""
     row = get_response(request, uid)
+<<<<<<< HEAD
     if row.log_form == LogForm.WITHOUT_DELTAS:
-        return render_page(request, row, "response-check", "web/verdict.html", outline=True)
+        return render_page(request, row, "response-check", "web/verdict.html", without_deltas=True)
     judged = ConformanceReport(events(row.pk))
+=======
+    if row.log_form == LogForm.WITHOUT_DELTAS:
+        return render_page(request, row, "response-check", "web/conformance.html", without_deltas=True)
+    report = ConformanceReport(events(row.pk))
+>>>>>>> f3c4b7b (Describe the pages of a response in plain words)
     return render_page(
         request,
         row,
         "response-check",
-        "web/verdict.html",
-        count=judged.count,
-        over=judged.over,
-        broken=[(one.rule, one.number, visible(one.message[:500])) for one in judged.broken[:MOST]],
-        total=len(judged.broken),
-        folds=judged.folds if judged.over else None,
+        "web/conformance.html",
+        count=report.count,
+        ended=report.has_ended,
+        violations=[
+            (violation.rule, violation.number, visible(violation.message[:500]))
+            for violation in report.violations[:MAX_SHOWN_VIOLATIONS]
+        ],
+        total=len(report.violations),
+        snapshot_matches=report.snapshot_matches if report.has_ended else None,
     )
 
 
 class ConformanceReport:
-    """What the judge says of a log, and what its events told, in one pass: of a long log one event at a time is in memory."""
+    """Violations of a log and the result of reducing the events, in a single pass with one event in memory."""
 
-    def __init__(self, told: Iterator[dict[str, Any]]) -> None:
+    def __init__(self, log: Iterator[dict[str, Any]]) -> None:
         self.count = 0
         self.last: dict[str, Any] = {}
-        self.broken: list[Violation] = []
-        self._check = StreamValidator()
-        heard = self._heard(told)
+        self.violations: list[Violation] = []
+        self._validator = StreamValidator()
+        validated = self._validate(log)
         try:
-            self._folded: dict[str, Any] | None = fold(heard)
+            self._reduced: dict[str, Any] | None = fold(validated)
         except ProtocolError:
-            self._folded = None
-        # What comes behind the event that could not be folded is judged all the same.
-        for _ in heard:
+            self._reduced = None
+        # Validate the events behind an event that the reducer rejects.
+        for _ in validated:
             pass
-        if self.over:
-            self.broken += self._check.close()
+        if self.has_ended:
+            self.violations += self._validator.close()
 
     @property
-    def over(self) -> bool:
-        """Whether the log has come to its end."""
+    def has_ended(self) -> bool:
+        """Return True if the log has a terminal event."""
         return self.last.get("type") in TERMINAL
 
     @property
-    def folds(self) -> bool:
-        """Whether the events, folded, are the snapshot that the last one carries."""
-        return self._folded is not None and self._folded == self.last["response"]
+    def snapshot_matches(self) -> bool:
+        """Return True if the reduced events equal the snapshot in the terminal event."""
+        return self._reduced is not None and self._reduced == self.last["response"]
 
-    def _heard(self, told: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        for event in told:
+    def _validate(self, log: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for event in log:
             self.count, self.last = self.count + 1, event
-            self.broken += self._check.feed(event)
+            self.violations += self._validator.feed(event)
             yield event

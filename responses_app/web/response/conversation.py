@@ -1,4 +1,4 @@
-"""The conversation view of a response: what came in, what was said, and the calls and outputs that belong together."""
+"""Conversation page of a response: input and output items, with calls next to outputs."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
 from responses_app.web.response.timeline import timeline
 
-# Of the items before this response so many are shown, the newest, when somebody asks for them.
-EARLIER = 100
-OWN = 500
-# How many later outputs are looked through for those of this response's calls.
-LATER = 200
+# Items of the context before the response that `?earlier=1` shows, the newest ones.
+MAX_EARLIER_ITEMS = 100
+MAX_INPUT_ITEMS = 500
+# Later tool outputs of the thread that are searched for the calls of the response.
+MAX_LATER_OUTPUTS = 200
 
 
 @never_cache
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /responses/ID."""
+    """Render GET /responses/ID."""
     row = get_response(request, uid)
     earlier = bool(number(request, "earlier", 0))
-    reading = ItemRenderer()
-    before = reading.blocks(_items(row.history[-EARLIER:]), incoming=True) if earlier else []
+    renderer = ItemRenderer()
+    before = renderer.blocks(_items(row.history[-MAX_EARLIER_ITEMS:]), incoming=True) if earlier else []
     own = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
-    asked = reading.blocks(map(json.loads, own[:OWN]), incoming=True)
-    said, snapshot = _said(row)
-    answered = reading.blocks(said, incoming=False)
-    _answered_later(row, answered)
+    input_blocks = renderer.blocks(map(json.loads, own[:MAX_INPUT_ITEMS]), incoming=True)
+    output, snapshot = _output(row)
+    output_blocks = renderer.blocks(output, incoming=False)
+    _attach_later_outputs(row, output_blocks)
     return render_page(
         request,
         row,
@@ -50,10 +50,10 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "web/conversation.html",
         before=before,
         earlier=earlier,
-        most_earlier=EARLIER,
-        hidden=len(row.history) - len(row.history[-EARLIER:] if earlier else []),
-        asked=asked,
-        answered=answered,
+        max_earlier=MAX_EARLIER_ITEMS,
+        hidden=len(row.history) - len(row.history[-MAX_EARLIER_ITEMS:] if earlier else []),
+        input_blocks=input_blocks,
+        output_blocks=output_blocks,
         instructions=snapshot.get("instructions"),
         outcome=outcome(row, snapshot),
         timeline=timeline(outline(row.pk)),
@@ -65,8 +65,8 @@ def _items(keys: Sequence[int]) -> list[dict[str, Any]]:
     return [json.loads(bodies[key]) for key in keys if key in bodies]
 
 
-def _said(row: Response) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The output and the snapshot: of one that runs as far as it was told."""
+def _output(row: Response) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Return the output items and the snapshot, for a running response from the events so far."""
     end = reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").first()
     last = reader.terminal_snapshot(end) if end is not None else None
     if last is not None:
@@ -79,18 +79,18 @@ def _said(row: Response) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return snapshot["output"], snapshot
 
 
-def _answered_later(row: Response, blocks: Sequence[ItemBlock]) -> None:
-    """Say where the output of a call is that a later response of the thread was given."""
-    waiting = {
+def _attach_later_outputs(row: Response, blocks: Sequence[ItemBlock]) -> None:
+    """Attach tool outputs from the input of later responses of the thread to the calls in `blocks`."""
+    open_calls = {
         block.call_id: block for block in blocks if block.call_id and block.pair is None and not block.type.endswith(OUTPUT_SUFFIX)
     }
-    if not waiting:
+    if not open_calls:
         return
     later = Item.objects.filter(response__thread=row.thread, response__project=row.project, direction=Direction.INPUT)
     outputs = later.filter(response_id__gt=row.pk, type__endswith=OUTPUT_SUFFIX).order_by("pk").values_list("body", "response__uid")
-    for body, uid in outputs[:LATER]:
+    for body, uid in outputs[:MAX_LATER_OUTPUTS]:
         item = json.loads(body)
-        block = waiting.pop(str(item.get("call_id")), None)
+        block = open_calls.pop(str(item.get("call_id")), None)
         if block is not None:
             block.pair = ItemRenderer().blocks([item], incoming=True)[0]
             block.output_response = uid

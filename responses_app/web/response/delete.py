@@ -1,4 +1,4 @@
-"""Ending and deleting a response, through the same code as the API; before it is deleted the page tells what goes."""
+"""Cancel and delete a response through the code of the API, with a confirmation page."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from responses_app.web.response.detail import get_response, render_page
 @login_required
 @require_http_methods(["GET", "POST"])
 async def delete(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET and POST /responses/ID/delete."""
-    row = await sync_to_async(_found)(request, uid)
+    """Render the confirmation page at GET /responses/ID/delete, delete the response at POST."""
+    row = await sync_to_async(_response)(request, uid)
     if request.method == "GET":
-        return await sync_to_async(_asked)(request, row)
-    if await _ended(request, row) and await sync_to_async(erase)(row.project, row.uid):
+        return await sync_to_async(_confirmation)(request, row)
+    if await _cancel(request, row) and await sync_to_async(erase)(row.project, row.uid):
         await sync_to_async(messages.success)(request, f"Deleted {row.uid}.")
         return redirect("responses")
     return redirect("response", row.uid)
@@ -37,17 +37,17 @@ async def delete(request: HttpRequest, uid: str) -> HttpResponse:
 @login_required
 @require_POST
 async def cancel(request: HttpRequest, uid: str) -> HttpResponse:
-    """POST /responses/ID/cancel."""
-    row = await sync_to_async(_found)(request, uid)
-    await _ended(request, row)
+    """Cancel the response at POST /responses/ID/cancel."""
+    row = await sync_to_async(_response)(request, uid)
+    await _cancel(request, row)
     return redirect("response", row.uid)
 
 
-def _found(request: HttpRequest, uid: str) -> Response:
+def _response(request: HttpRequest, uid: str) -> Response:
     return get_response(request, uid)
 
 
-async def _ended(request: HttpRequest, row: Response) -> bool:
+async def _cancel(request: HttpRequest, row: Response) -> bool:
     try:
         await manager.current().cancel(row)
     except ApiError as error:
@@ -56,12 +56,12 @@ async def _ended(request: HttpRequest, row: Response) -> bool:
     return True
 
 
-def _asked(request: HttpRequest, row: Response) -> HttpResponse:
+def _confirmation(request: HttpRequest, row: Response) -> HttpResponse:
     own = Item.objects.filter(response=row).count()
-    going = orphaned_items(row)
+    orphaned = orphaned_items(row)
     context: dict[str, Any] = {
-        "going": len(going),
-        "own_kept": own - Item.objects.filter(response=row, pk__in=going).count(),
+        "orphaned": len(orphaned),
+        "shared": own - Item.objects.filter(response=row, pk__in=orphaned).count(),
         "children": list(Response.objects.filter(project=row.project, previous_uid=row.uid).values_list("uid", flat=True)[:20]),
     }
     return render_page(request, row, "", "web/delete.html", **context)

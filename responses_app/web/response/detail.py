@@ -1,4 +1,4 @@
-"""What all pages of one response share: finding it for whoever asks, its figures, its tabs."""
+"""Common parts of all pages of a response: lookup with permission, header, tabs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MISSING = "No response with this ID in your projects. It may have been deleted."
 
 
 def get_response(request: HttpRequest, uid: str) -> Response:
-    """The response, if the person may see it. Raises Http404."""
+    """Return the response, if visible to the user. Raise Http404."""
     row = visible_responses(request.user).select_related("key", "conversation").filter(uid=uid).first() if is_id(uid) else None
     if row is None:
         raise Http404(MISSING)
@@ -34,11 +34,11 @@ def get_response(request: HttpRequest, uid: str) -> Response:
 
 
 def render_page(request: HttpRequest, row: Response, tab: str, template: str, **context: Any) -> HttpResponse:
-    """A page of the response with its head. `tab` is the name of its address."""
+    """Render a page of the response with header and tabs. `tab` is the URL name of the current tab."""
     common = {
         "section": "responses",
         "row": row,
-        "figures": ResponseStats(row),
+        "stats": ResponseStats(row),
         "tabs": TABS,
         "tab": tab,
         "tab_title": dict(TABS).get(tab, "Delete"),
@@ -49,6 +49,6 @@ def render_page(request: HttpRequest, row: Response, tab: str, template: str, **
 
 
 def number(request: HttpRequest, name: str, default: int = -1) -> int:
-    """A number of the query, or the default."""
-    found = parse_number(request.GET.get(name, ""), 2**31 - 1)
-    return default if found is None else found
+    """Return a number in the query string, or the default."""
+    value = parse_number(request.GET.get(name, ""), 2**31 - 1)
+    return default if value is None else value

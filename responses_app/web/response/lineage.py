@@ -1,4 +1,4 @@
-"""The chain view of a response: the tree of responses that continue each other, or the others of its conversation."""
+"""Chain page of a response: the tree of previous and next responses, or the responses of the conversation."""
 
 from __future__ import annotations
 
@@ -15,62 +15,62 @@ from responses_app.access.permissions import visible_responses
 from responses_app.web.response.detail import get_response, render_page
 from responses_app.web.responses.rows import ResponseRow, rows
 
-# Of a thread or a conversation, the newest.
-MOST: Final = 200
-# Deeper ones are not moved further to the right.
-DEEPEST: Final = 12
+# Only the newest responses of a thread or a conversation are shown.
+MAX_RESPONSES: Final = 200
+# Deeper branches have the same indentation.
+MAX_DEPTH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class LineageBranch:
-    """A response in the tree. It forks off where the one it continues has been continued before."""
+    """Response in the tree. `is_fork` marks all continuations of a response except the first; `is_orphan` lacks the previous response."""
 
     line: ResponseRow
     depth: int
-    fork: bool
-    orphan: bool
+    is_fork: bool
+    is_orphan: bool
 
 
 @never_cache
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /responses/ID/chain."""
+    """Render GET /responses/ID/chain."""
     row = get_response(request, uid)
-    mine = visible_responses(request.user).filter(project=row.project)
-    found = list(mine.filter(thread=row.thread).order_by("-pk").defer("history", "metadata")[: MOST + 1])
+    visible = visible_responses(request.user).filter(project=row.project)
+    newest = list(visible.filter(thread=row.thread).order_by("-pk").defer("history", "metadata")[: MAX_RESPONSES + 1])
     return render_page(
         request,
         row,
         "response-chain",
-        "web/chain.html",
-        branches=_tree(rows(found[:MOST][::-1])),
-        more=len(found) > MOST,
-        most=MOST,
-        parent=mine.filter(uid=row.previous_uid).first() if row.previous_uid else None,
+        "web/lineage.html",
+        branches=_tree(rows(newest[:MAX_RESPONSES][::-1])),
+        more=len(newest) > MAX_RESPONSES,
+        max_responses=MAX_RESPONSES,
+        parent=visible.filter(uid=row.previous_uid).first() if row.previous_uid else None,
     )
 
 
 def _tree(lines: Sequence[ResponseRow]) -> list[LineageBranch]:
-    """Each response behind the one it continues; a straight line stays at its depth, a fork goes one to the right."""
+    """Order each response behind the previous response. A first continuation has the depth of the parent, a fork one more."""
     known = {line.response.uid for line in lines}
     children: dict[str | None, list[ResponseRow]] = {}
     for line in lines:
         parent = line.response.previous_uid
         children.setdefault(parent if parent in known else None, []).append(line)
-    placed: list[LineageBranch] = []
-    # A stack and no recursion: a chain may have any length.
-    waiting = [(line, 0, False) for line in reversed(children.get(None, []))]
-    while waiting:
-        line, depth, fork = waiting.pop()
-        orphan = bool(line.response.previous_uid) and line.response.previous_uid not in known
-        placed.append(LineageBranch(line, min(depth, DEEPEST), fork, orphan))
-        waiting += _behind(children.get(line.response.uid, []), depth)
-    return placed
+    ordered: list[LineageBranch] = []
+    # A stack instead of recursion, because a chain may have any length.
+    stack = [(line, 0, False) for line in reversed(children.get(None, []))]
+    while stack:
+        line, depth, is_fork = stack.pop()
+        is_orphan = bool(line.response.previous_uid) and line.response.previous_uid not in known
+        ordered.append(LineageBranch(line, min(depth, MAX_DEPTH), is_fork, is_orphan))
+        stack += _continuations(children.get(line.response.uid, []), depth)
+    return ordered
 
 
-def _behind(lines: Sequence[ResponseRow], depth: int) -> Iterable[tuple[ResponseRow, int, bool]]:
-    """The continuations, the last one on the stack first; all but the first one are forks."""
+def _continuations(lines: Sequence[ResponseRow], depth: int) -> Iterable[tuple[ResponseRow, int, bool]]:
+    """Return the stack entries of the continuations, with depth and fork mark, last first."""
     forks = [(line, depth + 1, True) for line in lines[1:]]
-    # Forks come before the long line that goes on, so that they stand where they fork off.
+    # Forks are listed before the first continuation, so that forks stand next to their parent.
     return [*((line, depth, False) for line in lines[:1]), *reversed(forks)]
