@@ -63,7 +63,10 @@ def show(request: HttpRequest) -> HttpResponse:
     a, b = sides.get("a"), sides.get("b")
     if a is not None and b is not None:
         context["fields"] = [(name, _cell(a, name), _cell(b, name)) for name in FIELDS]
-        context["differences"] = (("Input", _side_by_side(a.input_text, b.input_text)), ("Output", _side_by_side(a.output_text, b.output_text)))
+        context["differences"] = (
+            ("Input", _side_by_side(a.input_text, b.input_text)),
+            ("Output", _side_by_side(a.output_text, b.output_text)),
+        )
     return render(request, "web/compare.html", context, status=404 if unknown else 200)
 
 

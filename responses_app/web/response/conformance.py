@@ -28,15 +28,9 @@ MAX_SHOWN_VIOLATIONS: Final = 100
 def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/check."""
     row = get_response(request, uid)
-<<<<<<< HEAD
-    if row.log_form == LogForm.WITHOUT_DELTAS:
-        return render_page(request, row, "response-check", "web/verdict.html", without_deltas=True)
-    judged = ConformanceReport(events(row.pk))
-=======
     if row.log_form == LogForm.WITHOUT_DELTAS:
         return render_page(request, row, "response-check", "web/conformance.html", without_deltas=True)
     report = ConformanceReport(events(row.pk))
->>>>>>> f3c4b7b (Describe the pages of a response in plain words)
     return render_page(
         request,
         row,
@@ -54,7 +48,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
 
 
 class ConformanceReport:
-    """Violations of a log and the result of reducing the events, in a single pass with one event in memory."""
+    """Violations of a log and the result of reducing the events, from a single pass with constant memory."""
 
     def __init__(self, log: Iterator[dict[str, Any]]) -> None:
         self.count = 0

@@ -52,7 +52,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
 
 
 def _tree(lines: Sequence[ResponseRow]) -> list[LineageBranch]:
-    """Order each response behind the previous response. A first continuation has the depth of the parent, a fork one more."""
+    """Order each response behind the previous response. A first continuation has the depth of the parent, forks are deeper."""
     known = {line.response.uid for line in lines}
     children: dict[str | None, list[ResponseRow]] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""How a response ended, in words: the title, the message and the code of the notice below an answer that is not complete."""
+"""Notice for a response that failed, was cancelled or is incomplete: title, message and code."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ REASONS: Final = {
 NO_MESSAGE: Final = "The server recorded no error message."
 UNFINISHED: Final = "The response ended before it was finished."
 CANCELLED: Final = "It was stopped before it was finished. The output up to that point is kept."
-LONGEST: Final = 4_000
+MAX_MESSAGE_CHARS: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The notice of a response that did not complete. All texts are safe to look at."""
+    """Notice of a response without status `completed`. Invisible characters in the texts are shown by name."""
 
     title: str
     message: str
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
-    """Return the notice; None for a response that is running or has completed."""
+    """Return the notice, None for a running or completed response."""
     title = TITLES.get(Status(row.status))
     if title is None:
         return None
@@ -50,4 +50,4 @@ def outcome(row: Response, snapshot: Mapping[str, Any]) -> Outcome | None:
     else:
         code = str((snapshot.get("incomplete_details") or {}).get("reason") or "")
         message = REASONS.get(code, UNFINISHED)
-    return Outcome(title, visible(message[:LONGEST]), visible(code), failed)
+    return Outcome(title, visible(message[:MAX_MESSAGE_CHARS]), visible(code), failed)

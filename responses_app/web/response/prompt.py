@@ -1,4 +1,4 @@
-"""The prompt view of a response: the very text that the model saw, its special tokens included."""
+"""Prompt page of a response: the exact prompt of the model with special tokens marked."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from responses_app.store.log.group_commit import unpacked
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, number, render_page
 
-# Tokens of a page.
-SHOWN: Final = 20_000
-# How the special tokens of the usual vocabularies are written.
-SPECIAL: Final = re.compile(
+PAGE_TOKENS: Final = 20_000
+# Special tokens of common tokenizers.
+SPECIAL_TOKEN: Final = re.compile(
     r"(<\|[^|<>]{1,60}\|>|</?(?:s|think|tool_call|tool_response|start_of_turn|end_of_turn|bos|eos|pad)>|\[/?INST\])"
 )
 
@@ -28,32 +27,32 @@ SPECIAL: Final = re.compile(
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /responses/ID/prompt."""
+    """Render GET /responses/ID/prompt."""
     row = get_response(request, uid)
-    kept = StoredRequest.objects.filter(response=row).first()
-    tokens = unpacked(bytes(kept.prompt_tokens)) if kept is not None else []
+    stored = StoredRequest.objects.filter(response=row).first()
+    tokens = unpacked(bytes(stored.prompt_tokens)) if stored is not None else []
     after = max(number(request, "after", 0), 0)
-    shown = tokens[after : after + SHOWN]
-    text = _spelled(row, shown)
-    # Every other piece is a special token: what `split` keeps of its pattern.
-    pieces = [(visible(piece), bool(place % 2)) for place, piece in enumerate(SPECIAL.split(text or "")) if piece]
+    shown = tokens[after : after + PAGE_TOKENS]
+    text = _decode(row, shown)
+    # `split` with a group returns the special tokens at odd positions.
+    parts = [(visible(part), bool(index % 2)) for index, part in enumerate(SPECIAL_TOKEN.split(text or "")) if part]
     return render_page(
         request,
         row,
         "response-prompt",
         "web/prompt.html",
-        kept=kept,
+        is_stored=stored is not None,
         count=len(tokens),
         after=after,
-        following=after + SHOWN if after + SHOWN < len(tokens) else None,
-        pieces=pieces,
-        spelled=text is not None,
-        numbers=None if text is not None else " ".join(map(str, shown)),
+        following=after + PAGE_TOKENS if after + PAGE_TOKENS < len(tokens) else None,
+        parts=parts,
+        is_decoded=text is not None,
+        token_ids=None if text is not None else " ".join(map(str, shown)),
     )
 
 
-def _spelled(row: Response, tokens: list[int]) -> str | None:
-    """The text of the tokens; None if the model is not served here any more, as its vocabulary is its own."""
+def _decode(row: Response, tokens: list[int]) -> str | None:
+    """Return the text of the tokens, None if the server does not serve the model and so lacks the tokenizer."""
     served = manager.current().served.get(row.model)
     if served is None or served.dialect is None:
         return None

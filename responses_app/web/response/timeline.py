@@ -1,4 +1,4 @@
-"""The timeline of a response as a picture: what it was doing when, where it stood still, and how fast it spoke."""
+"""Timeline of a response as SVG: phases, stalls and the rate of deltas over time."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from responses_app.store.log.event_index import EventHeader
-from responses_app.web.response.event_log.event_groups import DELTA, kind
-from responses_app.web.response.rate import Bar, bars
+from responses_app.web.response.event_log.event_groups import DELTA, event_kind
+from responses_app.web.response.rate import RateBar, bars
 
 WIDTH: Final = 1000.0
-# A silence is longer than this, and much longer than usual.
-SILENCE_MS: Final = 400
-UNUSUAL: Final = 8
-SPEAKING: Final = frozenset({"reasoning", "text", "tools"})
-# The names of the phases, and how the page calls them.
+# A gap is a stall if longer than MIN_STALL_MS and than STALL_FACTOR times the median gap between deltas.
+MIN_STALL_MS: Final = 400
+STALL_FACTOR: Final = 8
+GENERATION_KINDS: Final = frozenset({"reasoning", "text", "tools"})
+# Phases and their labels. The names are CSS classes.
 LABELS: Final = {
     "queue": "Queued",
     "prefill": "Prefill",
@@ -25,13 +25,13 @@ LABELS: Final = {
     "tool": "Tool calls",
     "silence": "Stalled",
 }
-# What was done, from when to when; of ten thousand events there are as many.
+# Name, start and end in milliseconds. A plain tuple, because a long log has tens of thousands.
 Span: TypeAlias = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """What was done from `start` to `end`, in milliseconds, and where that is in the picture."""
+    """Phase from `start` to `end`, in milliseconds, with SVG coordinates."""
 
     name: str
     start: int
@@ -41,99 +41,99 @@ class Phase:
 
     @property
     def took(self) -> int:
-        """Milliseconds."""
+        """Return the duration in milliseconds."""
         return self.end - self.start
 
     @property
     def label(self) -> str:
-        """How the page calls it."""
+        """Return the label of the phase."""
         return LABELS[self.name]
 
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """The phases in order, bars of the rate, and the whole time in milliseconds."""
+    """Phases in order, bars of the rate, and the total time in milliseconds."""
 
     phases: Sequence[Phase]
-    bars: Sequence[Bar]
+    bars: Sequence[RateBar]
     total: int
 
     @property
     def fastest(self) -> float:
-        """The highest rate, in deltas per second."""
+        """Return the highest rate in deltas per second."""
         return max((bar.rate for bar in self.bars), default=0.0)
 
     @property
     def sums(self) -> list[tuple[str, str, int]]:
-        """Name, label and milliseconds of each phase, in the order in which they began."""
-        found: dict[str, int] = {}
+        """Return name, label and total milliseconds of each kind of phase, by first occurrence."""
+        totals: dict[str, int] = {}
         for phase in self.phases:
-            found[phase.name] = found.get(phase.name, 0) + phase.took
-        return [(name, LABELS[name], ms) for name, ms in found.items()]
+            totals[phase.name] = totals.get(phase.name, 0) + phase.took
+        return [(name, LABELS[name], ms) for name, ms in totals.items()]
 
 
-def timeline(marks: Sequence[EventHeader]) -> Timeline | None:
-    """The picture of a log; None if no time passed in it."""
-    if len(marks) < 2 or marks[-1].ms <= 0:
+def timeline(headers: Sequence[EventHeader]) -> Timeline | None:
+    """Build the timeline of a log, None for a log without duration."""
+    if len(headers) < 2 or headers[-1].ms <= 0:
         return None
-    total = marks[-1].ms
+    total = headers[-1].ms
     placed = [
         Phase(name, start, end, round(start / total * WIDTH, 2), round(max((end - start) / total * WIDTH, 0.6), 2))
-        for name, start, end in _merged(_phases(marks))
+        for name, start, end in _merge(_phases(headers))
         if end > start
     ]
-    return Timeline(placed, bars(_spoken(marks), total, WIDTH, _pause(marks)), total)
+    return Timeline(placed, bars(_deltas(headers), total, WIDTH, _pause(headers)), total)
 
 
-def _spoken(marks: Sequence[EventHeader]) -> Iterator[tuple[str, int]]:
+def _deltas(headers: Sequence[EventHeader]) -> Iterator[tuple[str, int]]:
     """Return the phase and the time of each delta."""
-    words = ((kind(mark.type), mark) for mark in marks if mark.type.endswith(DELTA))
-    return ((_phase(word), mark.ms) for word, mark in words if word in SPEAKING)
+    kinds = ((event_kind(header.type), header) for header in headers if header.type.endswith(DELTA))
+    return ((_phase(name), header.ms) for name, header in kinds if name in GENERATION_KINDS)
 
 
-def _phase(word: str) -> str:
-    return "tool" if word == "tools" else word
+def _phase(kind: str) -> str:
+    return "tool" if kind == "tools" else kind
 
 
-def _pause(marks: Sequence[EventHeader]) -> int:
-    """Return how long a time between two events is no silence yet."""
-    return max(SILENCE_MS, UNUSUAL * _usual(marks))
+def _pause(headers: Sequence[EventHeader]) -> int:
+    """Return the longest gap in milliseconds that is not a stall."""
+    return max(MIN_STALL_MS, STALL_FACTOR * _median_gap(headers))
 
 
-def _phases(marks: Sequence[EventHeader]) -> Iterator[Span]:
-    """The time before each event is time of that event's kind; what comes before the first word is queue and prefill."""
-    began = next((mark.ms for mark in marks if mark.type == "response.in_progress"), 0)
-    queued = any(mark.type == "response.queued" for mark in marks[:3])
-    yield "queue", 0, began if queued else 0
-    pause, before, spoke = _pause(marks), began if queued else 0, False
-    for mark in marks:
-        word = kind(mark.type)
-        if mark.ms > before:
-            if not spoke:
+def _phases(headers: Sequence[EventHeader]) -> Iterator[Span]:
+    """Yield the phase before each event, named by the kind of the event. Before any output the phase is queue or prefill."""
+    started_ms = next((header.ms for header in headers if header.type == "response.in_progress"), 0)
+    queued = any(header.type == "response.queued" for header in headers[:3])
+    yield "queue", 0, started_ms if queued else 0
+    pause, before, has_output = _pause(headers), started_ms if queued else 0, False
+    for header in headers:
+        kind = event_kind(header.type)
+        if header.ms > before:
+            if not has_output:
                 name = "prefill"
-            elif mark.ms - before > pause:
+            elif header.ms - before > pause:
                 name = "silence"
             else:
-                name = _phase(word) if word in SPEAKING else ""
-            yield name, before, mark.ms
-            before = mark.ms
-        # Also one that shares its millisecond with the event before it.
-        spoke = spoke or word in SPEAKING
+                name = _phase(kind) if kind in GENERATION_KINDS else ""
+            yield name, before, header.ms
+            before = header.ms
+        # Count also an event in the same millisecond as the previous event.
+        has_output = has_output or kind in GENERATION_KINDS
 
 
-def _usual(marks: Sequence[EventHeader]) -> int:
-    """The usual time between two deltas: the median."""
-    times = [mark.ms for mark in marks if mark.type.endswith(DELTA)]
-    steps = sorted(later - earlier for earlier, later in pairwise(times))
-    return steps[len(steps) // 2] if steps else 0
+def _median_gap(headers: Sequence[EventHeader]) -> int:
+    """Return the median milliseconds between two deltas."""
+    times = [header.ms for header in headers if header.type.endswith(DELTA)]
+    gaps = sorted(later - earlier for earlier, later in pairwise(times))
+    return gaps[len(gaps) // 2] if gaps else 0
 
 
-def _merged(phases: Iterator[Span]) -> Iterator[Span]:
-    """Neighbours of one name as one; what has no name belongs to what was done before."""
-    held, since, until = next(phases)
+def _merge(phases: Iterator[Span]) -> Iterator[Span]:
+    """Merge adjacent phases of the same name. A phase without a name extends the previous phase."""
+    current, since, until = next(phases)
     for name, start, end in phases:
-        if name not in ("", held):
-            yield held, since, until
-            held, since = name, start
+        if name not in ("", current):
+            yield current, since, until
+            current, since = name, start
         until = end
-    yield held, since, until
+    yield current, since, until

@@ -1,1 +1,1 @@
-"""Event log."""
+"""Event list, raw stream and downloads of a response."""

@@ -1,4 +1,4 @@
-"""Events as people read a log: runs of deltas as one line each, with their count, their time and their rate."""
+"""Grouping of consecutive deltas in the event list, with count, time and rate."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Final
 from responses_app.store.log.event_index import EventHeader
 
 DELTA: Final = ".delta"
-# Fewer than this are shown one by one.
-FEW: Final = 3
-# The beginning of a type, without `response.`, and what it tells of. The first that fits.
-KINDS: Final = (
+# Shorter runs of deltas are not grouped.
+MIN_GROUP: Final = 3
+# The beginning of an event type without `response.`, and its kind. The first match counts.
+KIND_PREFIXES: Final = (
     ("reasoning", "reasoning"),
     ("output_text", "text"),
     ("content_part", "text"),
@@ -27,7 +27,7 @@ KINDS: Final = (
     ("incomplete", "life"),
     ("failed", "life"),
 )
-# The words of the URL, and how the page calls them.
+# The values of `?kind=` and their labels.
 LABELS: Final = {
     "life": "Lifecycle",
     "items": "Items",
@@ -36,75 +36,75 @@ LABELS: Final = {
     "tools": "Tools",
     "other": "Other",
 }
-ALL: Final = tuple(LABELS)
+KINDS: Final = tuple(LABELS)
 
 
 @lru_cache(256)
-def kind(type_: str) -> str:
-    """Of what an event of this type tells: a word of ALL."""
-    rest = type_.removeprefix("response.")
-    if rest == type_:
-        return "life" if type_ == "error" else "other"
-    known = next((word for start, word in KINDS if rest.startswith(start)), None)
-    return known or ("tools" if "_call" in rest or rest.startswith("mcp_") else "other")
+def event_kind(event_type: str) -> str:
+    """Return the kind of an event type, from `KINDS`."""
+    rest = event_type.removeprefix("response.")
+    if rest == event_type:
+        return "life" if event_type == "error" else "other"
+    found = next((kind for prefix, kind in KIND_PREFIXES if rest.startswith(prefix)), None)
+    return found or ("tools" if "_call" in rest or rest.startswith("mcp_") else "other")
 
 
 @dataclass(frozen=True, slots=True)
 class EventGroup:
-    """One event, or several deltas of one kind behind each other. `before` is the time of the event in front of it."""
+    """Single event, or a run of deltas of the same type. `before` is the time of the previous event in milliseconds."""
 
-    marks: Sequence[EventHeader]
+    headers: Sequence[EventHeader]
     before: int
 
     @property
     def first(self) -> EventHeader:
-        """Its first event."""
-        return self.marks[0]
+        """Return the first event."""
+        return self.headers[0]
 
     @property
     def last(self) -> EventHeader:
-        """Its last event."""
-        return self.marks[-1]
+        """Return the last event."""
+        return self.headers[-1]
 
     @property
     def count(self) -> int:
-        """How many events it is."""
-        return len(self.marks)
+        """Return the number of events."""
+        return len(self.headers)
 
     @property
     def kind(self) -> str:
-        """Of what it tells."""
-        return kind(self.first.type)
+        """Return the kind of the events."""
+        return event_kind(self.first.type)
 
     @property
     def later(self) -> int:
-        """Milliseconds between the event before it and its first."""
+        """Return the milliseconds between the previous event and the first event."""
         return self.first.ms - self.before
 
     @property
     def took(self) -> int:
-        """Milliseconds from its first event to its last."""
+        """Return the milliseconds from the first event to the last."""
         return self.last.ms - self.first.ms
 
     @property
     def rate(self) -> float | None:
-        """Deltas a second, of which each is a token unless several came at once."""
+        """Return the deltas per second. A delta is usually a token."""
         return (self.count - 1) * 1000 / self.took if self.took > 0 else None
 
 
-def group(marks: Sequence[EventHeader], *, opened: range = range(0), before: int = 0) -> list[EventGroup]:
-    """The marks in lines; deltas whose number is in `opened` are not drawn together."""
-    return list(_drawn(marks, opened, before))
+def group(headers: Sequence[EventHeader], *, opened: range = range(0), before: int = 0) -> list[EventGroup]:
+    """Group consecutive deltas of the same type, except deltas with a number in `opened`."""
+    return list(_groups(headers, opened, before))
 
 
-def _drawn(marks: Sequence[EventHeader], opened: range, before: int) -> Iterator[EventGroup]:
-    def alike(mark: EventHeader) -> tuple[str, int]:
-        single = not mark.type.endswith(DELTA) or mark.number in opened
-        return mark.type, mark.number if single else -1
+def _groups(headers: Sequence[EventHeader], opened: range, before: int) -> Iterator[EventGroup]:
+    def group_key(header: EventHeader) -> tuple[str, int]:
+        single = not header.type.endswith(DELTA) or header.number in opened
+        return header.type, header.number if single else -1
 
-    for _, group in groupby(marks, alike):
+    for _, group in groupby(headers, group_key):
         run = list(group)
-        parts: Iterable[list[EventHeader]] = [run] if len(run) >= FEW else ([mark] for mark in run)
+        parts: Iterable[list[EventHeader]] = [run] if len(run) >= MIN_GROUP else ([header] for header in run)
         for part in parts:
             yield EventGroup(part, before)
             before = part[-1].ms

@@ -1,4 +1,4 @@
-"""The events view of a response: numbered lines, runs of deltas drawn together; and each event with the response as it was then."""
+"""Event list of a response with grouped deltas, and the page of an event with the response state after the event."""
 
 from __future__ import annotations
 
@@ -18,55 +18,55 @@ from responses_app.store.log.records import EventFrame
 from responses_app.web.render.log_events import events
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
-from responses_app.web.response.event_log.event_groups import ALL, LABELS, EventGroup, group, kind
+from responses_app.web.response.event_log.event_groups import KINDS, LABELS, EventGroup, event_kind, group
 from responses_app.web.response.timeline import timeline
 
-LINES = 200
-# Characters that are shown of what an event, or a run of deltas, says; as in response.js.
-BRIEF = 140
-# Of a run of deltas so many are read, and so many more while its text is shorter than that. Most tokens have more than three characters.
-STEPS = (12, 36, 96)
-# Fields of a snapshot that its line shows.
-TELLING = ("status", "error", "incomplete_details", "usage", "model")
-JSON_SHOWN = 60_000
+PAGE_LINES = 200
+# Characters of the payload excerpt of a line, as in response.js.
+MAX_EXCERPT_CHARS = 140
+# Deltas of a group are read in these steps, until their text fills the excerpt. Most tokens have more than three characters.
+READ_STEPS = (12, 36, 96)
+# Fields of a snapshot in the excerpt. All other fields are the same in all snapshots.
+SNAPSHOT_FIELDS = ("status", "error", "incomplete_details", "usage", "model")
+MAX_JSON_CHARS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class EventLine:
-    """A stretch of the log and the beginning of what it says."""
+    """Line of the event list: a group of events with an excerpt of the payload."""
 
-    stretch: EventGroup
-    brief: str
+    group: EventGroup
+    excerpt: str
 
 
 @never_cache
 @login_required
 @require_safe
 def index(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /responses/ID/events."""
+    """Render GET /responses/ID/events."""
     row = get_response(request, uid)
     after, opened = number(request, "after"), number(request, "open")
-    marks = outline(row.pk, max(after - 1, -1) if after >= 0 else -1)
-    before = marks[0].ms if marks and after >= 0 else 0
-    marks = [mark for mark in marks if mark.number > after]
-    chosen = [word for word in ALL if word in request.GET.getlist("kind")]
-    shown = [mark for mark in marks if kind(mark.type) in chosen] if chosen else marks
-    found = group(shown, opened=_run(shown, opened), before=before)
-    lines = found[:LINES]
+    headers = outline(row.pk, max(after - 1, -1) if after >= 0 else -1)
+    before = headers[0].ms if headers and after >= 0 else 0
+    headers = [header for header in headers if header.number > after]
+    chosen = [name for name in KINDS if name in request.GET.getlist("kind")]
+    shown = [header for header in headers if event_kind(header.type) in chosen] if chosen else headers
+    groups = group(shown, opened=_run(shown, opened), before=before)
+    page = groups[:PAGE_LINES]
     return render_page(
         request,
         row,
         "response-events",
         "web/events.html",
-        lines=_lines(row.pk, lines),
+        lines=_lines(row.pk, page),
         kinds=LABELS.items(),
         chosen=chosen,
-        kept="".join(f"kind={word}&" for word in chosen),
+        kind_query="".join(f"kind={name}&" for name in chosen),
         after=after,
         opened=opened,
-        previous=_before(row.pk, after) if after >= 0 else None,
-        following=lines[-1].last.number if len(found) > LINES else None,
-        timeline=timeline(marks) if after < 0 else None,
+        previous=_previous_page(row.pk, after) if after >= 0 else None,
+        following=page[-1].last.number if len(groups) > PAGE_LINES else None,
+        timeline=timeline(headers) if after < 0 else None,
     )
 
 
@@ -74,17 +74,17 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
-    """GET /responses/ID/events/N: the event, and the response as those up to it have told it."""
+    """Render GET /responses/ID/events/N: the event, and the response state after the event."""
     row = get_response(request, uid)
     frame = _frame(row.pk, place)
-    what = request.GET.get("as")
-    if what == "json":
+    form = request.GET.get("as")
+    if form == "json":
         return HttpResponse(frame.data, content_type="application/json")
-    folded = _folded(row.pk, place)
-    if what == "folded":
-        return HttpResponse(orjson.dumps(folded), content_type="application/json")
-    text, left_out = truncate(pretty_json(orjson.loads(frame.data)), JSON_SHOWN)
-    whole, rest = truncate(pretty_json(folded), JSON_SHOWN)
+    state = _state_after(row.pk, place)
+    if form == "folded":
+        return HttpResponse(orjson.dumps(state), content_type="application/json")
+    text, left_out = truncate(pretty_json(orjson.loads(frame.data)), MAX_JSON_CHARS)
+    state_text, state_left_out = truncate(pretty_json(state), MAX_JSON_CHARS)
     return render_page(
         request,
         row,
@@ -93,8 +93,8 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
         frame=frame,
         text=text,
         left_out=left_out,
-        folded=whole,
-        folded_rest=rest,
+        state=state_text,
+        state_left_out=state_left_out,
     )
 
 
@@ -105,59 +105,63 @@ def _frame(pk: int, place: int) -> EventFrame:
     return frame
 
 
-def _folded(pk: int, place: int) -> Mapping[str, object] | None:
+def _state_after(pk: int, place: int) -> Mapping[str, object] | None:
     try:
         return fold(events(pk, place), open_items=True)
     except ProtocolError:
-        # Deltas were taken out of the log, so that what follows them cannot be folded.
+        # The log lacks its deltas, so the later events cannot be reduced.
         return None
 
 
-def _run(marks: Sequence[EventHeader], opened: int) -> range:
-    """The numbers of the run that begins there."""
-    start = next((place for place, mark in enumerate(marks) if mark.number == opened), None)
+def _run(headers: Sequence[EventHeader], opened: int) -> range:
+    """Return the numbers of the run of deltas that starts at number `opened`."""
+    start = next((index for index, header in enumerate(headers) if header.number == opened), None)
     if start is None:
         return range(0)
     end = start
-    while end < len(marks) and marks[end].type == marks[start].type:
+    while end < len(headers) and headers[end].type == headers[start].type:
         end += 1
-    return range(opened, marks[end - 1].number + 1)
+    return range(opened, headers[end - 1].number + 1)
 
 
-def _lines(pk: int, found: Sequence[EventGroup]) -> list[EventLine]:
-    texts = ["" for _ in found]
+def _lines(pk: int, groups: Sequence[EventGroup]) -> list[EventLine]:
+    texts = ["" for _ in groups]
     read = 0
-    for step in STEPS:
-        # Of a run whose text is long enough already, no more is read.
-        wanted = [one.marks[read : read + step] if len(text) <= BRIEF else () for one, text in zip(found, texts, strict=True)]
-        frames = events_by_number(pk, [mark.number for marks in wanted for mark in marks])
-        for place, marks in enumerate(wanted):
-            texts[place] += "".join(_text(frames[mark.number]) for mark in marks if mark.number in frames)
+    for step in READ_STEPS:
+        # A group with enough text needs no more events.
+        selected = [
+            part.headers[read : read + step] if len(text) <= MAX_EXCERPT_CHARS else ()
+            for part, text in zip(groups, texts, strict=True)
+        ]
+        frames = events_by_number(pk, [header.number for headers in selected for header in headers])
+        for index, headers in enumerate(selected):
+            texts[index] += "".join(_text(frames[header.number]) for header in headers if header.number in frames)
         read += step
-    return [EventLine(one, _brief(text, more=len(one.marks) > read)) for one, text in zip(found, texts, strict=True)]
+    return [
+        EventLine(part, _excerpt(text, has_more=len(part.headers) > read)) for part, text in zip(groups, texts, strict=True)
+    ]
 
 
 def _text(frame: EventFrame) -> str:
-    """Return the text of a delta, or what tells an event from the others of its type."""
-    # What is longer is not read for the sake of its beginning.
-    if len(frame.data) > JSON_SHOWN:
+    """Return the text of a delta, or the distinctive fields of any other event."""
+    # Parsing a long event costs too much for an excerpt.
+    if len(frame.data) > MAX_JSON_CHARS:
         return f"{len(frame.data)} bytes"
     event = orjson.loads(frame.data)
     delta = event.get("delta")
     response = event.get("response")
     if isinstance(response, dict):
-        # The rest of a snapshot is the same in all of them.
-        return orjson.dumps({key: response[key] for key in TELLING if response.get(key) is not None}).decode()
+        return orjson.dumps({key: response[key] for key in SNAPSHOT_FIELDS if response.get(key) is not None}).decode()
     rest = {key: value for key, value in event.items() if key not in ("type", "sequence_number")}
     return delta if isinstance(delta, str) else orjson.dumps(rest).decode()
 
 
-def _brief(text: str, *, more: bool) -> str:
-    """Return the beginning of the text, with an ellipsis if something is left out."""
-    return visible(text[:BRIEF]) + ("…" if more or len(text) > BRIEF else "")
+def _excerpt(text: str, *, has_more: bool) -> str:
+    """Return the beginning of the text, with an ellipsis for omitted text."""
+    return visible(text[:MAX_EXCERPT_CHARS]) + ("…" if has_more or len(text) > MAX_EXCERPT_CHARS else "")
 
 
-def _before(pk: int, after: int) -> int:
-    """Behind which number the page in front of this one begins. Pages are cut by lines, so it is made of the same lines."""
-    found = [one for one in group(outline(pk)) if one.last.number <= after]
-    return found[-LINES - 1].last.number if len(found) > LINES else -1
+def _previous_page(pk: int, after: int) -> int:
+    """Return `after` of the previous page, -1 for the first. Pages have `PAGE_LINES` groups, so all events are grouped again."""
+    groups = [part for part in group(outline(pk)) if part.last.number <= after]
+    return groups[-PAGE_LINES - 1].last.number if len(groups) > PAGE_LINES else -1

@@ -1,4 +1,4 @@
-"""A response to take away: the snapshot as JSON, its events as JSON lines, the stream as it was sent; its items and their pictures."""
+"""Downloads of a response: snapshot as JSON, events as JSON Lines or SSE, items and images."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ FORMS: Final[dict[str, tuple[str, Callable[[EventFrame], bytes]]]] = {
     "jsonl": ("application/x-ndjson", lambda frame: frame.data + b"\n"),
     "sse": ("text/event-stream", encode),
 }
-KINDS: Final = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
+MEDIA_TYPES: Final = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif", b"RIFF": "image/webp"}
 
 
 @never_cache
 @login_required
 @require_safe
 async def log(request: HttpRequest, uid: str, form: str) -> HttpResponseBase:
-    """GET /responses/ID.json, .jsonl and .sse."""
+    """Send GET /responses/ID.json, .jsonl and .sse as an attachment."""
     row = await sync_to_async(get_response)(request, uid)
     if form == "json":
-        answer: HttpResponseBase = HttpResponse(
+        response: HttpResponseBase = HttpResponse(
             await reader.snapshot(row.pk) or await partial_snapshot(row), content_type="application/json"
         )
     else:
-        kind, told = FORMS[form]
-        answer = StreamingHttpResponse(_header_value(row, told, form == "sse"), content_type=f"{kind}; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{row.uid}.{form}"'
-    return answer
+        media_type, encode_frame = FORMS[form]
+        response = StreamingHttpResponse(_body(row, encode_frame, form == "sse"), content_type=f"{media_type}; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{row.uid}.{form}"'
+    return response
 
 
-async def _header_value(row: Response, told: Callable[[EventFrame], bytes], sse: bool) -> AsyncIterator[bytes]:
-    """All that the log holds, a page of it at a time. Deltas that are not kept any more are left out."""
+async def _body(row: Response, encode_frame: Callable[[EventFrame], bytes], sse: bool) -> AsyncIterator[bytes]:
+    """Yield the encoded events, a page of the log at a time, without deleted deltas."""
     after = -1
-    while found := await reader.frames(row.pk, after):
-        yield b"".join(map(told, found))
-        after = found[-1].number
+    while page := await reader.frames(row.pk, after):
+        yield b"".join(map(encode_frame, page))
+        after = page[-1].number
     if sse and row.ended_at is not None:
         yield DONE
 
@@ -59,42 +59,42 @@ async def _header_value(row: Response, told: Callable[[EventFrame], bytes], sse:
 @login_required
 @require_safe
 def item(request: HttpRequest, uid: str, item: str) -> HttpResponse:
-    """GET /responses/ID/items/ITEM: an item of the response, or of its history, in its wire form."""
+    """Send GET /responses/ID/items/ITEM: an item of the response or of the context, as JSON."""
     return HttpResponse(_item(request, uid, item).body, content_type="application/json")
 
 
 @login_required
 @require_safe
 def image(request: HttpRequest, uid: str, item: str, place: int) -> HttpResponse:
-    """GET /responses/ID/items/ITEM/images/N: a picture that came in with an item, out of the item or from beside it."""
-    found = _item(request, uid, item)
-    body: dict[str, Any] = json.loads(found.body)
+    """Send GET /responses/ID/items/ITEM/images/N: an image in the input, inline or downloaded by the server."""
+    row = _item(request, uid, item)
+    body: dict[str, Any] = json.loads(row.body)
     parts = body.get("content") or body.get("output") or []
     part = parts[place] if isinstance(parts, list) and place < len(parts) else None
     url = part.get("image_url") if isinstance(part, dict) else None
-    data = _picture(found, url) if isinstance(url, str) else None
-    kind = next((name for start, name in KINDS.items() if data and data.startswith(start)), None)
-    if data is None or kind is None:
+    data = _image_data(row, url) if isinstance(url, str) else None
+    media_type = next((name for start, name in MEDIA_TYPES.items() if data and data.startswith(start)), None)
+    if data is None or media_type is None:
         raise Http404("This image isn’t stored.")
-    answer = HttpResponse(data, content_type=kind)
-    answer["Cache-Control"] = "private, max-age=3600"
-    return answer
+    response = HttpResponse(data, content_type=media_type)
+    response["Cache-Control"] = "private, max-age=3600"
+    return response
 
 
-def _picture(item: Item, url: str) -> bytes | None:
+def _image_data(item: Item, url: str) -> bytes | None:
     if decode.is_data_url(url):
         try:
             return decode.decode_data_url(url)
         except decode.InvalidImage:
             return None
-    kept = Image.objects.filter(item=item, url=url).first()
-    return None if kept is None else bytes(kept.data)
+    stored = Image.objects.filter(item=item, url=url).first()
+    return None if stored is None else bytes(stored.data)
 
 
 def _item(request: HttpRequest, uid: str, item: str) -> Item:
     row = get_response(request, uid)
-    found = Item.objects.filter(uid=item, project=row.project).order_by("pk")
-    mine = found.filter(response=row).first() or found.filter(pk__in=row.history).first()
-    if mine is None:
+    items = Item.objects.filter(uid=item, project=row.project).order_by("pk")
+    match = items.filter(response=row).first() or items.filter(pk__in=row.history).first()
+    if match is None:
         raise Http404("This response has no item with this ID.")
-    return mine
+    return match

@@ -1,4 +1,4 @@
-"""The wire view of a response: the bytes that were sent, and the request again as curl and as Python."""
+"""Raw page of a response: the SSE stream, and the request as curl and as Python."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from responses_app.web.render.sanitize import truncate
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.wire.sse import encode
 
-SHOWN: Final = 100
-LONGEST: Final = 4_000
-LARGEST: Final = 100_000
-# Fields of a response that a request has too, and what they are if nobody says anything.
+PAGE_EVENTS: Final = 100
+MAX_EVENT_CHARS: Final = 4_000
+# Bytes of a request. A larger request is not reproduced.
+MAX_REQUEST_BYTES: Final = 100_000
+# Fields of both response and request, with their defaults.
 FIELDS: Final[Mapping[str, Any]] = {
     "instructions": None,
     "previous_response_id": None,
@@ -44,15 +45,15 @@ FIELDS: Final[Mapping[str, Any]] = {
     "store": True,
     "metadata": {},
 }
-PAD: Final = "    "
+INDENT: Final = "    "
 LINE_LENGTH: Final = 100
-# What the server adds to an item that a client has sent.
+# Fields that the server adds to an item of the client.
 ADDED: Final = ("id", "status")
 
 
 @dataclass(frozen=True, slots=True)
 class WireBlock:
-    """One event as it was sent, or its beginning."""
+    """Event in SSE form, truncated to `MAX_EVENT_CHARS`."""
 
     number: int
     text: str
@@ -63,13 +64,13 @@ class WireBlock:
 @login_required
 @require_safe
 def show(request: HttpRequest, uid: str) -> HttpResponse:
-    """GET /responses/ID/wire."""
+    """Render GET /responses/ID/wire."""
     row = get_response(request, uid)
     after = number(request, "after")
-    found = list(islice(frames(row.pk, after), SHOWN + 1))
-    blocks = [WireBlock(frame.number, *truncate(encode(frame).decode().rstrip("\n"), LONGEST)) for frame in found[:SHOWN]]
+    page = list(islice(frames(row.pk, after), PAGE_EVENTS + 1))
+    blocks = [WireBlock(frame.number, *truncate(encode(frame).decode().rstrip("\n"), MAX_EVENT_CHARS)) for frame in page[:PAGE_EVENTS]]
     body = _request(row)
-    large = len(orjson.dumps(body)) > LARGEST
+    is_large = len(orjson.dumps(body)) > MAX_REQUEST_BYTES
     url = request.build_absolute_uri("/v1")
     return render_page(
         request,
@@ -78,31 +79,31 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "web/wire.html",
         blocks=blocks,
         after=after,
-        previous=max(after - SHOWN, -1) if after >= 0 else None,
-        following=blocks[-1].number if len(found) > SHOWN else None,
-        large=large,
-        curl="" if large else _curl(url, body),
-        python="" if large else _python(url, body),
+        previous=max(after - PAGE_EVENTS, -1) if after >= 0 else None,
+        following=blocks[-1].number if len(page) > PAGE_EVENTS else None,
+        is_large=is_large,
+        curl="" if is_large else _curl(url, body),
+        python="" if is_large else _python(url, body),
     )
 
 
 def _request(row: Response) -> dict[str, Any]:
-    """A request that asks the same: what differs from the defaults, and the input as items."""
+    """Rebuild the request: the input items and all parameters with a value other than the default."""
     first = reader.read(row.pk)[:1]
-    told = orjson.loads(reader.snapshot_bytes(first[0].data)) if first else {}
+    snapshot = orjson.loads(reader.snapshot_bytes(first[0].data)) if first else {}
     own = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
-    given = [{key: value for key, value in json.loads(body).items() if key not in ADDED} for body in own]
-    other = {name: told[name] for name, usual in FIELDS.items() if name in told and told[name] != usual}
-    reasoning = {key: value for key, value in (told.get("reasoning") or {}).items() if value is not None}
-    text = told.get("text") or {}
-    shaped = {"text": text} if text.get("format", {"type": "text"}) != {"type": "text"} else {}
+    input_items = [{key: value for key, value in json.loads(body).items() if key not in ADDED} for body in own]
+    other = {name: snapshot[name] for name, default in FIELDS.items() if name in snapshot and snapshot[name] != default}
+    reasoning = {key: value for key, value in (snapshot.get("reasoning") or {}).items() if value is not None}
+    text = snapshot.get("text") or {}
+    text_field = {"text": text} if text.get("format", {"type": "text"}) != {"type": "text"} else {}
     return {
         "model": row.model,
-        "input": given,
+        "input": input_items,
         **other,
         **({"reasoning": reasoning} if reasoning else {}),
-        **shaped,
-        **({"conversation": told["conversation"]["id"]} if told.get("conversation") else {}),
+        **text_field,
+        **({"conversation": snapshot["conversation"]["id"]} if snapshot.get("conversation") else {}),
         **({"stream": True} if row.streamed else {}),
     }
 
@@ -116,23 +117,22 @@ def _curl(url: str, body: Mapping[str, Any]) -> str:
 
 
 def _literal(value: Any, depth: int = 1) -> str:
-    """Return the value as a Python literal, broken into lines where it is long, as a formatter would."""
+    """Format the value as a Python literal, with long values on several lines."""
     flat = repr(value)
-    if not isinstance(value, dict | list) or not value or len(flat) + len(PAD) * depth <= LINE_LENGTH:
+    if not isinstance(value, dict | list) or not value or len(flat) + len(INDENT) * depth <= LINE_LENGTH:
         return flat
     if isinstance(value, dict):
-        parts = [f"{name!r}: {_literal(one, depth + 1)}" for name, one in value.items()]
+        parts = [f"{name!r}: {_literal(field, depth + 1)}" for name, field in value.items()]
     else:
-        parts = [_literal(one, depth + 1) for one in value]
+        parts = [_literal(element, depth + 1) for element in value]
     opening, closing = "{}" if isinstance(value, dict) else "[]"
-    lines = "".join(f"{PAD * (depth + 1)}{part},\n" for part in parts)
-    return f"{opening}\n{lines}{PAD * depth}{closing}"
+    lines = "".join(f"{INDENT * (depth + 1)}{part},\n" for part in parts)
+    return f"{opening}\n{lines}{INDENT * depth}{closing}"
 
 
 def _python(url: str, body: Mapping[str, Any]) -> str:
-    told = "".join(f"    {name}={_literal(value)},\n" for name, value in body.items())
-    given = escaped_in_python(told)
-    call = f"client.responses.create(\n{given})"
+    arguments = "".join(f"    {name}={_literal(value)},\n" for name, value in body.items())
+    call = f"client.responses.create(\n{escaped_in_python(arguments)})"
     head = f'import os\n\nfrom openai import OpenAI\n\nclient = OpenAI(base_url={url!r}, api_key=os.environ["KEY"])\n'
     if body.get("stream"):
         return f"{head}for event in {call}:\n    print(event)\n"
