@@ -43,7 +43,9 @@ def turns_of(row: Response, *, newest: bool = False) -> dict[str, Any]:
         turns[0]["siblings"] = _first_branches(row.project, chain[0])
     history: list[int] = Response.objects.filter(pk=chain[0].pk).values_list("history", flat=True)[0]
     last = chain[-1].conversation
-    last_request = next((row for row, turn in zip(reversed(chain), reversed(turns), strict=False) if _has_message(turn)), chain[-1])
+    last_request = next(
+        (row for row, turn in zip(reversed(chain), reversed(turns), strict=False) if _has_message(turn)), chain[-1]
+    )
     return {
         "turns": turns,
         "earlier": len(history),
@@ -132,5 +134,7 @@ def _turn(row: Any, input_items: list[dict[str, Any]], times: chat_times.Times) 
         "metadata": row.metadata,
         "input": input_items,
         "times": times,
-        "response": {name: value for name, value in orjson.loads(snapshot).items() if name in SHOWN_FIELDS} if snapshot else None,
+        "response": {name: value for name, value in orjson.loads(snapshot).items() if name in SHOWN_FIELDS}
+        if snapshot
+        else None,
     }

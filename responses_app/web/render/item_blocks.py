@@ -158,5 +158,7 @@ def _text(value: Any) -> BlockPart:
             return BlockPart(text=pretty_json(json.loads(value)))
         except ValueError:
             pass
-    text, left_out = truncate(value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False), MAX_FIELD_CHARS)
+    text, left_out = truncate(
+        value if isinstance(value, str) else json.dumps(value, indent=2, ensure_ascii=False), MAX_FIELD_CHARS
+    )
     return BlockPart(text=text, left_out=left_out)

@@ -82,12 +82,16 @@ def _output(row: Response) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 def _attach_later_outputs(row: Response, blocks: Sequence[ItemBlock]) -> None:
     """Attach tool outputs from the input of later responses of the thread to the calls in `blocks`."""
     open_calls = {
-        block.call_id: block for block in blocks if block.call_id and block.pair is None and not block.type.endswith(OUTPUT_SUFFIX)
+        block.call_id: block
+        for block in blocks
+        if block.call_id and block.pair is None and not block.type.endswith(OUTPUT_SUFFIX)
     }
     if not open_calls:
         return
     later = Item.objects.filter(response__thread=row.thread, response__project=row.project, direction=Direction.INPUT)
-    outputs = later.filter(response_id__gt=row.pk, type__endswith=OUTPUT_SUFFIX).order_by("pk").values_list("body", "response__uid")
+    outputs = (
+        later.filter(response_id__gt=row.pk, type__endswith=OUTPUT_SUFFIX).order_by("pk").values_list("body", "response__uid")
+    )
     for body, uid in outputs[:MAX_LATER_OUTPUTS]:
         item = json.loads(body)
         block = open_calls.pop(str(item.get("call_id")), None)

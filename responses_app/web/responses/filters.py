@@ -70,7 +70,9 @@ class ListFilters:
             rows = rows.filter(pk__in=search.search_recent(self.text, list(rows.order_by().values_list("pk", flat=True))))
         return rows
 
-    def search_older(self, rows: QuerySet[Response], floor: Response, projects: Sequence[str] | None) -> QuerySet[Response] | None:
+    def search_older(
+        self, rows: QuerySet[Response], floor: Response, projects: Sequence[str] | None
+    ) -> QuerySet[Response] | None:
         """Search the rows behind the window with the text index. `floor` is the first of the rows. Return None for too many matches.
 
         `projects` are the visible projects of the user, None for all projects.

@@ -64,7 +64,9 @@ def rows(responses: Sequence[Response]) -> list[ResponseRow]:
     """Build the rows of the responses, with two queries."""
     excerpts = _excerpts([row.pk for row in responses])
     return [
-        ResponseRow(row, ResponseStats(row), excerpts.get((row.pk, Direction.INPUT), ""), excerpts.get((row.pk, Direction.OUTPUT), ""))
+        ResponseRow(
+            row, ResponseStats(row), excerpts.get((row.pk, Direction.INPUT), ""), excerpts.get((row.pk, Direction.OUTPUT), "")
+        )
         for row in responses
     ]
 

@@ -194,7 +194,7 @@ class ThreadsTest(ApiCase):
             last = await self.made(client, input="1")
             for number in "23":
                 last = await self.made(client, input=number, previous_response_id=last["id"])
-            with mock.patch.object(chat_turns, "MOST", 2):
+            with mock.patch.object(chat_turns, "MAX_TURNS", 2):
                 told = await self.turns(last["id"])
             self.assertEqual((len(told["turns"]), told["earlier"]), (2, 2))
 

@@ -68,7 +68,9 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     row = get_response(request, uid)
     after = number(request, "after")
     page = list(islice(frames(row.pk, after), PAGE_EVENTS + 1))
-    blocks = [WireBlock(frame.number, *truncate(encode(frame).decode().rstrip("\n"), MAX_EVENT_CHARS)) for frame in page[:PAGE_EVENTS]]
+    blocks = [
+        WireBlock(frame.number, *truncate(encode(frame).decode().rstrip("\n"), MAX_EVENT_CHARS)) for frame in page[:PAGE_EVENTS]
+    ]
     body = _request(row)
     is_large = len(orjson.dumps(body)) > MAX_REQUEST_BYTES
     url = request.build_absolute_uri("/v1")
