@@ -143,7 +143,7 @@ def _judge(clients: Sequence[Client], lanes: int, text: str) -> tuple[int, list[
             told[event["stream_id"]].append((at, event))
         assert set(told) == {f"lane-{lane}" for lane in range(lanes)}
         for name, heard in told.items():
-            check = StreamValidator(lane=name, socket=True)
+            check = StreamValidator(stream_id=name, socket=True)
             broken = [violation for _, event in heard for violation in check.feed(event)] + check.close()
             assert not broken, broken[:3]
             last = heard[-1][1]["response"]

@@ -1,1 +1,1 @@
-"""What may be said, and in which order: the event grammar of the Responses API, pure and free of I/O."""
+"""Event protocol of the Responses API, pure and free of I/O: deltas in, events out, snapshots from events."""

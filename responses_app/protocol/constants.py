@@ -1,10 +1,10 @@
-"""The vocabulary of the wire: sets of names that the writer and the judge may share without sharing any code."""
+"""Constants of the wire format."""
 
 from __future__ import annotations
 
 from typing import Final
 
-# The only codes that a Response object may carry (§1.3). Others are told in the error event; the snapshot says server_error.
+# The codes that the `error` of a Response may have. For other codes of an error event the snapshot has server_error.
 ERROR_CODES: Final = frozenset(
     {
         "server_error",

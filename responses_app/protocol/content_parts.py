@@ -1,126 +1,61 @@
-"""The open part of an item: it opens empty, it says its text, it closes whole."""
+"""Content parts: the description of a part type, and the open part of an item."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from responses_app.protocol import events, items
 from responses_app.protocol.events import Event
-from responses_app.protocol.items import Item
+
+Part = dict[str, Any]
 
 
-class PartSpec(NamedTuple):
-    """How one type of part speaks: its empty form, its four events, the key of its text, and where in the item it goes."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartSpec:
+    """Description of a part type: its four events, and its keys in the wire form."""
 
-    empty: Callable[[], Item]
-    added: Callable[[str, int, int, Item], Event]
-    delta: Callable[[str, int, int, str], Event]
-    done: Callable[[str, int, int, str], Event]
-    closed: Callable[[str, int, int, Item], Event]
-    key: str
-    shelf: str
+    type: str
+    added: str
+    delta: str
+    done: str
+    closed: str
+    # The key of the text in the part, the list of the item that holds the part, and the key of the index in that list.
+    text_key: str = "text"
+    list_key: str = "content"
+    index_key: str = "content_index"
+    # Keys of the part whose values are lists, empty when the part opens.
+    list_keys: tuple[str, ...] = ()
+    # Other names of the delta event, which streams of the Open Responses profile have.
+    delta_aliases: tuple[str, ...] = ()
 
-
-def _text_delta(item_id: str, output_index: int, index: int, delta: str) -> Event:
-    return events.text_delta(item_id, output_index, index, delta, ())
-
-
-def _text_done(item_id: str, output_index: int, index: int, text: str) -> Event:
-    return events.text_done(item_id, output_index, index, text, ())
-
-
-VOICES: Final = {
-    "output_text": PartSpec(items.text_part, events.part_added, _text_delta, _text_done, events.part_done, "text", "content"),
-    "refusal": PartSpec(
-        items.refusal_part,
-        events.part_added,
-        events.refusal_delta,
-        events.refusal_done,
-        events.part_done,
-        "refusal",
-        "content",
-    ),
-    "reasoning_text": PartSpec(
-        items.reasoning_part,
-        events.part_added,
-        events.reasoning_delta,
-        events.reasoning_done,
-        events.part_done,
-        "text",
-        "content",
-    ),
-    "summary_text": PartSpec(
-        items.summary_part,
-        events.summary_part_added,
-        events.summary_delta,
-        events.summary_done,
-        events.summary_part_done,
-        "text",
-        "summary",
-    ),
-}
+    def empty(self) -> Part:
+        """Return the part as it opens: an empty text, and empty lists."""
+        return {"type": self.type, self.text_key: "", **{key: [] for key in self.list_keys}}
 
 
 class OpenPart:
-    """An open part. Its text is kept as a list and joined once, at the end: `+=` on a snapshot costs more with every token."""
+    """An open part. The text is collected as a list and joined once: `+=` on a growing text costs more with every delta."""
 
-    __slots__ = ("at", "said", "type", "voice")
+    __slots__ = ("location", "spec", "texts")
 
-    def __init__(self, type_: str, item_id: str, output_index: int, index: int) -> None:
-        self.type = type_
-        self.voice = VOICES[type_]
-        self.at = (item_id, output_index, index)
-        self.said: list[str] = []
+    def __init__(self, spec: PartSpec, item_id: str, output_index: int, index: int) -> None:
+        self.spec = spec
+        self.location = {"item_id": item_id, "output_index": output_index, spec.index_key: index}
+        self.texts: list[str] = []
 
     def open(self) -> Event:
-        """The part opens, empty."""
-        return self.voice.added(*self.at, self.voice.empty())
+        """Return the event that opens the empty part."""
+        return {"type": self.spec.added, **self.location, "part": self.spec.empty()}
 
     def append(self, text: str, _logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
-        """More of its text."""
-        self.said.append(text)
-        return self.voice.delta(*self.at, text)
+        """Append `text` and return its delta event."""
+        self.texts.append(text)
+        return {"type": self.spec.delta, **self.location, "delta": text}
 
-    def close(self) -> tuple[list[Event], Item]:
-        """The last two events of the part, and the part as it stays in its item."""
-        text = "".join(self.said)
-        whole = {**self.voice.empty(), self.voice.key: text}
-        return [self.voice.done(*self.at, text), self.voice.closed(*self.at, whole)], whole
-
-
-class OpenTextPart(OpenPart):
-    """An open output text, which also carries log-probabilities and citations."""
-
-    __slots__ = ("annotations", "logprobs")
-
-    def __init__(self, item_id: str, output_index: int, index: int) -> None:
-        super().__init__("output_text", item_id, output_index, index)
-        self.logprobs: list[Mapping[str, Any]] = []
-        self.annotations: list[Mapping[str, Any]] = []
-
-    def append(self, text: str, logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
-        """More text, with the log-probabilities of its tokens."""
-        self.said.append(text)
-        if logprobs:
-            self.logprobs.extend(logprobs)
-        item_id, output_index, index = self.at
-        return events.text_delta(item_id, output_index, index, text, logprobs)
-
-    def annotate(self, annotation: Mapping[str, Any]) -> Event:
-        """A citation, numbered within the part."""
-        self.annotations.append(annotation)
-        return events.annotation_added(*self.at, len(self.annotations) - 1, annotation)
-
-    def close(self) -> tuple[list[Event], Item]:
-        """`output_text.done` and `content_part.done`, and the part with its citations and log-probabilities."""
-        text = "".join(self.said)
-        whole = {"type": "output_text", "text": text, "annotations": self.annotations, "logprobs": self.logprobs}
-        return [events.text_done(*self.at, text, self.logprobs), events.part_done(*self.at, whole)], whole
-
-
-def new_part(type_: str, item_id: str, output_index: int, index: int) -> OpenPart:
-    """A part of this type, about to open."""
-    return (
-        OpenTextPart(item_id, output_index, index) if type_ == "output_text" else OpenPart(type_, item_id, output_index, index)
-    )
+    def close(self) -> tuple[list[Event], Part]:
+        """Return the last two events of the part, and the closed part."""
+        text = "".join(self.texts)
+        part = {**self.spec.empty(), self.spec.text_key: text}
+        done = {"type": self.spec.done, **self.location, self.spec.text_key: text}
+        return [done, {"type": self.spec.closed, **self.location, "part": part}], part

@@ -1,10 +1,10 @@
-"""The one error of the grammar: somebody in our own house spoke out of turn."""
+"""Error of the protocol: a call of the writer out of turn."""
 
 from __future__ import annotations
 
 
 class ProtocolError(Exception):
-    """Our bug: a piece where none may stand, a call in the wrong order, or a log that no writer could have written.
+    """A bug of the caller: a delta or a call that is not possible now, or a log that no writer can have written.
 
-    It is raised before anything was said or changed, so that the caller can still end the response with `Writer.fail`.
+    The error is raised before any change, so the caller can still end the response with `Writer.fail`.
     """

@@ -1,96 +1,69 @@
-"""The state machine of the output: deltas in, events of items out, not yet numbered.
+"""State machine of the output: deltas in, events of items out, without their sequence numbers.
 
-Several items may be open. The parser writes to the current item, the last one that opened, and within it to at most one open
-part. `hear(piece)` looks the pair (type of the piece, type of the current item) up in `TABLE`. An empty cell is a bug of the
-caller and raises GrammarError before anything has changed::
+Several items may be open. The parser writes to the current item, the last one that opened. `apply(delta)` looks the pair (class of
+the delta, type of the current item) up in the transition table, which is derived from the registry of item families::
 
-                                 nothing  message  reasoning  client's call  listing  mcp call  code   search
-    Text Refusal                 speak    speak    speak      speak          speak    speak     speak  speak
-    Reasoning Summary            speak    speak    speak      speak          speak    speak     speak  speak
-    Call McpList McpCall         anew     anew     anew       anew           anew     anew      anew   anew
-    CodeCall WebSearch           anew     anew     anew       anew           anew     anew      anew   anew
-    FileSearch                   ask      ask      ask        ask            ask      ask       ask    ask
-    Approval Compaction          alone    alone    alone      alone          alone    alone     alone  alone
-    ClientCall                   alone    alone    alone      alone          alone    alone     alone  alone
-    Break                        leave    leave    leave      leave          leave    leave     leave  leave
-    Part                         idle     on       on         idle           on       on        on     on
-    Annotation                            on
-    Arguments                                                 on                      on        on
-    Interpreting                                                                                on
-    Searching                                                                                          on
-    McpTools McpResult                                                       end      end
-    CodeResult WebResult FileResult                                                             end    end
+    delta                                 no item, or an item of any family
+    text of a family's part               append: to the current item if that accepts the text, else to a new item
+    any delta of `opened_by`              open: leave the current item, open another one (and close it, if it is whole)
+    EndItem                               leave: close the current item, complete; or end its arguments and let it wait, if the
+                                          server runs its tool
+    ForItem                               apply a delta of `steps` or `results` to the open item at an output index
 
-speak: the current item takes the text if it accepts it; else (other family, other phase, a summary after raw text) anew.
-anew: leave the current item, open another one. ask: the same, and the search keeps its queries for the end.
-alone: as anew, but the new item is whole from the start and closes at once. on: the current item moves on.
-end: the current item ends with its result. idle: nothing happens.
-leave: the current item closes, complete; or, if the server runs its tool, ends its arguments and stays open without being current.
+    delta                                 an item of the family that names the delta
+    any delta of `steps`                  the item stays open
+    any delta of `results`                the item closes with its result
 
-`ForItem` addresses any open item by its output index, for the cells `on` and `end` of its family. Ids and output indexes are
-given when an item opens and never change. An ending of the response closes all open items, in the order of their indexes.
+An empty cell is a bug of the caller and raises ProtocolError before anything has changed. Ids and output indexes are given when an
+item opens and never change. An ending of the response closes all open items, in the order of their indexes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
-from responses_app.protocol import events, items, open_calls
-from responses_app.protocol.content_parts import OpenTextPart
-from responses_app.protocol.deltas import (
-    Annotation,
-    Arguments,
-    Call,
-    ClientCall,
-    CodeCall,
-    CodeResult,
-    CodeStarted,
-    Compaction,
-    Delta,
-    EndItem,
-    EndPart,
-    FileResult,
-    FileSearch,
-    ForItem,
-    Json,
-    McpApprovalRequest,
-    McpCall,
-    McpList,
-    McpResult,
-    McpTools,
-    ReasoningDelta,
-    RefusalDelta,
-    SearchStarted,
-    SummaryDelta,
-    TextDelta,
-    WebResult,
-    WebSearch,
-)
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
-from responses_app.protocol.items import BIRTHS, Item
-from responses_app.protocol.open_items import TYPES, Encryptor, MessageItem, OpenItem, PartedItem, ReasoningItem, TextualDelta
+from responses_app.protocol.items.base import Delta, Encryptor, EndItem, Family, ForItem, Item, Json, OpenItem, Step
+from responses_app.protocol.items.message import OUTPUT_TEXT, MessageItem, OpenTextPart, TextDelta
+from responses_app.protocol.items.registry import FAMILIES, Registry
 
 
 class OutputStateMachine:
     """The items of one response: the closed ones, the open ones, and which of these is current."""
 
-    __slots__ = ("_closed", "_held", "_index", "_kind", "_mint", "_open", "_pending", "_seal", "garbled")
+    __slots__ = (
+        "_closed",
+        "_current",
+        "_encrypt",
+        "_families",
+        "_held",
+        "_index",
+        "_kind",
+        "_new_id",
+        "_table",
+        "_waiting",
+        "has_invalid_arguments",
+    )
 
-    def __init__(self, mint: IdFactory, encrypt: Encryptor | None = None) -> None:
-        self._mint = mint
-        self._seal = encrypt
+    def __init__(self, new_id: IdFactory, encrypt: Encryptor | None = None, families: Registry = FAMILIES) -> None:
+        self._new_id = new_id
+        self._encrypt = encrypt
+        self._families = families
+        self._table = transitions(families)
         self._index = 0
-        # The current item, an Opened; of which class, the column of the table says.
-        self._open: Any = None
+        # The current item, an OpenItem; its class follows from its type, the column of the table.
+        self._current: Any = None
         self._kind = ""
-        # Open items behind the current one, by output index: calls whose results are not there yet.
-        self._pending: dict[int, OpenItem] = {}
+        # Open items behind the current one, by output index: calls without their results.
+        self._waiting: dict[int, OpenItem] = {}
         self._closed: dict[int, Item] = {}
+        # Log-probabilities of tokens without text, until the text of their phase comes.
         self._held: TextDelta | None = None
-        self.garbled = False
+        self.has_invalid_arguments = False
 
     @property
     def items(self) -> list[Item]:
@@ -99,224 +72,186 @@ class OutputStateMachine:
 
     @property
     def pending_tool(self) -> str | None:
-        """The type of the first open item whose tool the server runs: its result is not there yet."""
-        return next((item.kind for item in self._all_open() if item.runs_on_server), None)
+        """The type of the first open item whose tool the server runs, if there is one."""
+        return next((item.kind for item in self._open_items() if item.family.runs_on_server), None)
 
     @property
     def pending_calls(self) -> list[tuple[int, Item]]:
         """Open items whose tool the server runs: the output index, and the item with the arguments so far."""
-        return [(item.index, _with_arguments(item)) for item in self._all_open() if item.runs_on_server]
+        return [(item.index, item.body_so_far()) for item in self._open_items() if item.family.runs_on_server]
 
-    def apply(self, piece: Delta) -> list[Event]:
-        """What this piece makes of the open item; may be nothing. Raises GrammarError if it cannot stand here."""
-        action = TABLE.get(piece.__class__, _NOWHERE).get(self._kind)
-        if action is None:
-            raise ProtocolError(f"{piece.__class__.__name__} cannot stand in {self._kind or 'no item'}")
-        return action(self, piece)
+    def apply(self, delta: Delta) -> list[Event]:
+        """Apply `delta` and return the events, possibly none. Raises ProtocolError if no open item takes the delta."""
+        transition = self._table.get(delta.__class__, _NO_TRANSITIONS).get(self._kind)
+        if transition is None:
+            raise ProtocolError(f"{delta.__class__.__name__} is not possible in {self._kind or 'no item'}")
+        return transition(self, delta)
 
     def close(self, status: str) -> list[Event]:
-        """Close all open items with this status; a call that does not parse is `incomplete`, and `garbled` says so."""
+        """Close all open items with `status`. Calls whose arguments are no JSON set `has_invalid_arguments`."""
         self._held = None
-        return [event for item in self._all_open() for event in self._close_with(item, status)]
+        return [event for item in self._open_items() for event in self._close_item(item, status)]
 
-    def restore(self, closed: Mapping[int, Item], rest: Sequence[OpenItem], count: int) -> None:
-        """Continue with these closed and open items, after `count` items that were opened. The last one is current if open."""
+    def restore(self, closed: Mapping[int, Item], open_items: Sequence[OpenItem], count: int) -> None:
+        """Continue with these items after `count` items that were opened. The last item is current if it is open."""
         self._closed, self._index = dict(closed), count
-        self._pending = {item.index: item for item in rest}
-        self._open = self._pending.pop(count - 1, None)
-        self._kind = "" if self._open is None else self._open.kind
-        self.garbled = any(item.get("status") == "incomplete" for item in closed.values())
+        self._waiting = {item.index: item for item in open_items}
+        self._current = self._waiting.pop(count - 1, None)
+        self._kind = "" if self._current is None else self._current.kind
+        self.has_invalid_arguments = any(item.get("status") == "incomplete" for item in closed.values())
 
     def empty_message(self) -> list[Event]:
-        """One message with one empty text: the answer of a model that said nothing at all (checklist 110)."""
-        message = MessageItem(items.message(self._mint, None), self._index)
-        return self._begin(message) + message.empty_message("output_text") + self._close_with(message, "completed")
+        """Return the events of a message with one empty text, for a model that generated nothing."""
+        opened = self._open_item(TextDelta(""))
+        message = self._current
+        return [*opened, *message.append_empty_part(OUTPUT_TEXT), *self._close_item(message, "completed")]
 
-    def _all_open(self) -> list[OpenItem]:
-        current = [] if self._open is None else [self._open]
-        return [self._pending[index] for index in sorted(self._pending)] + current
+    # Transitions
 
-    def _close_with(self, item: OpenItem, status: str) -> list[Event]:
-        told = item.close(status)
-        self.garbled |= item.body.get("status", status) != status
-        self._store_closed(item)
-        return told
+    def _append_to_message(self, delta: TextDelta) -> list[Event]:
+        # The short way of nearly every delta: more text for the open text.
+        item = self._current
+        if delta.text and self._held is None and item.part.__class__ is OpenTextPart and item.phase == delta.phase:
+            return [item.part.append(delta.text, delta.logprobs)]
+        return self._append(delta)
 
-    def _open_at(self, index: int) -> Any:
-        if self._open is not None and self._open.index == index:
-            return self._open
-        return self._pending.get(index)
+    def _append(self, delta: Any) -> list[Event]:
+        if not delta.text:
+            return self._hold_logprobs(delta)
+        logprobs = self._take_logprobs(delta)
+        item = self._current
+        opened: list[Event] = []
+        if item is None or not item.accepts(delta):
+            opened = self._open_item(delta)
+            item = self._current
+        appended: list[Event] = item.append(item.family.parts[delta.__class__], delta.text, logprobs)
+        return opened + appended if opened else appended
 
-    # What the cells of the table do
-
-    def _text(self, piece: TextDelta) -> list[Event]:
-        # The way of nearly every piece, without detours: more text for the open text.
-        item = self._open
-        if piece.text and self._held is None and item.part.__class__ is OpenTextPart and item.phase == piece.phase:
-            return [item.part.append(piece.text, piece.logprobs)]
-        return self._speak(piece)
-
-    def _speak(self, piece: TextualDelta) -> list[Event]:
-        if not piece.text:
-            return self._hold_logprobs(piece)
-        logprobs = piece.logprobs if isinstance(piece, TextDelta) else ()
-        if self._held is not None:
-            logprobs = self._take_logprobs(piece, logprobs)
-        item = self._open
-        if item is not None and item.accepts(piece):
-            more: list[Event] = item.append(TYPES[piece.__class__], piece.text, logprobs)
-            return more
-        told = self._open_item(piece)
-        more = self._open.append(TYPES[piece.__class__], piece.text, logprobs)
-        return told + more
-
-    def _hold_logprobs(self, piece: TextualDelta) -> list[Event]:
+    def _hold_logprobs(self, delta: Delta) -> list[Event]:
         # Tokens without text of their own (half a character) have log-probabilities: an open text takes them at once.
-        if not isinstance(piece, TextDelta) or not piece.logprobs:
+        if not isinstance(delta, TextDelta) or not delta.logprobs:
             return []
-        item = self._open
-        if isinstance(item, MessageItem) and item.accepts(piece) and isinstance(item.part, OpenTextPart):
-            return [item.part.append("", piece.logprobs)]
-        self._held = TextDelta("", self._take_logprobs(piece, piece.logprobs), piece.phase)
+        item = self._current
+        if isinstance(item, MessageItem) and item.accepts(delta) and isinstance(item.part, OpenTextPart):
+            return [item.part.append("", delta.logprobs)]
+        self._held = TextDelta("", self._take_logprobs(delta), delta.phase)
         return []
 
-    def _take_logprobs(self, piece: TextualDelta, logprobs: Sequence[Json]) -> Sequence[Json]:
+    def _take_logprobs(self, delta: Delta) -> Sequence[Json]:
         held, self._held = self._held, None
-        if held is None or not isinstance(piece, TextDelta) or held.phase != piece.phase:
-            return logprobs
-        return [*held.logprobs, *logprobs]
+        if not isinstance(delta, TextDelta):
+            return ()
+        return delta.logprobs if held is None or held.phase != delta.phase else [*held.logprobs, *delta.logprobs]
 
-    def _open_item(self, piece: Delta) -> list[Event]:
-        told = self._close_item()
-        body = BIRTHS[piece.__class__](self._mint, piece)
-        item = open_calls.FAMILIES[body["type"]](body, self._index)
-        if isinstance(item, ReasoningItem):
-            item.seal = self._seal
-        return told + self._begin(item)
-
-    def _open_search(self, piece: FileSearch) -> list[Event]:
-        told = self._open_item(piece)
-        self._open.asked = {"queries": list(piece.queries)}
-        return told
-
-    def _begin(self, item: OpenItem) -> list[Event]:
-        self._open, self._kind = item, item.kind
+    def _open_item(self, delta: Delta) -> list[Event]:
+        family = self._families.opened_by(delta)
+        told = self._leave()
+        item = family.item(family, family.new_item(delta, self._new_id), self._index)
+        item.encrypt = self._encrypt
+        item.take_opening(delta)
+        self._current, self._kind = item, item.kind
         self._index += 1
-        return item.open()
+        return [*told, *item.open()]
 
-    def _emit_whole_item(self, piece: Delta) -> list[Event]:
-        told = self._open_item(piece)
-        return told + self._close_with(self._open, "completed")
+    def _emit_whole_item(self, delta: Delta) -> list[Event]:
+        opened = self._open_item(delta)
+        return [*opened, *self._close_item(self._current, "completed")]
 
-    def _close_item(self, _piece: EndItem | None = None) -> list[Event]:
+    def _open(self, delta: Delta) -> list[Event]:
+        return self._emit_whole_item(delta) if self._families.opened_by(delta).whole else self._open_item(delta)
+
+    def _leave(self, _delta: EndItem | None = None) -> list[Event]:
         self._held = None
-        item = self._open
+        item = self._current
         if item is None:
             return []
-        if not item.runs_on_server:
-            return self._close_with(item, "completed")
-        self._pending[item.index] = item
-        self._open, self._kind = None, ""
+        if not item.family.runs_on_server:
+            return self._close_item(item, "completed")
+        self._waiting[item.index] = item
+        self._current, self._kind = None, ""
         told: list[Event] = item.wait_for_result()
         return told
 
-    def _address(self, piece: ForItem) -> list[Event]:
-        item = self._open_at(piece.output_index)
-        if item is None:
-            raise ProtocolError(f"no item is open at output_index {piece.output_index}")
-        move = STEPS.get(piece.delta.__class__, _NO_STEPS).get(item.kind)
-        if move is not None:
-            return move(item, piece.delta)
-        finish = RESULTS.get(piece.delta.__class__, _NO_STEPS).get(item.kind)
+    def _address(self, addressed: ForItem) -> list[Event]:
+        item, delta = self._open_item_at(addressed.output_index), addressed.delta
+        step = item.family.steps.get(delta.__class__)
+        if step is not None:
+            return step(item, delta)
+        finish = item.family.results.get(delta.__class__)
         if finish is None:
-            raise ProtocolError(f"{piece.delta.__class__.__name__} cannot address {item.kind}")
-        return self._finish(item, finish, piece.delta)
+            raise ProtocolError(f"{delta.__class__.__name__} is not possible for {item.kind}")
+        return self._finish(item, finish, delta)
 
-    def _finish(self, item: Any, finish: Step, piece: Delta) -> list[Event]:
-        told = finish(item, piece)
+    def _finish(self, item: OpenItem, finish: Step, delta: Delta) -> list[Event]:
+        told = finish(item, delta)
+        self._store_closed(item)
+        return told
+
+    # Items
+
+    def _open_items(self) -> list[OpenItem]:
+        current = [] if self._current is None else [self._current]
+        return [self._waiting[index] for index in sorted(self._waiting)] + current
+
+    def _open_item_at(self, output_index: int) -> OpenItem:
+        item = next((item for item in self._open_items() if item.index == output_index), None)
+        if item is None:
+            raise ProtocolError(f"no item is open at output_index {output_index}")
+        return item
+
+    def _close_item(self, item: OpenItem, status: str) -> list[Event]:
+        told = item.close(status)
+        self.has_invalid_arguments |= item.body.get("status", status) != status
         self._store_closed(item)
         return told
 
     def _store_closed(self, item: OpenItem) -> None:
         self._closed[item.index] = item.body
-        if item is self._open:
-            self._open, self._kind = None, ""
+        if item is self._current:
+            self._current, self._kind = None, ""
         else:
-            del self._pending[item.index]
+            del self._waiting[item.index]
 
 
-def _with_arguments(item: OpenItem) -> Item:
-    return {**item.body, item.channel.key: "".join(item.said)} if isinstance(item, open_calls.StreamedCall) else item.body
+Transition: TypeAlias = Callable[[OutputStateMachine, Any], list[Event]]
+Table: TypeAlias = Mapping[type[Delta], Mapping[str, Transition]]
+
+_NO_TRANSITIONS: Final[Mapping[str, Transition]] = {}
 
 
-Action: TypeAlias = Callable[[OutputStateMachine, Any], list[Event]]
-Step: TypeAlias = Callable[[Any, Any], list[Event]]
+@lru_cache(8)
+def transitions(families: Registry) -> Table:
+    """Derive the transition table of a registry: class of the delta -> type of the current item -> transition."""
+    table: dict[type[Delta], dict[str, Transition]] = {}
+    anywhere = ("", *families)
+    for delta, transition in ((EndItem, OutputStateMachine._leave), (ForItem, OutputStateMachine._address)):
+        table[delta] = dict.fromkeys(anywhere, transition)
+    for family in families.values():
+        for opening in family.opened_by:
+            table[opening] = dict.fromkeys(anywhere, OutputStateMachine._open)
+        for text in family.parts:
+            table[text] = dict.fromkeys(anywhere, OutputStateMachine._append)
+        _add_own(table, family)
+    table[TextDelta]["message"] = OutputStateMachine._append_to_message
+    return table
 
 
-def _idle(_output: OutputStateMachine, _piece: Delta) -> list[Event]:
-    return []
+def _add_own(table: dict[type[Delta], dict[str, Transition]], family: Family) -> None:
+    for delta, step in family.steps.items():
+        table.setdefault(delta, {})[family.type] = _step(step)
+    for delta, finish in family.results.items():
+        table.setdefault(delta, {})[family.type] = _result(finish)
 
 
-def _on(move: Step) -> Action:
-    def action(output: OutputStateMachine, piece: Delta) -> list[Event]:
-        return move(output._open, piece)
+def _step(step: Step) -> Transition:
+    def transition(machine: OutputStateMachine, delta: Delta) -> list[Event]:
+        return step(machine._current, delta)
 
-    return action
-
-
-def _ends(finish: Step) -> Action:
-    def action(output: OutputStateMachine, piece: Delta) -> list[Event]:
-        return output._finish(output._open, finish, piece)
-
-    return action
+    return transition
 
 
-def _anywhere(action: Action) -> dict[str, Action]:
-    return dict.fromkeys(("", *open_calls.FAMILIES), action)
+def _result(finish: Step) -> Transition:
+    def transition(machine: OutputStateMachine, delta: Delta) -> list[Event]:
+        return machine._finish(machine._current, finish, delta)
 
-
-def _end_arguments(item: OpenItem, _piece: EndPart) -> list[Event]:
-    return item.wait_for_result()
-
-
-_NO_STEPS: Final[dict[str, Step]] = {}
-# The cells `on`: the item stays open.
-STEPS: Final[dict[type[Delta], dict[str, Step]]] = {
-    EndPart: {
-        **dict.fromkeys(("message", "reasoning"), PartedItem.close_part),
-        **{kind: _end_arguments for kind, family in open_calls.FAMILIES.items() if family.runs_on_server},
-    },
-    Annotation: {"message": MessageItem.annotate},
-    Arguments: dict.fromkeys(events.CHANNELS, open_calls.StreamedCall.append),
-    CodeStarted: {"code_interpreter_call": open_calls.CodeInterpreterCall.mark_running},
-    SearchStarted: dict.fromkeys(("web_search_call", "file_search_call"), open_calls.SearchCall.mark_searching),
-}
-# The cells `end`: the item closes with its result.
-RESULTS: Final[dict[type[Delta], dict[str, Step]]] = {
-    McpTools: {"mcp_list_tools": open_calls.McpListToolsItem.finish},
-    McpResult: {"mcp_call": open_calls.McpToolCall.finish},
-    CodeResult: {"code_interpreter_call": open_calls.CodeInterpreterCall.finish},
-    WebResult: {"web_search_call": open_calls.SearchCall.finish},
-    FileResult: {"file_search_call": open_calls.SearchCall.finish},
-}
-_NOWHERE: Final[dict[str, Action]] = {}
-TABLE: Final[dict[type[Delta], dict[str, Action]]] = {
-    TextDelta: {**_anywhere(OutputStateMachine._speak), "message": OutputStateMachine._text},
-    RefusalDelta: _anywhere(OutputStateMachine._speak),
-    ReasoningDelta: _anywhere(OutputStateMachine._speak),
-    SummaryDelta: _anywhere(OutputStateMachine._speak),
-    Call: _anywhere(OutputStateMachine._open_item),
-    ClientCall: _anywhere(OutputStateMachine._emit_whole_item),
-    McpList: _anywhere(OutputStateMachine._open_item),
-    McpCall: _anywhere(OutputStateMachine._open_item),
-    CodeCall: _anywhere(OutputStateMachine._open_item),
-    WebSearch: _anywhere(OutputStateMachine._open_item),
-    FileSearch: _anywhere(OutputStateMachine._open_search),
-    McpApprovalRequest: _anywhere(OutputStateMachine._emit_whole_item),
-    Compaction: _anywhere(OutputStateMachine._emit_whole_item),
-    EndItem: _anywhere(OutputStateMachine._close_item),
-    ForItem: _anywhere(OutputStateMachine._address),
-    **{piece: {kind: _on(move) for kind, move in row.items()} for piece, row in STEPS.items()},
-    **{piece: {kind: _ends(finish) for kind, finish in row.items()} for piece, row in RESULTS.items()},
-}
-TABLE[EndPart].update(dict.fromkeys(("", "function_call", "custom_tool_call"), _idle))
+    return transition

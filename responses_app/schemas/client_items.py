@@ -216,12 +216,3 @@ CLIENT_ITEMS: Mapping[str, type[StrictModel]] = {
     "computer_call": ComputerCall,
     "computer_call_output": ComputerCallOutput,
 }
-# Prefixes of item ids. Outputs have none: clients choose their ids.
-CLIENT_PREFIXES: Mapping[str, str] = {
-    "shell_call": "sh",
-    "local_shell_call": "lsh",
-    "apply_patch_call": "apc",
-    "tool_search_call": "tsc",
-    "computer_call": "cu",
-    **{kind: "" for kind in CLIENT_ITEMS if not kind.endswith("_call")},
-}

@@ -137,5 +137,3 @@ HOSTED_ITEMS: Mapping[str, type[StrictModel]] = {
     "program": Program,
     "program_output": ProgramOutput,
 }
-# Item types without a `status`.
-WITHOUT_STATUS = frozenset({"mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "program"})

@@ -14,7 +14,7 @@ import orjson
 from django.http import HttpRequest
 
 from responses_app.protocol.conformance.spec import EVENTS, ITEMS, RESPONSE_KEYS, is_vendor_type
-from responses_app.schemas.hosted_items import WITHOUT_STATUS
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.records import EventFrame
 
 OPEN: Final = "/openresponses/"
@@ -28,8 +28,6 @@ _COMMON: Final = ITEMS["openresponses"] | {"function", "allowed_tools"}
 _REQUIRED: Final = RESPONSE_KEYS | {"user"}
 _OF_TOOL: Final = frozenset({"description", "parameters", "strict"})
 _OF_REASONING: Final = frozenset({"effort", "summary"})
-# Items without a status in OpenAI's profile.
-_STATELESS: Final = frozenset({"compaction", "additional_tools", "configuration_update", *WITHOUT_STATUS})
 
 Json = Mapping[str, Any]
 
@@ -121,7 +119,7 @@ def _without_vendor(kind: str) -> str:
 
 def _stateless(item: Any) -> Any:
     """Remove the status that `_item` has added."""
-    if isinstance(item, dict) and str(item.get("type")) in _STATELESS:
+    if isinstance(item, dict) and str(item.get("type")) in FAMILIES.without_status:
         return {key: value for key, value in item.items() if key != "status"}
     return item
 

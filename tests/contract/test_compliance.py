@@ -8,7 +8,7 @@ import httpx2
 import orjson
 import pytest
 
-from responses_app.protocol.conformance import judge_sse
+from responses_app.protocol.conformance import validate_sse
 from responses_app.protocol.conformance.spec import RESPONSE_KEYS
 from tests.support.api.open_responses import ITEMS
 from tests.support.contract_server import Address
@@ -81,7 +81,7 @@ def made(client: httpx2.Client, profile: str, body: Body) -> Body:
     assert answer.status_code == 200, answer.text
     if not body.get("stream"):
         return shaped(answer.json())
-    assert judge_sse([answer.content], profile) == []  # type: ignore[arg-type]
+    assert validate_sse([answer.content], profile) == []  # type: ignore[arg-type]
     events = [orjson.loads(line[6:]) for line in answer.text.split("\n") if line.startswith("data: {")]
     for event in events:
         if "response" in event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,72 +14,22 @@ from hypothesis import strategies as st
 
 from responses_app.protocol.conformance import StreamValidator, validate
 from responses_app.protocol.conformance.spec import EVENTS
-from responses_app.protocol.deltas import (
-    Annotation,
-    Arguments,
-    Call,
-    CodeCall,
-    CodeResult,
-    CodeStarted,
-    Delta,
-    EndPart,
-    McpCall,
-    McpList,
-    McpResult,
-    McpTools,
-    ReasoningDelta,
-    RefusalDelta,
-    SearchStarted,
-    SummaryDelta,
-    TextDelta,
-    WebResult,
-    WebSearch,
-)
+from responses_app.protocol.deltas import Call, Delta, McpList, McpTools, ReasoningDelta, TextDelta, WebResult, WebSearch
 from responses_app.protocol.events import Event
-from tests.support.protocol.response_strategies import CITATION, SEARCHED, SHELL, TOOL, items, speeches, tell
+from tests.support.protocol.response_strategies import SEARCHED, SHELL, TOOL, items, speeches, tell
 
 LOGPROBS = [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}]
-RICH: list[Delta] = [
-    McpList("m"),
-    McpTools([TOOL]),
-    SummaryDelta("s"),
-    EndPart(),
-    SummaryDelta("t"),
-    ReasoningDelta("r"),
-    TextDelta("a", LOGPROBS),
-    Annotation(CITATION),
-    TextDelta("b", LOGPROBS),
-    EndPart(),
-    RefusalDelta("no"),
-    Call("f"),
-    Arguments('{"a":'),
-    Arguments("1}"),
-    Call("g", "custom"),
-    Arguments("input"),
-    McpCall("m", "t"),
-    Arguments("{}"),
-    McpResult("o"),
-    CodeCall("c"),
-    Arguments("1"),
-    CodeStarted(),
-    CodeResult(),
-    WebSearch(),
-    SearchStarted(),
-    WebResult(SEARCHED),
-]
-
 Change = Callable[[list[Event]], list[Event] | None]
 
 
 @cache
-def _rich(ending: str) -> str:
-    return json.dumps(tell(RICH, ending)[0])
+def _recorded(ending: str) -> str:
+    return (Path(__file__).parent / "streams" / f"{ending}.jsonl").read_text()
 
 
 def rich(ending: str = "complete") -> list[Event]:
-    """A clean stream of many families, free to be broken."""
-    told: list[Event] = json.loads(_rich(ending))
-    return told
+    """Return a recorded stream of many families, with summaries, refusals and several parts, for changes by a test."""
+    return [json.loads(line) for line in _recorded(ending).splitlines()]
 
 
 def at(events: list[Event], name: str, nth: int = 0) -> int:
@@ -542,10 +493,10 @@ def test_a_resume_is_judged_from_where_it_begins() -> None:
 
 def test_every_event_of_a_lane_carries_its_name() -> None:
     lane = [{**event, "stream_id": "a"} for event in rich()]
-    assert validate(lane, lane="a") == []
+    assert validate(lane, stream_id="a") == []
     lane[7]["stream_id"] = "b"
     del lane[8]["stream_id"]
-    assert [broken.rule for broken in validate(lane, lane="a")] == ["S6", "S6"]
+    assert [broken.rule for broken in validate(lane, stream_id="a")] == ["S6", "S6"]
 
 
 def test_steering_is_outside_the_count_of_a_socket() -> None:

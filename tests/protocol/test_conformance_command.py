@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from responses_app.protocol.conformance import judge_sse
+from responses_app.protocol.conformance import validate_sse
 from responses_app.protocol.conformance.__main__ import main
 from responses_app.protocol.deltas import Call, TextDelta
 from responses_app.protocol.events import Event
@@ -34,7 +34,7 @@ def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[byte
 
 
 def rules(captured: bytes) -> list[str]:
-    return [broken.rule for broken in judge_sse([captured])]
+    return [broken.rule for broken in validate_sse([captured])]
 
 
 def test_a_clean_stream_on_standard_input_is_one_line_and_exit_0() -> None:
@@ -95,7 +95,7 @@ def test_the_end_mark_and_comments_are_no_events() -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 4096])
 def test_chunks_may_be_cut_anywhere(size: int) -> None:
-    assert judge_sse(CLEAN[at : at + size] for at in range(0, len(CLEAN), size)) == []
+    assert validate_sse(CLEAN[at : at + size] for at in range(0, len(CLEAN), size)) == []
 
 
 def test_a_last_block_without_its_blank_line_counts() -> None:

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import pytest
 
-from responses_app.protocol.ids import prefix
+from responses_app.protocol.ids import PREFIXES
+from responses_app.protocol.items.registry import FAMILIES
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
-    [("response", "resp_"), ("conversation", "conv_"), ("request", "req_"), ("call", "call_"), ("message", "msg_")],
+    ("kind", "prefix"), [("response", "resp_"), ("conversation", "conv_"), ("request", "req_"), ("call", "call_")]
 )
-def test_ids_begin_with_the_prefix_of_their_kind(kind: str, expected: str) -> None:
-    assert prefix(kind) == expected
+def test_objects_have_the_prefixes_of_the_api(kind: str, prefix: str) -> None:
+    assert PREFIXES[kind] == prefix
 
 
-def test_a_kind_without_ids_has_no_prefix() -> None:
-    with pytest.raises(KeyError):
-        prefix("chatcmpl-tool")
+@pytest.mark.parametrize(
+    ("kind", "prefix"),
+    [
+        ("message", "msg_"),
+        ("function_call_output", "fco_"),
+        ("mcp_approval_request", "mcpr_"),
+        ("mcp_approval_response", "mcpr_"),
+        ("image_generation_call", "ig_"),
+        ("program_output", "po_"),
+    ],
+)
+def test_items_and_their_answers_have_the_prefix_of_their_family(kind: str, prefix: str) -> None:
+    assert FAMILIES.id_prefixes[kind] == prefix

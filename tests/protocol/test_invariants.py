@@ -187,7 +187,7 @@ def test_law_6_holds_for_a_log_whose_writer_is_lost(speech: Speech, place: int, 
     for piece in pieces[: place % (len(pieces) + 1)]:
         told += first.write(piece)
     told = wire(told)
-    last = Writer.for_ending(told, counted())
+    last = Writer.restore(told, counted())
     whole = told + wire(ENDINGS[ending](last))
     assert validate(whole) == []
     assert fold(whole) == whole[-1]["response"]

@@ -14,7 +14,6 @@ from responses_app.protocol.deltas import (
     Call,
     Delta,
     EndItem,
-    EndPart,
     McpCall,
     McpList,
     McpTools,
@@ -133,7 +132,7 @@ def test_results_of_tools_are_told_when_the_item_is_done() -> None:
 
 
 def test_the_arguments_of_an_mcp_call_are_done_before_its_result_is_there() -> None:
-    before = kinds(tell([McpCall("m", "t"), Arguments("{}"), EndPart()], "cancel")[0])
+    before = kinds(tell([McpCall("m", "t"), Arguments("{}"), EndItem()], "cancel")[0])
     assert before[:4] == ["output_item.added", "mcp_call.in_progress", "mcp_call_arguments.delta", "mcp_call_arguments.done"]
 
 

@@ -20,7 +20,6 @@ from responses_app.protocol.deltas import (
     CodeStarted,
     Delta,
     EndItem,
-    EndPart,
     FileResult,
     FileSearch,
     ForItem,
@@ -194,8 +193,8 @@ def test_it_refuses_a_delta_that_its_item_cannot_take_and_stays_as_it_was(name: 
 
 
 def test_the_current_item_may_be_addressed_too() -> None:
-    pieces: list[Delta] = [McpCall("m", "t"), ForItem(0, Arguments("{}")), ForItem(0, EndPart()), ForItem(0, McpResult("o"))]
-    assert tell(pieces)[0] == tell([McpCall("m", "t"), Arguments("{}"), EndPart(), McpResult("o")])[0]
+    pieces: list[Delta] = [McpCall("m", "t"), ForItem(0, Arguments("{}")), ForItem(0, McpResult("o"))]
+    assert tell(pieces)[0] == tell([McpCall("m", "t"), Arguments("{}"), McpResult("o")])[0]
 
 
 # Laws
@@ -232,7 +231,7 @@ def test_a_writer_that_is_restored_at_any_cut_goes_on_with_the_same_bytes(pair: 
     events = wire(events + ENDINGS[ending](w))
     for cut in range(len(pieces) + 1):
         told = wire(started(pieces[:cut])[0])
-        restored = Writer.for_ending(told, numbered_ids(len(ids_in_order(told))), encrypt)
+        restored = Writer.restore(told, numbered_ids(len(ids_in_order(told))), encrypt)
         rest = [event for piece in pieces[cut:] for event in restored.write(piece)] + ENDINGS[ending](restored)
         assert json.dumps(told + wire(rest)) == json.dumps(events)
 
@@ -243,7 +242,7 @@ def test_a_log_that_ends_anywhere_can_be_ended(pair: Pair, data: st.DataObject) 
     told, w = started(pair[1][: data.draw(st.integers(0, len(pair[1])))])
     assert fold(told) == w.response
     assert len(fold(told, open_items=True)["output"]) == sum(e["type"] == "response.output_item.added" for e in told)
-    last = Writer.for_ending(wire(told), numbered_ids(0))
+    last = Writer.restore(wire(told), numbered_ids(0))
     ending = data.draw(st.sampled_from(["cut", "fail", "cancel"]))
     whole = wire(told + ENDINGS[ending](last))
     assert validate(whole) == []

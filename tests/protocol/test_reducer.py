@@ -13,9 +13,7 @@ from responses_app.protocol.deltas import (
     CodeCall,
     CodeStarted,
     ReasoningDelta,
-    RefusalDelta,
     SearchStarted,
-    SummaryDelta,
     TextDelta,
     WebSearch,
 )
@@ -59,12 +57,10 @@ def test_a_running_response_shows_its_closed_items() -> None:
 
 
 def test_open_items_are_shown_as_far_as_they_were_told() -> None:
-    cited = said(TextDelta("a"), Annotation(CITATION), TextDelta("b"), RefusalDelta("no"))
+    cited = said(TextDelta("a"), Annotation(CITATION), TextDelta("b"))
     assert fold(cited, open_items=True)["output"][0]["content"] == [
         {"type": "output_text", "text": "ab", "annotations": [CITATION], "logprobs": []},
-        {"type": "refusal", "refusal": "no"},
     ]
-    assert fold(said(SummaryDelta("s")), open_items=True)["output"][0]["summary"] == [{"type": "summary_text", "text": "s"}]
     assert fold(said(Call("f"), Arguments('{"')), open_items=True)["output"][0]["arguments"] == '{"'
 
 

@@ -17,17 +17,15 @@ from responses_app.protocol.deltas import (
     CodeStarted,
     Delta,
     EndItem,
-    EndPart,
     FileResult,
     FileSearch,
+    ForItem,
     McpCall,
     McpList,
     McpResult,
     McpTools,
     ReasoningDelta,
-    RefusalDelta,
     SearchStarted,
-    SummaryDelta,
     TextDelta,
     WebResult,
     WebSearch,
@@ -35,7 +33,7 @@ from responses_app.protocol.deltas import (
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold
-from responses_app.protocol.writer import MALFORMED, Writer
+from responses_app.protocol.writer import INVALID_ARGUMENTS_MESSAGE, Writer
 from tests.support.protocol.response_strategies import CITATION, ENDINGS, USAGE, counted, items, kinds, response, tell, writer
 
 LOGPROBS = [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}]
@@ -94,12 +92,11 @@ REFUSED: Final[dict[str, tuple[list[Delta], Delta]]] = {
     "arguments without a call": ([], Arguments("a")),
     "arguments in a message": ([TextDelta("a")], Arguments("a")),
     "a citation without a message": ([], Annotation(CITATION)),
-    "a citation of a refusal": ([RefusalDelta("a")], Annotation(CITATION)),
-    "a citation of a closed part": ([TextDelta("a"), EndPart()], Annotation(CITATION)),
+    "a citation of a closed message": ([TextDelta("a"), EndItem()], Annotation(CITATION)),
     "arguments behind a call that another item ended": ([McpCall("m", "t"), EndItem()], Arguments("a")),
     "a result for the call before the current item": ([McpCall("m", "t"), TextDelta("a")], McpResult("a")),
     "code after the code was complete": ([CodeCall("c"), CodeStarted()], Arguments("a")),
-    "arguments after they were complete": ([McpCall("m", "t"), EndPart()], Arguments("a")),
+    "arguments after they were complete": ([McpCall("m", "t"), EndItem()], ForItem(0, Arguments("a"))),
     "a result without a call": ([], McpResult("a")),
     "the wrong result": ([WebSearch()], FileResult([])),
     "a search result for code": ([CodeCall("c")], WebResult({"type": "search"})),
@@ -166,16 +163,16 @@ def test_it_does_not_take_a_response_that_has_ended() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    [TextDelta(""), RefusalDelta(""), ReasoningDelta(""), SummaryDelta(""), EndPart(), EndItem(), TextDelta("", LOGPROBS)],
+    [TextDelta(""), ReasoningDelta(""), EndItem(), TextDelta("", LOGPROBS)],
 )
 def test_an_empty_saying_opens_no_item(piece: Delta) -> None:
     """A7."""
     assert opened().write(piece) == []
-    assert opened(ReasoningDelta("a")).write(piece) == [] or piece in (EndPart(), EndItem())
+    assert opened(ReasoningDelta("a")).write(piece) == [] or piece == EndItem()
 
 
 def test_an_empty_saying_does_not_close_the_open_item() -> None:
-    events, _ = tell([TextDelta("a"), ReasoningDelta(""), SummaryDelta(""), TextDelta("b")])
+    events, _ = tell([TextDelta("a"), ReasoningDelta(""), TextDelta("b")])
     assert [item["content"][0]["text"] for item in items(events)] == ["ab"]
 
 
@@ -234,13 +231,6 @@ def test_a_break_opens_another_item_of_the_same_kind() -> None:
         [TextDelta("a"), EndItem(), TextDelta("b"), EndItem(), ReasoningDelta("c"), EndItem(), ReasoningDelta("d")]
     )
     assert [item["type"] for item in items(events)] == ["message", "message", "reasoning", "reasoning"]
-
-
-def test_a_summary_after_raw_reasoning_is_another_item() -> None:
-    """§2.3: within an item the summaries come first."""
-    events, _ = tell([ReasoningDelta("a"), SummaryDelta("b"), EndPart(), SummaryDelta("c")])
-    assert [len(item["summary"]) for item in items(events)] == [0, 2]
-    assert ["content" in item for item in items(events)] == [True, True]
 
 
 def test_reasoning_is_sealed_once() -> None:
@@ -377,7 +367,7 @@ def test_a_call_that_does_not_parse_is_incomplete_and_the_response_fails(text: s
     assert [item["status"] for item in w.items] == ["completed", "incomplete"]
     assert w.items[1]["arguments"] == text
     assert [event["type"] for event in events[-3:]] == ["response.output_item.done", "error", "response.failed"]
-    assert w.response["error"] == {"code": "server_error", "message": MALFORMED}
+    assert w.response["error"] == {"code": "server_error", "message": INVALID_ARGUMENTS_MESSAGE}
     assert w.response["usage"] == USAGE
     assert validate(events) == []
 

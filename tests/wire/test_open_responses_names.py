@@ -44,6 +44,9 @@ UNSAID: Final = {
     *(f"response.image_generation_call.{stage}" for stage in ("in_progress", "generating", "partial_image", "completed")),
     *(f"response.shell_call_output_content.{part}" for part in ("delta", "done")),
     "response.compaction.compacting",
+    *(f"response.refusal.{part}" for part in ("delta", "done")),
+    *(f"response.reasoning_summary_part.{part}" for part in ("added", "done")),
+    *(f"response.reasoning_summary_text.{part}" for part in ("delta", "done")),
 }
 SPEECHES: Final[dict[str, tuple[list[Delta], str, str]]] = {
     **{name: (pieces, "complete", "in_progress") for name, (pieces, _, _) in FAMILIES.items()},

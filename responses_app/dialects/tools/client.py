@@ -9,19 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from responses_app.dialects.tools import computer
+from responses_app.protocol.items.client_tools.client_call import ClientCallType
+from responses_app.protocol.items.registry import FAMILIES
 
 Json: TypeAlias = Mapping[str, Any]
-Kind: TypeAlias = Literal["shell_call", "local_shell_call", "apply_patch_call", "tool_search_call", "computer_call"]
 
 
 @dataclass(frozen=True, slots=True)
 class ClientToolSpec:
     """How a tool is told, and how its calls and their outputs turn into those of a function and back."""
 
-    kind: Kind
+    kind: ClientCallType
     description: str
     parameters: Json
     # The body of the call's item from arguments, None if these are no such call; and the arguments of an item.
@@ -137,15 +138,9 @@ CLIENT_TOOLS: Final[Mapping[str, ClientToolSpec]] = {
         computer.arguments,
     ),
 }
-# The type of a call's item, and of its output's -> the tool; a computer may be one of two.
+# Type of a call's item -> the tool, and type of its output -> the tool. A computer call may belong to either of two tools.
 CALLS: Final[Mapping[str, str]] = {tool.kind: name for name, tool in CLIENT_TOOLS.items()}
-OUTPUTS: Final[Mapping[str, str]] = {
-    "shell_call_output": "shell",
-    "local_shell_call_output": "local_shell",
-    "apply_patch_call_output": "apply_patch",
-    "tool_search_output": "tool_search",
-    "computer_call_output": "computer",
-}
+OUTPUTS: Final[Mapping[str, str]] = {output: CALLS[call] for output, call in FAMILIES.calls_by_output.items() if call in CALLS}
 
 
 def function(tool: Json) -> dict[str, Any]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from responses_app.protocol.items.registry import FAMILIES
+
 Json: TypeAlias = Mapping[str, Any]
 # The longest name of a function that clients can declare.
 LONGEST = 128
@@ -85,23 +87,27 @@ def _sources(item: Json) -> str:
     return _given({**item, "sources": found}, "results", "sources")
 
 
+def _tool(item: Json) -> str:
+    return FAMILIES[item["type"]].tool
+
+
 _Of: TypeAlias = Callable[[Json], str]
 # type -> the name of the function that it was, its arguments, its output.
 _TOLD: Final[Mapping[str, tuple[_Of, _Of, _Of]]] = {
-    "web_search_call": (lambda _: "web_search", _searched, _sources),
+    "web_search_call": (_tool, _searched, _sources),
     "file_search_call": (
-        lambda _: "file_search",
+        _tool,
         lambda item: _written({"queries": item["queries"]}),
         lambda item: _given(item, "results"),
     ),
     "code_interpreter_call": (
-        lambda _: "code_interpreter",
+        _tool,
         lambda item: _written({"code": item.get("code") or ""}),
         lambda item: _given({**item, "outputs": [_printed(one) for one in item.get("outputs") or ()]}, "outputs"),
     ),
     # A picture is too long for any prompt.
     "image_generation_call": (
-        lambda _: "image_generation",
+        _tool,
         lambda item: _written({"prompt": item.get("revised_prompt") or ""}),
         lambda item: _given(item, "error"),
     ),

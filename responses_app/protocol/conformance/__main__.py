@@ -1,4 +1,4 @@
-"""The command: reads a captured SSE stream and prints every rule that it breaks.
+"""Command line: read a captured SSE stream and print every rule that the stream breaks.
 
 Exit status: 0 clean, 1 rules are broken, 2 the input is no SSE stream.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from responses_app.protocol.conformance.spec import EVENTS
-from responses_app.protocol.conformance.sse import frames
+from responses_app.protocol.conformance.sse import blocks
 from responses_app.protocol.conformance.validator import StreamValidator
 from responses_app.protocol.conformance.violation import Violation
 
@@ -38,35 +38,35 @@ def _read(source: BinaryIO) -> Iterator[bytes]:
 def _line(broken: Violation) -> str:
     text = "" if broken.event is None else json.dumps(broken.event, ensure_ascii=False, separators=(",", ":"))
     line = f"{broken}  {text if len(text) <= SHOWN else text[:SHOWN] + '…'}".rstrip()
-    # Half a character, which JSON can carry, is none that could be printed.
+    # JSON can contain half a surrogate pair, which cannot be printed.
     return line.encode(errors="backslashreplace").decode() + "\n"
 
 
-def _judge(source: BinaryIO, check: StreamValidator) -> int:
+def _validate(source: BinaryIO, validator: StreamValidator) -> int:
     count = 0
-    for frame in frames(_read(source)):
-        for broken in check.feed_frame(frame):
+    for block in blocks(_read(source)):
+        for broken in validator.feed_block(block):
             sys.stdout.write(_line(broken))
             count += 1
-    if not check.events:
+    if not validator.events:
         sys.stderr.write("no events found: this is not a captured SSE stream\n")
         return 2
-    for broken in check.close():
+    for broken in validator.close():
         sys.stdout.write(_line(broken))
         count += 1
-    sys.stdout.write(f"{check.events} events, {count or 'no'} violations\n")
+    sys.stdout.write(f"{validator.events} events, {count or 'no'} violations\n")
     return 1 if count else 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command and return its exit status."""
     options = _options(argv)
-    check = StreamValidator(options.profile, starting_after=options.starting_after)
+    validator = StreamValidator(options.profile, starting_after=options.starting_after)
     try:
         if options.file is None:
-            return _judge(sys.stdin.buffer, check)
+            return _validate(sys.stdin.buffer, validator)
         with Path(options.file).open("rb") as source:
-            return _judge(source, check)
+            return _validate(source, validator)
     except (OSError, UnicodeDecodeError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

@@ -1,4 +1,4 @@
-"""Rules L and T: the life of the response, from `created` to its one terminal event."""
+"""Lifecycle rules (L and T): from `response.created` to the one terminal event."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TERMINAL: Final = {
     "response.incomplete": ("incomplete",),
     "response.failed": ("failed", "cancelled"),
 }
-# Status that the snapshot of each earlier lifecycle event may have.
+# Lifecycle event before the end -> statuses that its snapshot may have.
 EARLY: Final = {
     "response.created": ("in_progress", "queued"),
     "response.queued": ("queued",),
@@ -22,12 +22,12 @@ EARLY: Final = {
 
 
 class LifecycleRules:
-    """Where the response stands: START, CREATED, RUNNING or TERMINAL."""
+    """Lifecycle of a response: created, in progress, ended. A resumed stream begins in the middle."""
 
     def __init__(self, resumed: bool) -> None:
         self.created = resumed
         self.resumed = resumed
-        # Unknown to whoever resumes.
+        # None: unknown, because the stream is a resume.
         self.running: bool | None = None if resumed else False
         self.ended = False
         self.error = False
@@ -35,23 +35,23 @@ class LifecycleRules:
         self._seen = False
 
     def feed(self, event: Mapping[str, Any]) -> Findings:
-        """Judge one event of a known type."""
+        """Check one event of a known type."""
         kind = event["type"]
-        yield from self._order(kind)
+        yield from self._check_order(kind)
         if kind == "error":
             self.error = True
             yield from _check_error(event)
         elif kind in EARLY or kind in TERMINAL:
-            yield from self._snapshot(kind, event.get("response"))
+            yield from self._check_snapshot(kind, event.get("response"))
         self.ended = kind in TERMINAL
         self._seen = True
 
     def close(self) -> Findings:
-        """Judge the end of the stream. A resume behind the last event is empty, and right."""
+        """Check the end of the stream. A resume behind the last event is empty and correct."""
         if not self.ended and (self._seen or not self.resumed):
             yield "L5", "the stream ends without a terminal event"
 
-    def _order(self, kind: str) -> Findings:
+    def _check_order(self, kind: str) -> Findings:
         if self.error and kind != "response.failed":
             yield "L6", "after error comes response.failed and nothing else"
         if kind == "response.created":
@@ -62,9 +62,9 @@ class LifecycleRules:
         if not self.created:
             self.created = True
             yield "L1", "the first event is not response.created"
-        yield from self._beginning(kind)
+        yield from self._check_beginning(kind)
 
-    def _beginning(self, kind: str) -> Findings:
+    def _check_beginning(self, kind: str) -> Findings:
         if kind == "response.queued":
             if self.running:
                 yield "L2", "response.queued after response.in_progress"
@@ -77,7 +77,7 @@ class LifecycleRules:
                 yield "L2", f"{kind} before response.in_progress"
             self.running = True
 
-    def _snapshot(self, kind: str, response: object) -> Findings:
+    def _check_snapshot(self, kind: str, response: object) -> Findings:
         if not isinstance(response, Mapping):
             yield "L3", "there is no response in it"
             return
@@ -88,26 +88,26 @@ class LifecycleRules:
             yield "L3", f"the response was {self.id!r} and is now {response.get('id')!r}"
         self.id = response.get("id") if self.id is None else self.id
         if kind in EARLY:
-            yield from _early(kind, response)
+            yield from _check_early(kind, response)
         else:
-            yield from _terminal(kind, response)
+            yield from _check_terminal(kind, response)
 
 
 def _check_error(event: Mapping[str, Any]) -> Findings:
     nested = event.get("error")
-    told = nested.get("message") if isinstance(nested, Mapping) else event.get("message")
-    if not isinstance(told, str):
+    message = nested.get("message") if isinstance(nested, Mapping) else event.get("message")
+    if not isinstance(message, str):
         yield "L6", "neither a nested error nor a flat message"
 
 
-def _early(kind: str, response: Mapping[str, Any]) -> Findings:
+def _check_early(kind: str, response: Mapping[str, Any]) -> Findings:
     if response.get("status") not in EARLY[kind]:
         yield "L3", f"status is {response.get('status')!r}"
     if response.get("output") != []:
         yield "L3", "output is not empty"
 
 
-def _terminal(kind: str, response: Mapping[str, Any]) -> Findings:
+def _check_terminal(kind: str, response: Mapping[str, Any]) -> Findings:
     status = response.get("status")
     if status not in TERMINAL[kind]:
         yield "T1", f"status is {status!r}"
@@ -118,10 +118,10 @@ def _terminal(kind: str, response: Mapping[str, Any]) -> Findings:
     if "completed_at" in response and (response["completed_at"] is not None) != (status == "completed"):
         yield "T4", f"completed_at is {response['completed_at']!r} and status {status!r}"
     if status in ("completed", "incomplete"):
-        yield from _usage(response.get("usage"))
+        yield from _check_usage(response.get("usage"))
 
 
-def _usage(usage: object) -> Findings:
+def _check_usage(usage: object) -> Findings:
     if not isinstance(usage, Mapping):
         yield "T5", "there is no usage"
         return

@@ -1,4 +1,4 @@
-"""Rules C1 to C9 and R1 to R3 for what stands within parts: their order, their deltas, their ends."""
+"""Rules C1 to C9 and R1 to R3 for the parts of an item: their order, their deltas, their ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class PartList(NamedTuple):
     """One list of parts in an item: its key, the key of the index, and the rules for the order, a closed part and the list."""
 
     key: str
-    place: str
+    index_key: str
     order: str
     closed: str
     listed: str
@@ -22,18 +22,18 @@ CONTENT: Final = PartList("content", "content_index", "C1", "C6", "C6")
 SUMMARY: Final = PartList("summary", "summary_index", "R1", "R2", "R3")
 
 # Part type -> key of its text.
-KEYS: Final = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text", "summary_text": "text"}
-# Item type -> part types that it may hold, by shelf.
+TEXT_KEYS: Final = {"output_text": "text", "refusal": "refusal", "reasoning_text": "text", "summary_text": "text"}
+# Item type and list of parts -> part types that the list may hold.
 ALLOWED: Final = {
     ("message", "content"): ("output_text", "refusal"),
     ("reasoning", "content"): ("reasoning_text",),
     ("reasoning", "summary"): ("summary_text",),
 }
-# Event type without `response.` -> (what it does, shelf, part type that it needs)
-SPOKEN: Final = {
+# Event type without `response.` -> (effect, list of parts, required part type)
+PART_EVENTS: Final = {
     "output_text.delta": ("delta", CONTENT, "output_text"),
     "output_text.done": ("done", CONTENT, "output_text"),
-    "output_text.annotation.added": ("cite", CONTENT, "output_text"),
+    "output_text.annotation.added": ("annotate", CONTENT, "output_text"),
     "refusal.delta": ("delta", CONTENT, "refusal"),
     "refusal.done": ("done", CONTENT, "refusal"),
     "reasoning_text.delta": ("delta", CONTENT, "reasoning_text"),
@@ -50,31 +50,31 @@ SPOKEN: Final = {
 
 
 class PartRules:
-    """A part as it was told. `known` is False for one that opened before a resumed stream began."""
+    """Rules of a part, and its events so far. `known` is False for a part that opened before a resumed stream began."""
 
-    def __init__(self, shelf: PartList, index: int, kind: object, *, known: bool = True) -> None:
-        self.shelf = shelf
+    def __init__(self, parts: PartList, index: int, kind: object, *, known: bool = True) -> None:
+        self.parts = parts
         self.index = index
         self.kind = kind
         self.known = known
-        self.said: list[str] = []
+        self.texts: list[str] = []
         self.logprobs: list[Any] = []
         self.annotations: list[Any] = []
         self.whole: str | None = None
 
     def delta(self, event: Mapping[str, Any]) -> Findings:
-        """C2, C3, C9."""
+        """Check a delta: C2, C3 and C9."""
         if self.whole is not None:
             yield "C3", "a delta after the text was done"
         text = event.get("delta")
         if isinstance(text, str):
-            self.said.append(text)
+            self.texts.append(text)
         else:
             yield "C2", f"delta is {text!r} and no string"
-        yield from self._probe(event)
+        yield from self._check_logprobs(event)
 
-    def cite(self, event: Mapping[str, Any]) -> Findings:
-        """C8."""
+    def annotate(self, event: Mapping[str, Any]) -> Findings:
+        """Check an annotation: C8."""
         if self.whole is not None:
             yield "C8", "an annotation after the text was done"
         index = integer(event.get("annotation_index"))
@@ -83,20 +83,20 @@ class PartRules:
         self.annotations.append(event.get("annotation"))
 
     def done(self, event: Mapping[str, Any]) -> Findings:
-        """C3, C9."""
-        text = event.get(KEYS.get(str(self.kind), "text"))
+        """Check the whole text: C3 and C9."""
+        text = event.get(TEXT_KEYS.get(str(self.kind), "text"))
         if self.whole is not None:
             yield "C3", "the text is done twice"
         elif not isinstance(text, str):
             yield "C3", f"the whole text is {text!r}"
-        elif self.known and text != "".join(self.said):
-            yield "C3", "the whole text is not what the deltas said"
-        self.whole = text if isinstance(text, str) else "".join(self.said)
+        elif self.known and text != "".join(self.texts):
+            yield "C3", "the whole text is not the text of the deltas"
+        self.whole = text if isinstance(text, str) else "".join(self.texts)
         if self.kind == "output_text":
-            yield from self._all_probes(event.get("logprobs"))
+            yield from self._check_all_logprobs(event.get("logprobs"))
 
     def close(self, part: object) -> Findings:
-        """C4, C6, C8, R2."""
+        """Check the closed part: C4, C6, C8 and R2."""
         if self.whole is None and self.known:
             yield "C4", "the part closes and its text was never done"
         if not isinstance(part, Mapping):
@@ -104,12 +104,12 @@ class PartRules:
             return
         if self.known and part.get("type") != self.kind:
             yield "C1", f"the part opened as {self.kind!r} and closes as {part.get('type')!r}"
-        if self.whole is not None and part.get(KEYS.get(str(part.get("type")), "text")) != self.whole:
-            yield self.shelf.closed, "the closed part is not the text that was done"
+        if self.whole is not None and part.get(TEXT_KEYS.get(str(part.get("type")), "text")) != self.whole:
+            yield self.parts.closed, "the closed part is not the text that was done"
         if self.known and self.kind == "output_text" and part.get("annotations") != self.annotations:
-            yield "C8", "the closed part has other annotations than were told"
+            yield "C8", "the closed part has other annotations than the events"
 
-    def _probe(self, event: Mapping[str, Any]) -> Findings:
+    def _check_logprobs(self, event: Mapping[str, Any]) -> Findings:
         if self.kind != "output_text":
             return
         found = event.get("logprobs")
@@ -118,22 +118,22 @@ class PartRules:
         else:
             yield "C9", f"logprobs is {found!r} and no list"
 
-    def _all_probes(self, found: object) -> Findings:
+    def _check_all_logprobs(self, found: object) -> Findings:
         if not isinstance(found, list):
             yield "C9", f"logprobs is {found!r} and no list"
         elif self.known and found != self.logprobs:
             yield "C9", "the whole logprobs are not those of the deltas"
 
 
-def check_part_opens_empty(shelf: PartList, item_type: object, part: object) -> Findings:
-    """A part opens empty, and is one that this item may hold (C1, R1)."""
+def check_part_opens_empty(parts: PartList, item_type: object, part: object) -> Findings:
+    """Check that `part` opens empty and that the item may hold it (C1, R1)."""
     if not isinstance(part, Mapping):
-        yield shelf.order, f"the part is {part!r}"
+        yield parts.order, f"the part is {part!r}"
         return
     kind = part.get("type")
-    if kind not in ALLOWED.get((str(item_type), shelf.key), (kind,)):
-        yield shelf.order, f"a part {kind!r} in an item {item_type!r}"
-    if part.get(KEYS.get(str(kind), "text")) != "":
-        yield shelf.order, "the part does not open empty"
+    if kind not in ALLOWED.get((str(item_type), parts.key), (kind,)):
+        yield parts.order, f"a part {kind!r} in an item {item_type!r}"
+    if part.get(TEXT_KEYS.get(str(kind), "text")) != "":
+        yield parts.order, "the part does not open empty"
     if kind == "output_text" and (part.get("annotations") != [] or part.get("logprobs", []) != []):
-        yield shelf.order, "the part does not open with empty lists"
+        yield parts.order, "the part does not open with empty lists"

@@ -1,4 +1,4 @@
-"""Captured bytes of a server-sent event stream, read without forgiveness."""
+"""Blocks of a captured server-sent event stream, with the errors of their framing."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from responses_app.protocol.conformance.violation import Findings
 
 @dataclass(slots=True)
 class SseBlock:
-    """One block of an SSE stream: its event name ("" if there is none), its data, and the fields that have no business there."""
+    """One block of an SSE stream: its event name ("" without any), its data lines, and the names of fields that are not allowed."""
 
     name: str = ""
     data: list[str] = field(default_factory=list)
-    strange: list[str] = field(default_factory=list)
-    returns: bool = False
+    other_fields: list[str] = field(default_factory=list)
+    has_carriage_returns: bool = False
 
     @property
     def done(self) -> bool:
-        """Whether this is the end mark of the stream."""
+        """Whether the block is the end mark of the stream."""
         return self.data == ["[DONE]"]
 
     @property
-    def idle(self) -> bool:
-        """Whether the block held comments alone."""
-        return not (self.name or self.data or self.strange)
+    def is_empty(self) -> bool:
+        """Whether the block has only comments."""
+        return not (self.name or self.data or self.other_fields)
 
     def event(self) -> object:
-        """The decoded data; None if it is not JSON."""
+        """Return the decoded data, or None if the data is no JSON."""
         try:
-            return json.loads("\n".join(self.data), parse_constant=_refuse)
+            return json.loads("\n".join(self.data), parse_constant=_reject_constant)
         except (ValueError, RecursionError):
             return None
 
-    def breaches(self) -> Findings:
-        """What is wrong with the framing (§2.1): rules S1 and S7."""
-        if self.returns:
+    def framing_problems(self) -> Findings:
+        """Check the framing: rules S1 and S7."""
+        if self.has_carriage_returns:
             yield "S1", "lines end with CR LF"
         if len(self.data) > 1:
             yield "S1", "more than one data line"
-        for name in self.strange:
+        for name in self.other_fields:
             yield "S7", f"a field {name!r}"
 
-    def _take(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
+        """Add one line of the block."""
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "event":
@@ -52,32 +53,32 @@ class SseBlock:
         elif name == "data":
             self.data.append(value)
         elif name:  # A line that begins with a colon is a comment.
-            self.strange.append(name)
+            self.other_fields.append(name)
 
 
-def _refuse(constant: str) -> object:
-    """Python reads NaN and Infinity; JSON has no such words."""
+def _reject_constant(constant: str) -> object:
+    """Reject NaN and Infinity, which Python accepts and JSON does not have."""
     raise ValueError(constant)
 
 
-def frames(chunks: Iterable[bytes]) -> Iterator[SseBlock]:
-    """The blocks of a stream that was captured in any chunks. A last block without its blank line counts too.
+def blocks(chunks: Iterable[bytes]) -> Iterator[SseBlock]:
+    """Yield the blocks of a stream that was captured in any chunks, the last one even without its blank line.
 
-    Raises UnicodeDecodeError if this is not UTF-8.
+    Raises UnicodeDecodeError if the stream is not UTF-8.
     """
-    frame = SseBlock()
+    block = SseBlock()
     for line in _lines(chunks):
         text = line.decode()
-        frame.returns |= text.endswith("\r")
+        block.has_carriage_returns |= text.endswith("\r")
         text = text.rstrip("\r")
         if text:
-            frame._take(text)
+            block.add_line(text)
             continue
-        if not frame.idle:
-            yield frame
-        frame = SseBlock()
-    if not frame.idle:
-        yield frame
+        if not block.is_empty:
+            yield block
+        block = SseBlock()
+    if not block.is_empty:
+        yield block
 
 
 def _lines(chunks: Iterable[bytes]) -> Iterator[bytes]:

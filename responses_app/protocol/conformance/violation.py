@@ -1,4 +1,4 @@
-"""What the judge says: one broken rule at one event."""
+"""Violations: broken rules of a stream, each at one event."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 Findings: TypeAlias = Iterator[tuple[str, str]]
-"""(rule, message) pairs, as the rules find them; the judge adds where."""
+"""(rule, message) pairs in the order of their discovery; the validator adds the event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken rule of §2.4: its id, the event's sequence_number if it has one, what is wrong, and the event (None at the end)."""
+    """A broken rule: its id, the `sequence_number` of the event if there is one, a message, and the event (None at the end)."""
 
     rule: str
     number: int | None
@@ -26,5 +26,5 @@ class Violation:
 
 
 def integer(value: object) -> int | None:
-    """The value if it is an integer of at least 0 and not a bool, else None."""
+    """Return `value` if it is an integer of at least 0 and no bool, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

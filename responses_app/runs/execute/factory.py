@@ -13,7 +13,7 @@ from django.conf import settings
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import GenerateRequest
 from responses_app.models import Response, Status
-from responses_app.protocol.items import Item
+from responses_app.protocol.items.base import Item
 from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import Finish
 from responses_app.protocol.deltas import Delta, EndItem, ForItem
-from responses_app.protocol.items import Item
+from responses_app.protocol.items.base import Item
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.output import ResponseOutput, RoundOutput
 from responses_app.runs.execute.response_object import usage

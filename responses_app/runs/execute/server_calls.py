@@ -10,7 +10,7 @@ from typing import Any
 
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import Chunk
-from responses_app.protocol.deltas import Call, ClientCall, Delta, EndItem, EndPart, ForItem, McpApprovalRequest
+from responses_app.protocol.deltas import Call, ClientCall, Delta, EndItem, ForItem, McpApprovalRequest
 from responses_app.tools.base import ToolExecutor
 
 logger = logging.getLogger("responses.tools")
@@ -36,7 +36,7 @@ class ServerCallParser:
     event, and the log can show that the calls have begun before these run.
     """
 
-    _ITEM_ENDS = (EndItem, EndPart, ClientCall, McpApprovalRequest)
+    _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest)
 
     def __init__(self, inner: OutputParser, tools: ToolExecutor) -> None:
         self._inner, self._tools = inner, tools

@@ -6,12 +6,13 @@ import struct
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 
 import orjson
 
 from responses_app.engine_interface import Chunk, Logprob
-from responses_app.protocol.deltas import Delta, ForItem
+from responses_app.protocol.deltas import ForItem
+from responses_app.protocol.items.registry import FAMILIES
 
 # First byte of the packed entries: token ids of a single chunk, four bytes each; or JSON for anything else.
 PLAIN, JSON = b"\x00", b"\x01"
@@ -33,8 +34,6 @@ class RoundStart:
 
 
 Entry: TypeAlias = Chunk | RoundStart | RoundEnd | ForItem
-# Progress and results of tools, by the names of their classes.
-_DELTAS: dict[str, Any] = {kind.__name__: kind for kind in get_args(Delta)}
 
 
 def pack(entries: Sequence[Entry]) -> bytes | None:
@@ -80,4 +79,4 @@ def _marker_from_json(raw: dict[str, Any]) -> Entry:
     if "start" in raw:
         data = b64decode(raw["start"])
         return RoundStart(struct.unpack(f"<{len(data) // 4}I", data))
-    return ForItem(raw["item"], _DELTAS[raw["delta"]](**raw["fields"]))
+    return ForItem(raw["item"], FAMILIES.item_deltas[raw["delta"]](**raw["fields"]))

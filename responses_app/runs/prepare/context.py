@@ -8,39 +8,14 @@ from functools import partial
 from typing import Any
 
 from responses_app.errors import InvalidRequest, NotFound
-from responses_app.protocol.ids import PREFIXES
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import is_id, new_id
 from responses_app.runs.prepare import long_work
 from responses_app.store.content import history
 from responses_app.store.content.history import ConversationContext
 
-OUTPUTS = {
-    "function_call_output": "function_call",
-    "custom_tool_call_output": "custom_tool_call",
-    "shell_call_output": "shell_call",
-    "local_shell_call_output": "local_shell_call",
-    "apply_patch_call_output": "apply_patch_call",
-    "tool_search_output": "tool_search_call",
-    "computer_call_output": "computer_call",
-    "program_output": "program",
-}
-ITEM_PREFIXES = {
-    **PREFIXES,
-    "function_call_output": "fco_",
-    "custom_tool_call_output": "ctco_",
-    "shell_call_output": "sho_",
-    "local_shell_call_output": "lsho_",
-    "apply_patch_call_output": "apco_",
-    "tool_search_output": "tso_",
-    "computer_call_output": "cuo_",
-    "additional_tools": "at_",
-    "configuration_update": "cfg_",
-    "image_generation_call": "ig_",
-    "mcp_approval_response": "mcpr_",
-    "program": "prog_",
-    "program_output": "po_",
-}
+OUTPUTS = FAMILIES.calls_by_output
 CALLS = frozenset(OUTPUTS.values())
 EMPTY = ConversationContext((), (), "", "completed")
 
@@ -88,7 +63,7 @@ def with_ids(
         if stored is not None and item["type"] in (stored["type"], "item_reference"):
             items.append(stored)
         elif item["type"] != "item_reference":
-            items.append(item if "id" in item else {"id": new_id(ITEM_PREFIXES[item["type"]]), **item})
+            items.append(item if "id" in item else {"id": new_id(FAMILIES.id_prefixes[item["type"]]), **item})
         else:
             raise NotFound(
                 f"Item with id '{item['id']}' not found. Items are not persisted when `store` is set to false. "

@@ -12,7 +12,7 @@ import orjson
 
 from responses_app.errors import InvalidRequest
 from responses_app.keyring import decrypt_bytes, encryption_keys
-from responses_app.protocol.open_items import Encryptor
+from responses_app.protocol.items.base import Encryptor
 from responses_app.runs.create_request import CreateRequest
 
 INCLUDE: Final = "reasoning.encrypted_content"

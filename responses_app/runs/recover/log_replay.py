@@ -17,8 +17,7 @@ from responses_app.engine_interface import GenerateRequest
 from responses_app.protocol.deltas import Delta, EndItem, ForItem
 from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
-from responses_app.protocol.items import Item
-from responses_app.protocol.open_items import Encryptor
+from responses_app.protocol.items.base import Encryptor, Item
 from responses_app.protocol.reducer import ids_in_order
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.rounds import Progress

@@ -137,7 +137,7 @@ async def _state(
     except (ReplayMismatch, ProtocolError, ApiError) as error:
         logger.error("%s: replay differs: %s", found.row.uid, error)
         broken = f"{LOST}{error}."
-    return ReplayedRun(Writer.for_ending(found.events, new_id), plan.request, plan.listener), broken
+    return ReplayedRun(Writer.restore(found.events, new_id), plan.request, plan.listener), broken
 
 
 def _run(

@@ -7,14 +7,14 @@ from typing import Any
 
 from responses_app.dialects.tools.computer import is_action
 from responses_app.errors import InvalidRequest
-from responses_app.protocol.ids import PREFIXES
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.ids import is_id
 from responses_app.schemas import text_format
 from responses_app.schemas.base import TEXT_LIMIT, check_length, check_tools, count_tools, drop_nulls
-from responses_app.schemas.client_items import CLIENT_ITEMS, CLIENT_PREFIXES
+from responses_app.schemas.client_items import CLIENT_ITEMS
 from responses_app.schemas.control_items import CompactionTrigger, ConfigurationUpdate, check_trigger_last
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
-from responses_app.schemas.hosted_items import HOSTED_ITEMS, WITHOUT_STATUS
+from responses_app.schemas.hosted_items import HOSTED_ITEMS
 from responses_app.schemas.items import (
     MODELS,
     AdditionalTools,
@@ -27,17 +27,13 @@ from responses_app.schemas.items import (
 from responses_app.schemas.parsing import content as parsing_content
 from responses_app.schemas.parsing import tools
 
-# Prefixes of item ids in requests. Clients choose ids such as `fco_…` for outputs, so outputs share the prefix of their call.
+# Item type -> prefix of item ids in requests, empty where clients or other servers choose the ids.
 ID_PREFIXES = {
-    kind: PREFIXES[kind].rstrip("_") for kind in ("message", "function_call", "custom_tool_call", "reasoning", "compaction")
-} | {
-    "function_call_output": "fc",
-    "custom_tool_call_output": "ctc",
-    # Clients choose these ids.
-    "additional_tools": "",
-    "configuration_update": "",
-    **CLIENT_PREFIXES,
-    # Other servers choose these ids.
+    **dict.fromkeys(FAMILIES.id_prefixes, ""),
+    **{kind: family.id_prefix.rstrip("_") for kind, family in FAMILIES.items() if family.opened_by},
+    # Clients choose ids such as `fco_…` for outputs, so outputs share the prefix of their call.
+    "function_call_output": FAMILIES["function_call"].id_prefix.rstrip("_"),
+    "custom_tool_call_output": FAMILIES["custom_tool_call"].id_prefix.rstrip("_"),
     **dict.fromkeys(HOSTED_ITEMS, ""),
 }
 
@@ -141,7 +137,7 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 def _hosted(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     kind = raw["type"]
     item = _id(valid(HOSTED_ITEMS[kind], raw, loc), loc)
-    return item if kind in WITHOUT_STATUS else {"status": "completed", **item}
+    return item if kind in FAMILIES.without_status else {"status": "completed", **item}
 
 
 def _check_actions(item: Mapping[str, Any], loc: Loc) -> None:

@@ -78,7 +78,7 @@ def error(event: dict[str, Any]) -> dict[str, Any]:
 
 def judge(events: list[dict[str, Any]], lane: str | None = None) -> None:
     """The judge of the grammar has nothing against them."""
-    check = StreamValidator(lane=lane, socket=True)
+    check = StreamValidator(stream_id=lane, socket=True)
     assert [broken for event in events for broken in check.feed(event)] + check.close() == []
 
 

@@ -14,7 +14,6 @@ from responses_app.protocol.deltas import (
     CodeStarted,
     Compaction,
     Delta,
-    EndPart,
     FileResult,
     FileSearch,
     McpApprovalRequest,
@@ -23,9 +22,7 @@ from responses_app.protocol.deltas import (
     McpResult,
     McpTools,
     ReasoningDelta,
-    RefusalDelta,
     SearchStarted,
-    SummaryDelta,
     TextDelta,
     WebResult,
     WebSearch,
@@ -33,7 +30,6 @@ from responses_app.protocol.deltas import (
 from tests.support.protocol.response_strategies import CITATION, COMPUTER, FOUND, PATCH, SEARCHED, SHELL, TOOL, TOOL_ERROR
 
 TEXT = "content_part.added output_text.delta output_text.done content_part.done"
-SUMMARY = "reasoning_summary_part.added reasoning_summary_text.delta reasoning_summary_text.done reasoning_summary_part.done"
 RAW = "content_part.added reasoning_text.delta reasoning_text.done content_part.done"
 ARGS = "function_call_arguments.delta function_call_arguments.done"
 INPUT = "custom_tool_call_input.delta custom_tool_call_input.done"
@@ -48,26 +44,12 @@ WEB = "web_search_call"
 # name -> (pieces, events of the only item between its `added` and `done`, its status at the end)
 FAMILIES: Final[dict[str, tuple[list[Delta], str, str | None]]] = {
     "message": ([TextDelta("a"), TextDelta("b")], f"{TEXT.replace('delta', 'delta output_text.delta')}", "completed"),
-    "message of two parts": ([TextDelta("a"), EndPart(), TextDelta("b")], f"{TEXT} {TEXT}", "completed"),
     "cited message": (
         [TextDelta("a"), Annotation(CITATION), TextDelta("b")],
         "content_part.added output_text.delta output_text.annotation.added output_text.delta output_text.done content_part.done",
         "completed",
     ),
-    "refusal": ([RefusalDelta("no")], "content_part.added refusal.delta refusal.done content_part.done", "completed"),
-    "text and refusal": (
-        [TextDelta("a"), RefusalDelta("no")],
-        f"{TEXT} content_part.added refusal.delta refusal.done content_part.done",
-        "completed",
-    ),
-    "summary of one part": ([SummaryDelta("s")], SUMMARY, "completed"),
-    "summary of three parts": (
-        [SummaryDelta("s"), EndPart(), SummaryDelta("t"), EndPart(), SummaryDelta("u")],
-        f"{SUMMARY} {SUMMARY} {SUMMARY}",
-        "completed",
-    ),
     "raw reasoning": ([ReasoningDelta("r")], RAW, "completed"),
-    "summary, then raw reasoning": ([SummaryDelta("s"), ReasoningDelta("r")], f"{SUMMARY} {RAW}", "completed"),
     "function call": ([Call("f"), Arguments('{"a":1}')], ARGS, "completed"),
     "custom call": ([Call("f", "custom"), Arguments('a "b"\nc')], INPUT, "completed"),
     "custom call without input": ([Call("f", "custom")], "custom_tool_call_input.done", "completed"),
@@ -85,7 +67,7 @@ FAMILIES: Final[dict[str, tuple[list[Delta], str, str | None]]] = {
         "completed",
     ),
     "mcp call that fails": (
-        [McpCall("m", "t", "mcpr_1"), Arguments("{}"), EndPart(), McpResult(error=TOOL_ERROR)],
+        [McpCall("m", "t", "mcpr_1"), Arguments("{}"), McpResult(error=TOOL_ERROR)],
         f"mcp_call.in_progress {MCP} mcp_call.failed",
         "failed",
     ),

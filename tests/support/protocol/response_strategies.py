@@ -21,7 +21,6 @@ from responses_app.protocol.deltas import (
     Compaction,
     Delta,
     EndItem,
-    EndPart,
     FileResult,
     FileSearch,
     ForItem,
@@ -31,9 +30,7 @@ from responses_app.protocol.deltas import (
     McpResult,
     McpTools,
     ReasoningDelta,
-    RefusalDelta,
     SearchStarted,
-    SummaryDelta,
     TextDelta,
     WebResult,
     WebSearch,
@@ -171,9 +168,9 @@ def _calls(kind: Any, arguments: st.SearchStrategy[list[Delta]]) -> st.SearchStr
     return st.tuples(call, arguments).map(lambda pair: [pair[0], *pair[1]])
 
 
-def _mcp(arguments: list[Delta], sealed: bool, failed: bool) -> list[Delta]:
+def _mcp(arguments: list[Delta], failed: bool) -> list[Delta]:
     result = McpResult(error=TOOL_ERROR) if failed else McpResult(output="42")
-    return [McpCall("files", "ask", "mcpr_9" if failed else None), *arguments, *([EndPart()] if sealed else []), result]
+    return [McpCall("files", "ask", "mcpr_9" if failed else None), *arguments, result]
 
 
 def _code(arguments: list[Delta], runs: bool, failed: bool) -> list[Delta]:
@@ -196,14 +193,12 @@ def _file(times: int, failed: bool) -> list[Delta]:
 clauses: st.SearchStrategy[list[Delta]] = st.one_of(
     st.lists(texts, max_size=4),
     said.map(lambda text: [TextDelta(text), Annotation(CITATION), TextDelta(text)]),
-    words.map(lambda text: [RefusalDelta(text)]),
     st.lists(st.builds(ReasoningDelta, words), max_size=3),
-    st.lists(st.builds(SummaryDelta, words) | st.just(EndPart()), max_size=4),
-    st.sampled_from([[EndPart()], [EndItem()]]),
+    st.just([EndItem()]),
     _calls("function", json_arguments),
     _calls("custom", free_arguments),
     st.sampled_from([[McpList("files"), McpTools([TOOL])], [McpList("files"), McpTools(error="no route")]]),
-    st.builds(_mcp, json_arguments, st.booleans(), st.booleans()),
+    st.builds(_mcp, json_arguments, st.booleans()),
     st.just([McpApprovalRequest("files", "ask", "{}")]),
     st.sampled_from([[SHELL], [PATCH], [COMPUTER]]),
     st.builds(_code, free_arguments, st.booleans(), st.booleans()),
@@ -226,7 +221,7 @@ def speeches(draw: st.DrawFn) -> tuple[list[Delta], str]:
 
 calls_with_results: st.SearchStrategy[tuple[list[Delta], list[Delta]]] = st.one_of(
     st.sampled_from([([McpList("files")], [McpTools([TOOL])]), ([McpList("files")], [McpTools(error="no route")])]),
-    st.builds(lambda said, failed: _split(_mcp(said, False, failed), 1), json_arguments, st.booleans()),
+    st.builds(lambda said, failed: _split(_mcp(said, failed), 1), json_arguments, st.booleans()),
     st.builds(
         lambda said, runs, failed: _split(_code(said, runs, failed), 1 + runs), free_arguments, st.booleans(), st.booleans()
     ),
@@ -290,7 +285,7 @@ def merged(pieces: Iterable[Delta]) -> list[Delta]:
         last = found[-1] if found else None
         if isinstance(piece, TextDelta) and isinstance(last, TextDelta) and last.phase == piece.phase:
             found[-1] = TextDelta(last.text + piece.text, [*last.logprobs, *piece.logprobs], piece.phase)
-        elif isinstance(piece, RefusalDelta | ReasoningDelta | SummaryDelta | Arguments) and type(last) is type(piece):
+        elif isinstance(piece, ReasoningDelta | Arguments) and type(last) is type(piece):
             found[-1] = replace(piece, text=last.text + piece.text)  # type: ignore[union-attr]
         else:
             found.append(piece)
@@ -304,7 +299,7 @@ def crumbled(pieces: Iterable[Delta]) -> list[Delta]:
         if isinstance(piece, TextDelta):
             found += [TextDelta("", [entry], piece.phase) for entry in piece.logprobs]
             found += [TextDelta(char, (), piece.phase) for char in piece.text]
-        elif isinstance(piece, RefusalDelta | ReasoningDelta | SummaryDelta | Arguments):
+        elif isinstance(piece, ReasoningDelta | Arguments):
             found += [replace(piece, text=char) for char in piece.text]
         else:
             found.append(piece)

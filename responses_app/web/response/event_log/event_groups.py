@@ -8,6 +8,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader
 
 DELTA: Final = ".delta"
@@ -46,7 +47,7 @@ def event_kind(event_type: str) -> str:
     if rest == event_type:
         return "life" if event_type == "error" else "other"
     found = next((kind for prefix, kind in KIND_PREFIXES if rest.startswith(prefix)), None)
-    return found or ("tools" if "_call" in rest or rest.startswith("mcp_") else "other")
+    return found or ("tools" if FAMILIES.of_event(event_type) else "other")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,12 @@
+"""Items that only requests contain: this server stores them and never generates them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from responses_app.protocol.items.base import Family, OutputItem
+
+# Code that another server generated and ran.
+PROGRAM: Final = Family(type="program", id_prefix="prog_", output=OutputItem("program_output", "po_"))
+ADDITIONAL_TOOLS: Final = Family(type="additional_tools", id_prefix="at_")
+CONFIGURATION_UPDATE: Final = Family(type="configuration_update", id_prefix="cfg_")

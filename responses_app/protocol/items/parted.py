@@ -1,0 +1,70 @@
+"""Items that consist of content parts: messages and reasoning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from responses_app.protocol.content_parts import OpenPart, PartSpec
+from responses_app.protocol.events import Event
+from responses_app.protocol.items.base import Delta, Family, Item, Json, OpenItem
+
+
+class PartedItem(OpenItem):
+    """An open item that consists of parts, of which at most one is open."""
+
+    __slots__ = ("part", "part_lists")
+
+    def __init__(self, family: Family, body: Item, index: int) -> None:
+        super().__init__(family, body, index)
+        self.part: OpenPart | None = None
+        self.part_lists: dict[str, list[Item]] = {part.list_key: [] for part in family.parts.values()}
+
+    def accepts(self, delta: Delta) -> bool:
+        """Return whether the text of `delta` belongs to this item."""
+        return delta.__class__ in self.family.parts
+
+    def append(self, spec: PartSpec, text: str, logprobs: Sequence[Json] = ()) -> list[Event]:
+        """Append `text` to the open part of this type; open the part if needed."""
+        part = self.part
+        if part is not None and part.spec is spec:
+            return [part.append(text, logprobs)]
+        closing = self.end_part()
+        opened = self._new_part(spec)
+        return [*closing, opened.open(), opened.append(text, logprobs)]
+
+    def append_empty_part(self, spec: PartSpec) -> list[Event]:
+        """Open a part without text and close it."""
+        opened = self._new_part(spec)
+        return [opened.open(), *self.end_part()]
+
+    def end_part(self) -> list[Event]:
+        """Close the open part, if there is one."""
+        part = self.part
+        if part is None:
+            return []
+        told, closed = part.close()
+        self.part_lists[part.spec.list_key].append(closed)
+        self.part = None
+        return told
+
+    def close(self, status: str) -> list[Event]:
+        """Close the open part, then the item."""
+        told = self.end_part()
+        return [*told, self.done({**self.part_lists, "status": status})]
+
+    def replay(self, event: Json) -> None:
+        """Apply a text delta or the end of a part."""
+        for spec in self.family.parts.values():
+            if event["type"] == spec.delta:
+                self.append(spec, event["delta"], event.get("logprobs") or ())
+            elif event["type"] == spec.closed and self.part is not None and self.part.spec is spec:
+                self.end_part()
+
+    def _new_part(self, spec: PartSpec) -> OpenPart:
+        self.part = self.make_part(spec, len(self.part_lists[spec.list_key]))
+        return self.part
+
+    def make_part(self, spec: PartSpec, index: int) -> Any:
+        """Make the open part of type `spec` at `index`."""
+        return OpenPart(spec, self.id, self.index, index)

@@ -1,0 +1,1 @@
+"""Families of calls that the server runs."""

@@ -1,0 +1,33 @@
+"""Search call: the part that web search calls and file search calls share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from responses_app.protocol.events import Event
+from responses_app.protocol.items.base import Delta, Json, OpenItem
+
+SEARCHING: Final = "searching"
+SEARCH_PROGRESS: Final = ("in_progress", SEARCHING, "completed")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchStarted(Delta):
+    """The start of a search."""
+
+
+class SearchCall(OpenItem):
+    """An open search call."""
+
+    __slots__ = ()
+
+    def mark_searching(self, _delta: SearchStarted) -> list[Event]:
+        """Show that the search runs."""
+        return [self.progress(SEARCHING)]
+
+    def finish_with(self, changes: Json, *, failed: bool) -> list[Event]:
+        """Close the search with `changes`. A failed search has no `completed` event."""
+        status = "failed" if failed else "completed"
+        done = self.done({**changes, "status": status})
+        return [done] if failed else [self.progress("completed"), done]

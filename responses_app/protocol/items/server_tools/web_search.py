@@ -1,0 +1,55 @@
+"""Web search call: a search or a page that the server opens on the web."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from responses_app.protocol.events import Event
+from responses_app.protocol.ids import IdFactory
+from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Delta, Family, Item, Json
+from responses_app.protocol.items.server_tools.search_call import SEARCH_PROGRESS, SEARCHING, SearchCall, SearchStarted
+
+
+@dataclass(frozen=True, slots=True)
+class WebSearch(Delta):
+    """The beginning of a web search."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebResult(Delta):
+    """The end of a web search; `action` is its wire form."""
+
+    action: Json
+    failed: bool = False
+
+
+class WebSearchCall(SearchCall):
+    """An open web search call."""
+
+    __slots__ = ()
+
+    def finish(self, delta: WebResult) -> list[Event]:
+        """Close the search with its action."""
+        return self.finish_with({"action": delta.action}, failed=delta.failed)
+
+
+def _initial(_delta: WebSearch, _new_id: IdFactory) -> Item:
+    # Typed clients require an action, which is not known yet, so it is an empty search.
+    return {"status": "in_progress", "action": {"type": "search", "query": ""}}
+
+
+WEB_SEARCH_CALL: Final = Family(
+    type="web_search_call",
+    id_prefix="ws_",
+    tool="web_search",
+    runs_on_server=True,
+    item=WebSearchCall,
+    opened_by={WebSearch: ""},
+    initial=_initial,
+    steps={SearchStarted: WebSearchCall.mark_searching},
+    results={WebResult: WebSearchCall.finish},
+    progress=SEARCH_PROGRESS,
+    running_status=SEARCHING,
+    final_statuses=COMPLETED_INCOMPLETE_OR_FAILED,
+)

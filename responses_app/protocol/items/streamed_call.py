@@ -1,0 +1,81 @@
+"""Calls with an argument stream: JSON arguments, the input of a custom tool, or code."""
+
+from __future__ import annotations
+
+import json
+from typing import NoReturn
+
+from responses_app.protocol import events
+from responses_app.protocol.errors import ProtocolError
+from responses_app.protocol.events import ArgumentStreamSpec, Event
+from responses_app.protocol.items.base import Arguments, Family, Item, Json, OpenItem
+
+
+class StreamedCall(OpenItem):
+    """An open call with an argument stream. `arguments` is the complete text, None while the stream is open."""
+
+    __slots__ = ("arguments", "stream", "texts")
+
+    def __init__(self, family: Family, body: Item, index: int) -> None:
+        super().__init__(family, body, index)
+        assert family.argument_stream is not None  # noqa: S101 - the registry entry of a streamed call has a stream
+        self.stream: ArgumentStreamSpec = family.argument_stream
+        self.texts: list[str] = []
+        self.arguments: str | None = None
+
+    def append(self, delta: Arguments) -> list[Event]:
+        """Append to the stream. Raises ProtocolError if the stream is complete."""
+        if self.arguments is not None:
+            raise ProtocolError(f"the {self.stream.key} of this {self.kind} are complete already")
+        return self._append(delta.text)
+
+    def body_so_far(self) -> Item:
+        """Return the item with the text of the stream so far."""
+        return {**self.body, self.stream.key: "".join(self.texts)}
+
+    def finish_arguments(self, empty: str = "") -> list[Event]:
+        """End the stream once, always with its `.done` event; `empty` is the text of a stream without any."""
+        if self.arguments is not None:
+            return []
+        told = [] if "".join(self.texts).strip() else self._append(empty)
+        self.arguments = "".join(self.texts)
+        return [*told, events.arguments_done(self.stream, self.id, self.index, self.arguments)]
+
+    def wait_for_result(self) -> list[Event]:
+        """End the stream because another item begins; the result of the call is pending."""
+        return self.finish_arguments(self.stream.empty)
+
+    def close(self, status: str) -> list[Event]:
+        """End the stream, then close the item."""
+        told = self.finish_arguments(self.stream.empty if status == "completed" else "")
+        return [*told, self.done({self.stream.key: self.arguments, "status": self.final_status(status)})]
+
+    def final_status(self, status: str) -> str:
+        """Return the status with which the call ends, given the status of the ending."""
+        return status
+
+    def replay(self, event: Json) -> None:
+        """Apply a delta or the end of the stream."""
+        if event["type"] == self.stream.delta:
+            self.append(Arguments(event["delta"]))
+        elif event["type"] == self.stream.done:
+            self.finish_arguments()
+
+    def _append(self, text: str) -> list[Event]:
+        if not text:
+            return []
+        self.texts.append(text)
+        return [events.arguments_delta(self.stream, self.id, self.index, text)]
+
+
+def _reject_constant(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+def is_json(text: str) -> bool:
+    """Return whether `text` is JSON for every client: Python alone also accepts NaN and Infinity."""
+    try:
+        json.loads(text, parse_constant=_reject_constant)
+    except (ValueError, RecursionError):
+        return False
+    return True
