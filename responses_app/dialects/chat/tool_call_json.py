@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 
+from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.whitespace import WHITE
 
 _ARGUMENTS = frozenset({"arguments", "parameters"})
@@ -30,8 +31,7 @@ class ToolCallJsonParser:
         self._key: str | None = None  # None while a key is read
         self._raw: list[str] = []  # the key or value that is being read
         self._live = False  # it leaves as it comes
-        self._depth = 0
-        self.quoted = False
+        self._tracker = JsonTracker()  # of the key or value that is being read
         self._literal = False  # the next "<" is known to begin no marker
         self._newline = False  # the character before was a raw newline
 
@@ -56,6 +56,11 @@ class ToolCallJsonParser:
             return ""
         text, self._arguments = "".join(self._arguments), []
         return text
+
+    @property
+    def quoted(self) -> bool:
+        """Return whether the text read so far ends inside a string."""
+        return self._tracker.in_string
 
     @property
     def over(self) -> bool:
@@ -102,7 +107,8 @@ class ToolCallJsonParser:
         self._state = self._value
 
     def _in_key(self) -> None:
-        self._start(live=False, quoted=True)
+        self._start(live=False)
+        self._tracker.read('"')
         self._raw.append('"')
         self._state = self._nested
 
@@ -114,8 +120,8 @@ class ToolCallJsonParser:
 
     # Keys and values
 
-    def _start(self, *, live: bool, quoted: bool = False) -> None:
-        self._raw, self._live, self._depth, self.quoted, self._newline = [], live, 0, quoted, False
+    def _start(self, *, live: bool) -> None:
+        self._raw, self._live, self._tracker, self._newline = [], live, JsonTracker(), False
 
     def _value(self, text: str, at: int) -> int:
         char = text[at]
@@ -159,16 +165,10 @@ class ToolCallJsonParser:
             width = 2
         self._literal = self._newline = False
         self._keep(text[at : at + width])
-        self._count(char)
-        if not self.quoted and self._depth == 0:
+        self._tracker.read(text[at : at + width])
+        if self._tracker.is_balanced:
             self._ended()
         return at + width
-
-    def _count(self, char: str) -> None:
-        if char == '"':
-            self.quoted = not self.quoted
-        elif not self.quoted:
-            self._depth += (char in "{[") - (char in "}]")
 
     def _keep(self, text: str) -> None:
         (self._arguments if self._live else self._raw).append(text)

@@ -105,7 +105,7 @@ class HarmonyParser:
 
     def _quoted(self, token: int) -> bool:
         """Whether this special token stands inside a string; those that stop the engine are never allowed there."""
-        return self._header is None and self._quotes is not None and self._quotes.open and token not in STOPS
+        return self._header is None and self._quotes is not None and self._quotes.in_string and token not in STOPS
 
     def _spelled(self, token: int, logprob: Logprob | None) -> None:
         """Say it as text. The parser knows nothing of it: to it the message would be over."""

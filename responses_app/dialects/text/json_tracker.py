@@ -1,31 +1,40 @@
-"""Follows a JSON text that grows: whether it stands inside a string, and where its object ends."""
+"""Tracker of a growing JSON text: strings, nesting, and the end of the outermost object."""
 
 from __future__ import annotations
 
 
 class JsonTracker:
-    """Reads the text as it comes; `open` from the quote that begins a string to the one that ends it, `over` behind the object."""
+    """State of a JSON text that is read in parts.
 
-    __slots__ = ("_depth", "_escaped", "open", "over")
+    `in_string` holds from the quote that opens a string to the quote that closes it. `is_complete` holds behind the outermost
+    object or array.
+    """
+
+    __slots__ = ("_depth", "_escaped", "in_string", "is_complete")
 
     def __init__(self) -> None:
-        self.open = self.over = self._escaped = False
+        self.in_string = self.is_complete = self._escaped = False
         self._depth = 0
 
+    @property
+    def is_balanced(self) -> bool:
+        """Return whether no string, object or array is open."""
+        return not self.in_string and self._depth == 0
+
     def read(self, text: str) -> int:
-        """Read on, up to the end of the object; how many characters belong to it."""
+        """Read on, up to the end of the outermost object; return the number of characters read."""
         for index, char in enumerate(text):
-            if self.over:
+            if self.is_complete:
                 return index
             if self._escaped:
                 self._escaped = False
             elif char == '"':
-                self.open = not self.open
+                self.in_string = not self.in_string
             elif char == "\\":
-                self._escaped = self.open
-            elif not self.open and char in "{[":
+                self._escaped = self.in_string
+            elif not self.in_string and char in "{[":
                 self._depth += 1
-            elif not self.open and char in "}]":
+            elif not self.in_string and char in "}]":
                 self._depth -= 1
-                self.over = self._depth == 0
+                self.is_complete = self._depth == 0
         return len(text)

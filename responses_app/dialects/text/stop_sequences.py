@@ -6,40 +6,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from responses_app.dialects.base import OutputParser
-from responses_app.engine_interface import Chunk
+from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.protocol.deltas import Delta, TextDelta
 
 
-def with_stop_sequences(listener: OutputParser, stops: Sequence[str]) -> OutputParser:
-    """A listener that ends before any of `stops`; `listener` itself if there are none."""
-    return StopSequenceFilter(listener, stops) if stops else listener
+def with_stop_sequences(parser: OutputParser, stops: Sequence[str]) -> OutputParser:
+    """Return a parser that ends before any of `stops`, or `parser` itself if there are none."""
+    return StopSequenceFilter(parser, stops) if stops else parser
 
 
-class StopSequenceFilter:
-    """Hears what another listener hears. Text that may be the beginning of a stop sequence is held back, in whole pieces."""
+class StopSequenceFilter(ParserFilter):
+    """Parser that ends at a stop sequence. Text that may begin a stop sequence is held back, in whole deltas."""
 
-    def __init__(self, inner: OutputParser, stops: Sequence[str]) -> None:
-        self._inner, self._stops = inner, stops
+    def __init__(self, parser: OutputParser, stops: Sequence[str]) -> None:
+        super().__init__(parser)
+        self._stops = stops
         self._held: list[TextDelta] = []
         self._stopped = False
 
     @property
-    def reasoning_tokens(self) -> int:
-        return self._inner.reasoning_tokens
-
-    @property
     def done(self) -> bool:
-        return self._stopped or self._inner.done
+        return self._stopped or super().done
 
-    def feed(self, chunk: Chunk) -> list[Delta]:
-        return [said for piece in self._inner.feed(chunk) for said in self._say(piece)]
+    def _filter(self, deltas: list[Delta]) -> list[Delta]:
+        return [passed for delta in deltas for passed in self._pass(delta)]
 
-    def finish(self) -> list[Delta]:
-        if self._stopped:
-            return []
-        return [*(said for piece in self._inner.finish() for said in self._say(piece)), *self._rest()]
+    def _flush(self) -> list[Delta]:
+        return [] if self._stopped else self._rest()
 
-    def _say(self, piece: Delta) -> list[Delta]:
+    def _pass(self, piece: Delta) -> list[Delta]:
         if self._stopped:
             return []
         if not isinstance(piece, TextDelta):

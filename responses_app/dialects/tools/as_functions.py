@@ -15,10 +15,10 @@ from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser, Turn
 from responses_app.dialects.constraints import grammar as constraints_grammar
+from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.dialects.tools import client, hosted_history
 from responses_app.dialects.tools.client import CLIENT_TOOLS
 from responses_app.dialects.tools.custom_input import InputUnwrapper
-from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem
 
 KEY = "input"
@@ -80,9 +80,9 @@ def formats(turn: Turn) -> list[Json]:
     return [tool["format"] for tool in tools if tool["type"] == "custom" and tool.get("format")]
 
 
-def map_tool_calls(listener: OutputParser, origins: Origins) -> OutputParser:
-    """A listener whose calls are those of the tools that were declared; `listener` itself if all are functions."""
-    return ToolCallMapper(listener, origins) if origins else listener
+def map_tool_calls(parser: OutputParser, origins: Origins) -> OutputParser:
+    """Map function calls back to the declared tools. Return `parser` unchanged if every tool is a plain function."""
+    return ToolCallMapper(parser, origins) if origins else parser
 
 
 def _each(tools: Sequence[Json], *, found: bool = False) -> Iterator[tuple[Json, str | None]]:
@@ -152,27 +152,17 @@ def _choice(choice: str | Json) -> str | Json:
     return choice
 
 
-class ToolCallMapper:
-    """Hears what another listener hears."""
+class ToolCallMapper(ParserFilter):
+    """Parser that maps function calls back to the declared tools."""
 
-    def __init__(self, inner: OutputParser, origins: Origins) -> None:
-        self._inner, self._origins = inner, origins
+    def __init__(self, parser: OutputParser, origins: Origins) -> None:
+        super().__init__(parser)
+        self._origins = origins
         self._text: InputUnwrapper | None = None
         self._whole: _BufferedCall | None = None
 
-    @property
-    def reasoning_tokens(self) -> int:
-        return self._inner.reasoning_tokens
-
-    @property
-    def done(self) -> bool:
-        return self._inner.done
-
-    def feed(self, chunk: Chunk) -> list[Delta]:
-        return [piece for heard in self._inner.feed(chunk) for piece in self._map(heard)]
-
-    def finish(self) -> list[Delta]:
-        return [*(piece for heard in self._inner.finish() for piece in self._map(heard)), *self._flush()]
+    def _filter(self, deltas: list[Delta]) -> list[Delta]:
+        return [mapped for delta in deltas for mapped in self._map(delta)]
 
     def _map(self, piece: Delta) -> list[Delta]:
         if self._whole is not None and isinstance(piece, Arguments):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from responses_app.dialects.base import OutputParser
-from responses_app.engine_interface import Chunk
+from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.protocol.deltas import Call, ClientCall, Delta, EndItem, ForItem, McpApprovalRequest
 from responses_app.tools.base import ToolExecutor
 
@@ -29,7 +29,7 @@ class PendingCall:
     item: Mapping[str, Any]
 
 
-class ServerCallParser:
+class ServerCallParser(ParserFilter):
     """Parser whose calls of server tools are items of their families instead of function calls.
 
     Behind such a call the deltas that end an item wait for the next delta. So the end of a round with server calls always has an
@@ -38,26 +38,19 @@ class ServerCallParser:
 
     _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest)
 
-    def __init__(self, inner: OutputParser, tools: ToolExecutor) -> None:
-        self._inner, self._tools = inner, tools
+    def __init__(self, parser: OutputParser, tools: ToolExecutor) -> None:
+        super().__init__(parser)
+        self._tools = tools
         self._has_server_calls = False
         self._held: list[Delta] = []
 
-    @property
-    def reasoning_tokens(self) -> int:
-        return self._inner.reasoning_tokens
+    def _filter(self, deltas: list[Delta]) -> list[Delta]:
+        mapped = [self._map(delta) for delta in deltas]
+        return self._hold_item_ends(mapped) if self._has_server_calls and mapped else mapped
 
-    @property
-    def done(self) -> bool:
-        return self._inner.done
-
-    def feed(self, chunk: Chunk) -> list[Delta]:
-        deltas = [self._map(delta) for delta in self._inner.feed(chunk)]
-        return self._hold_item_ends(deltas) if self._has_server_calls and deltas else deltas
-
-    def finish(self) -> list[Delta]:
+    def _flush(self) -> list[Delta]:
         held, self._held = self._held, []
-        return [*held, *(self._map(delta) for delta in self._inner.finish())]
+        return held
 
     def _map(self, delta: Delta) -> Delta:
         if not isinstance(delta, Call):

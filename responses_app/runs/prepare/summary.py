@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from responses_app.dialects.base import OutputParser
-from responses_app.engine_interface import Chunk
+from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.protocol.deltas import Compaction, Delta, TextDelta
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.encrypted_content import seal_summary
@@ -37,25 +37,18 @@ def summary_text(pieces: Iterable[Delta]) -> str:
     return "".join(piece.text for piece in pieces if isinstance(piece, TextDelta)).strip()
 
 
-class CompactionParser:
+class CompactionParser(ParserFilter):
     """Parser of a summary: one compaction delta at the end, or none if the model wrote no text."""
 
-    def __init__(self, inner: OutputParser, project: str) -> None:
-        self._inner, self._project = inner, project
-        self._heard: list[Delta] = []
+    def __init__(self, parser: OutputParser, project: str) -> None:
+        super().__init__(parser)
+        self._project = project
+        self._answer: list[Delta] = []
 
-    @property
-    def reasoning_tokens(self) -> int:
-        return self._inner.reasoning_tokens
-
-    @property
-    def done(self) -> bool:
-        return self._inner.done
-
-    def feed(self, chunk: Chunk) -> list[Delta]:
-        self._heard += self._inner.feed(chunk)
+    def _filter(self, deltas: list[Delta]) -> list[Delta]:
+        self._answer += deltas
         return []
 
-    def finish(self) -> list[Delta]:
-        summary = summary_text([*self._heard, *self._inner.finish()])
+    def _flush(self) -> list[Delta]:
+        summary = summary_text(self._answer)
         return [Compaction(seal_summary(self._project, summary))] if summary else []

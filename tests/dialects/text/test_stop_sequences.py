@@ -42,6 +42,28 @@ def test_every_piece_keeps_its_log_probabilities() -> None:
     assert said == [*pieces[:2], TextDelta("ep. ", logprobs=[{"token": "ep. S"}])]
 
 
+class FinishOnly:
+    """Parser whose deltas all come with the end of the generation."""
+
+    reasoning_tokens, done = 0, False
+
+    def __init__(self, *deltas: Delta) -> None:
+        self.deltas = list(deltas)
+
+    def feed(self, chunk: Chunk) -> list[Delta]:
+        return []
+
+    def finish(self) -> list[Delta]:
+        return self.deltas
+
+
+def test_a_stop_sequence_in_the_last_deltas_is_left_out() -> None:
+    parser = with_stop_sequences(FinishOnly(TextDelta("One <"), TextDelta("stop> two")), ["<stop>"])
+    assert parser.feed(Chunk()) == []
+    assert parser.finish() == [TextDelta("One ")]
+    assert parser.done
+
+
 def test_reasoning_and_calls_are_not_looked_at() -> None:
     pieces: list[Delta] = [
         ReasoningDelta("x"),
