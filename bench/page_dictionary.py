@@ -41,7 +41,9 @@ def train(logs: Sequence[Sequence[Any]], number: int) -> bytes:
     """Train a dictionary with the id `number`."""
     from responses_app.store.log.page_codec import _lines
 
-    samples = [b"".join(_lines(log[at : at + SAMPLE])) for log in logs for at in range(0, len(log), SAMPLE)]
+    samples: list[bytes | bytearray | memoryview[int]] = [
+        b"".join(_lines(log[at : at + SAMPLE])) for log in logs for at in range(0, len(log), SAMPLE)
+    ]
     return zstandard.train_dictionary(SIZE, samples, dict_id=number).as_bytes()
 
 
@@ -56,7 +58,7 @@ def measure(logs: Sequence[Sequence[Any]], dictionary: bytes) -> float:
 
 def read_logs(folder: Path) -> Iterator[Sequence[Any]]:
     """Read all logs of the database in a data folder."""
-    from responses_app.server.postgres import Postgres
+    from responses_app.server.postgres.cluster import Postgres
 
     with Postgres(folder / "database", {}) as postgres:
         os.environ |= {"DATABASE_URL": postgres.url, "DJANGO_SETTINGS_MODULE": "project.settings"}
@@ -65,11 +67,11 @@ def read_logs(folder: Path) -> Iterator[Sequence[Any]]:
         django.setup()
         from django.db import connection
 
-        from responses_app.models import Page, Response
+        from responses_app.models import LogPage, Response
         from responses_app.store.log.page_codec import unpack
 
         for pk in Response.objects.values_list("pk", flat=True):
-            pages = Page.objects.filter(response_id=pk).order_by("first").values_list("data", flat=True)
+            pages = LogPage.objects.filter(response_id=pk).order_by("first").values_list("data", flat=True)
             if log := [frame for page in pages for frame in unpack(bytes(page))]:
                 yield log
         connection.close()

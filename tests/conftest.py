@@ -24,7 +24,7 @@ PATIENT = frozenset({"contract", "engines", "web"})
 PATIENCE = 1200
 
 
-class Rooms(LoadScopeScheduling):
+class Rooms(LoadScopeScheduling):  # type: ignore[misc]
     """Tests of one file share its fixtures, and so do those of some rooms: none of these is divided between workers.
 
     xdist's own groups are of no use here: it writes them into `_nodeid`, which pytest 9.2 does not read back.

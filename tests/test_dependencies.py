@@ -114,7 +114,7 @@ def test_requirements_txt_names_the_packages_that_the_project_stands_on(name: st
 )
 def test_each_engine_has_its_build_of_torch(extra: str, torch: str, cuda: bool) -> None:
     command = [
-        Path(sys.prefix) / "bin" / "uv",
+        str(Path(sys.prefix) / "bin" / "uv"),
         "export",
         "--frozen",
         "--offline",

@@ -154,7 +154,7 @@ class TogetherTest(LimitsCase):
     async def test_a_place_that_could_not_be_given_back_goes_with_the_next_one(self) -> None:
         await self.limit(max_concurrent=2)
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            with mock.patch.object(rate_limits.ConcurrencySlot.objects, "filter", side_effect=DatabaseError("away")):
+            with mock.patch.object(ConcurrencySlot.objects, "filter", side_effect=DatabaseError("away")):
                 self.assertEqual((await self.post(client, store=False)).status_code, 200)
             self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
             self.assertEqual((await self.post(client, store=False)).status_code, 200)

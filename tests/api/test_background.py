@@ -185,7 +185,7 @@ class BackgroundTest(ApiCase):
     async def replay(self, client: AsyncClient, uid: str, after: int | None = None) -> list[dict[str, Any]]:
         """GET as a stream, to its end."""
         query = "" if after is None else f"&starting_after={after}"
-        return await self.read(await client.get(f"/v1/responses/{uid}?stream=true{query}"))  # type: ignore[arg-type]
+        return await self.read(await client.get(f"/v1/responses/{uid}?stream=true{query}"))
 
     async def cancel(self, client: AsyncClient, uid: str) -> dict[str, Any]:
         """POST to cancel, which is taken."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
 
 import orjson
+from django.test import AsyncClient
 from openai.types.responses import Response as WireResponse
 
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
@@ -31,7 +34,7 @@ class CreateTest(ApiCase):
         async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
             for options in ({}, {"stream_options": {"include_obfuscation": False}}):
                 response = await self.post(client, stream=True, **options)
-                live = [part async for part in response.streaming_content]  # type: ignore[attr-defined]
+                live = [part async for part in response.streaming_content]
                 uid = orjson.loads(live[0].split(b"data: ")[1])["response"]["id"]
                 asked = "" if not options else "&include_obfuscation=false"
                 replay = await client.get(f"/v1/responses/{uid}?stream=true{asked}")
@@ -53,9 +56,10 @@ class CreateTest(ApiCase):
                 self.assertEqual((made["status"], made["output"][-1]["content"][0]["text"]), ("completed", "Hello"))
                 self.assertEqual(made["output"][0]["content"][0]["text"], "They greet me.")
                 self.assertLess(made["usage"]["output_tokens"], whole["usage"]["output_tokens"])
-            for stop, where in ((["x", ""], "stop[1]"), ([5], "stop[0]"), ({"x": 1}, "stop"), (["x"] * 17, "stop")):
-                with self.subTest(stop=stop):
-                    response = await self.post(client, stop=stop)
+            bad: Any
+            for bad, where in ((["x", ""], "stop[1]"), ([5], "stop[0]"), ({"x": 1}, "stop"), (["x"] * 17, "stop")):
+                with self.subTest(stop=bad):
+                    response = await self.post(client, stop=bad)
                     self.assertEqual((response.status_code, orjson.loads(response.content)["error"]["param"]), (400, where))
 
     async def test_the_body_is_a_response_of_the_openai_package(self) -> None:
@@ -177,11 +181,11 @@ class CreateTest(ApiCase):
             second, rest = await asyncio.gather(self._replay(client, uid), self._drain(first))
             self.assertEqual(second, head + rest)
 
-    async def _replay(self, client, uid):  # type: ignore[no-untyped-def]
-        response = await client.get(f"/v1/responses/{uid}?stream=true")
+    async def _replay(self, client: AsyncClient, uid: str) -> bytes:
+        response: Any = await client.get(f"/v1/responses/{uid}?stream=true")
         return b"".join([part async for part in response.streaming_content])
 
-    async def _drain(self, parts):  # type: ignore[no-untyped-def]
+    async def _drain(self, parts: AsyncIterator[bytes]) -> bytes:
         return b"".join([part async for part in parts])
 
     async def test_a_client_that_leaves_before_the_first_byte_leaves_a_closed_log(self) -> None:
@@ -233,6 +237,7 @@ class CreateTest(ApiCase):
             seen, own = await asyncio.gather(self._follow(row.pk), self._drain(response.streaming_content))
             self.assertEqual(bare(sse(own)), seen)
 
-    async def _follow(self, pk):  # type: ignore[no-untyped-def]
+    async def _follow(self, pk: int) -> list[dict[str, Any]]:
         await self.hub.start()
+        assert self.hub._tail is not None
         return [orjson.loads(frame.data) async for frame in self.hub._tail.follow(pk) if frame is not None]

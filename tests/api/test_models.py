@@ -10,7 +10,7 @@ from asgiref.sync import sync_to_async
 from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
-from responses_app.access.model_access import MAX_NAMES_TOLD
+from responses_app.access.model_access import MAX_NAMES_SHOWN
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import ApiKey
 from responses_app.runs import manager
@@ -96,7 +96,7 @@ class ModelsTest(ApiCase):
         async with self.serving() as client:
             self.hub.served = {**self.hub.served, **served(*(f"{n}-{'x' * 500}" for n in range(100)))}
             answer = await self.call(client, "/v1/responses", model="y" * 100_000)
-            self.refused(answer, 400, "model_not_found", "model", f" and {101 - MAX_NAMES_TOLD} more")
+            self.refused(answer, 400, "model_not_found", "model", f" and {101 - MAX_NAMES_SHOWN} more")
             self.assertLess(len(answer.content), 3000)
 
     async def test_no_model_can_be_deleted(self) -> None:

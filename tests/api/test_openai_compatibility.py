@@ -33,7 +33,7 @@ class CompatTest(ApiCase):
         async with self.serving(SLOW, SLOW) as client:
             for strict, status in ((True, 404), (False, 200)):
                 response = await self.post(client, stream=True)
-                parts = aiter(response.streaming_content)  # type: ignore[attr-defined]
+                parts = aiter(response.streaming_content)
                 uid = orjson.loads((await anext(parts)).split(b"data: ")[1])["response"]["id"]
                 with override_settings(RESPONSES_STRICT_COMPAT=strict):
                     self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, status)
@@ -45,5 +45,5 @@ class CompatTest(ApiCase):
     async def test_the_end_mark_can_be_switched_off(self) -> None:
         async with self.serving(said(HELLO)) as client:
             response = await self.post(client, stream=True)
-            parts = [part async for part in response.streaming_content]  # type: ignore[attr-defined]
+            parts = [part async for part in response.streaming_content]
             self.assertTrue(parts[-1].startswith(b"event: response.completed\n"))

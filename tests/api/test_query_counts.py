@@ -28,7 +28,13 @@ def earlier(project: str) -> list[Item]:
     for turn in range(TURNS):
         for role, part in (("user", "input_text"), ("assistant", "output_text")):
             content = [{"type": part, "text": f"{role} {turn}", "annotations": [], "logprobs": []}]
-            body = {"type": "message", "id": new_id("msg_"), "role": role, "status": "completed", "content": content}
+            body: dict[str, Any] = {
+                "type": "message",
+                "id": new_id("msg_"),
+                "role": role,
+                "status": "completed",
+                "content": content,
+            }
             direction = Direction.INPUT if role == "user" else Direction.OUTPUT
             made.append(
                 Item(uid=body["id"], project=project, direction=direction, type="message", body=orjson.dumps(body).decode())

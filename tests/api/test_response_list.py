@@ -37,7 +37,7 @@ class ListingTest(ApiCase):
 
     async def test_pages_go_through_all_of_them_in_either_order(self) -> None:
         async with self.serving() as client:
-            empty = {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
+            empty: dict[str, Any] = {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
             self.assertEqual(await self.page(client), empty)
             made = await self.make(client, 5)
             await self.make(client, store=False)

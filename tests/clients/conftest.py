@@ -80,7 +80,7 @@ def node(installed: Callable[[str], Path], server: Server, environ: dict[str, st
         folder = installed("node")
         shutil.copy(HERE / "node" / "steps.mjs", folder)
         program = shutil.copy(HERE / "node" / driver, folder)
-        return steps(["node", program], server, {**environ, "MODEL": model})
+        return steps(["node", str(program)], server, {**environ, "MODEL": model})
 
     return drive
 

@@ -17,7 +17,7 @@ def custom(definition: str, syntax: str = "lark") -> dict[str, Any]:
 
 
 class CompilingTest(ApiCase):
-    async def refused(self, client: Any, path: str, body: dict[str, Any], param: str, why: str) -> None:
+    async def refused_grammar(self, client: Any, path: str, body: dict[str, Any], param: str, why: str) -> None:
         answer = await client.post(path, data=body, content_type="application/json")
         error = answer.json()["error"]
         self.assertEqual((answer.status_code, error["code"], error["param"]), (400, "invalid_grammar", param))
@@ -31,10 +31,12 @@ class CompilingTest(ApiCase):
         where = "tools[0].format.definition"
         async with self.serving() as client:
             for path in ("/v1/responses", "/v1/responses/input_tokens"):
-                await self.refused(client, path, {"model": "m", "input": "x", "tools": [tool]}, where, why)
-                await self.refused(client, path, {"model": "m", "input": "x", "tools": [space]}, f"tools[0].{where}", why)
-                await self.refused(client, path, {"model": "m", "input": [item]}, f"input[0].{where}", why)
-            await self.refused(client, "/v1/conversations", {"items": [item]}, f"items[0].{where}", why)
+                await self.refused_grammar(client, path, {"model": "m", "input": "x", "tools": [tool]}, where, why)
+                await self.refused_grammar(
+                    client, path, {"model": "m", "input": "x", "tools": [space]}, f"tools[0].{where}", why
+                )
+                await self.refused_grammar(client, path, {"model": "m", "input": [item]}, f"input[0].{where}", why)
+            await self.refused_grammar(client, "/v1/conversations", {"items": [item]}, f"items[0].{where}", why)
 
     async def test_another_project_is_answered_while_a_grammar_is_compiled(self) -> None:
         _, secret = await sync_to_async(ApiKey.make)("other")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -41,7 +42,7 @@ def test_a_client_that_goes_after_its_request_was_cancelled_is_nobodys_error() -
             await gone.wait()
             return {"type": "http.disconnect"}
 
-        async def send(message: dict[str, Any]) -> None:
+        async def send(message: Mapping[str, Any]) -> None:
             del message
 
         scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "query_string": b""}

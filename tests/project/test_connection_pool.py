@@ -35,7 +35,9 @@ class Away(logging.Handler):
 @pytest.mark.django_db
 def test_who_waits_for_a_database_that_was_away_gets_it_soon(tmp_path: Path) -> None:
     parameters: dict[str, Any] = {**connection.get_connection_params(), "host": str(tmp_path), "port": 5432}
-    ours = {name: value for name, value in parameters.items() if name in ("dbname", "user", "password", "host", "port")}
+    ours: dict[str, Any] = {
+        name: value for name, value in parameters.items() if name in ("dbname", "user", "password", "host", "port")
+    }
     given = connection.settings_dict
     name = f".s.PGSQL.{given['PORT'] or 5432}"
     away = Away(tmp_path / ".s.PGSQL.5432", Path(given["HOST"]) / name)
@@ -44,7 +46,7 @@ def test_who_waits_for_a_database_that_was_away_gets_it_soon(tmp_path: Path) -> 
     logger.addHandler(away)
     logger.setLevel(logging.WARNING)
     try:
-        with ConnectionPool(kwargs=ours, open=True, **POOL) as pool, pool.connection(timeout=LIMIT) as one:
+        with ConnectionPool(kwargs=ours, open=True, **dict[str, Any](POOL)) as pool, pool.connection(timeout=LIMIT) as one:
             assert one.execute("SELECT 1").fetchone() == (1,)
     finally:
         logger.removeHandler(away)

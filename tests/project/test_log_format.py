@@ -6,6 +6,7 @@ import io
 import logging
 import re
 import sys
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -57,9 +58,10 @@ def test_a_detail_and_a_traceback_of_another_formatter_are_escaped() -> None:
 
 
 def test_every_handler_of_the_settings_has_the_format() -> None:
-    made = [settings.LOGGING["formatters"][one["formatter"]]["()"] for one in settings.LOGGING["handlers"].values()]
+    logging: Any = settings.LOGGING
+    made = [logging["formatters"][one["formatter"]]["()"] for one in logging["handlers"].values()]
     assert made == ["responses_app.log_format.LineFormatter"]
-    assert settings.LOGGING["root"]["handlers"] == ["stderr"]
+    assert logging["root"]["handlers"] == ["stderr"]
 
 
 def test_handlers_of_libraries_get_the_format() -> None:

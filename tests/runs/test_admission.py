@@ -56,7 +56,7 @@ class AdmissionCase(SocketCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.dialect = self.gated = GatedDialect()  # type: ignore[assignment]
+        self.dialect = self.gated = GatedDialect()
         self.engine = ReplayEngine([said(HELLO)], loop=True)
 
     @property

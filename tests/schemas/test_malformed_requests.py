@@ -50,7 +50,7 @@ def bodies(wrongs: tuple[Any, ...]) -> Iterator[dict[str, Any]]:
         yield from ({"input": [one, OUTPUT]} for one in spoiled(CALL, wrong, MORE))
         yield from ({"input": [CALL, one]} for one in spoiled(OUTPUT, wrong, MORE))
         yield from ({"input": [one]} for one in spoiled(THOUGHT, wrong, MORE))
-        yield from ({"input": [{**THOUGHT, "content": [one]}]} for one in spoiled(THOUGHT["content"][0], wrong))  # type: ignore[arg-type, index]
+        yield from ({"input": [{**THOUGHT, "content": [one]}]} for one in spoiled(THOUGHT["content"][0], wrong))  # type: ignore[arg-type]
         yield from ({"tools": [one]} for one in spoiled(TOOL, wrong, ("strict", "output_schema", "async", "zzz")))
         yield from ({"tools": [{**TOOL, "parameters": one}]} for one in spoiled(TOOL["parameters"], wrong))  # type: ignore[arg-type]
         yield from ({"input": [one, CUSTOM_OUTPUT]} for one in spoiled(CUSTOM_CALL, wrong, MORE))

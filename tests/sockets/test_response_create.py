@@ -72,7 +72,8 @@ class CreateTest(SocketCase):
 
     async def test_stream_says_nothing_and_background_is_refused(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
-            for fields in ({"stream": True}, {"stream": False, "background": False, "generate": True}):
+            bodies: list[dict[str, Any]] = [{"stream": True}, {"stream": False, "background": False, "generate": True}]
+            for fields in bodies:
                 self.assertEqual((await socket.made(**fields))["status"], "completed")
             refused = await socket.refused(background=True)
             self.assertEqual(

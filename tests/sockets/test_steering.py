@@ -8,7 +8,8 @@ import orjson
 from openai.types.responses import ResponsesServerEvent
 from pydantic import TypeAdapter
 
-from responses_app.engines.replay.engine import Delay, Fault, Recording, Step, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
+from responses_app.engines.replay.tape import Step
 from responses_app.sockets import steering
 from tests.support.api.case import HELLO, TOOL, said, tokens
 from tests.support.api.websocket_case import SocketCase, Talk, judge

@@ -115,7 +115,7 @@ class EndsTest(SocketCase):
                 for lane in ("a", "b"):
                     await socket.create(stream_id=lane)
                 await socket.create(store=False)
-                uids = {}
+                uids: dict[str | None, str] = {}
                 while len(uids) < 3:
                     event = await socket.hear()
                     if event["type"] == "response.created":

@@ -28,6 +28,6 @@ class Address:
     def key_of(self, project: str) -> str:
         """A new key of another project."""
         environ = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        command = [sys.executable, ROOT / "manage.py", "createkey", project]
+        command = [sys.executable, str(ROOT / "manage.py"), "createkey", project]
         environ["RESPONSES_DATA_DIR"] = str(self.folder)
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import html
 import re
+from typing import Any
 from unittest import mock
 
 from django.contrib.auth.models import User
@@ -22,7 +23,7 @@ from tests.support.web.page_case import WebCase, item, made
 class ErrorPagesTest(WebCase):
     """Seen by people who have signed in, and by others."""
 
-    def error(self, url: str, status: int, client: Client | None = None, **kwargs: str) -> str:
+    def error(self, url: str, status: int, client: Client | None = None, **kwargs: Any) -> str:
         """The page of an error, which looks like any other page."""
         answer = (client or self.client).get(url, **kwargs)
         self.assertEqual(answer.status_code, status, url)
@@ -149,8 +150,9 @@ class FiltersTest(WebCase):
 
     @override_settings(TIME_ZONE="America/New_York")
     def test_times_are_those_of_the_zone_that_is_named(self) -> None:
-        timezone.get_default_timezone.cache_clear()
-        self.addCleanup(timezone.get_default_timezone.cache_clear)
+        zone: Any = timezone.get_default_timezone
+        zone.cache_clear()
+        self.addCleanup(zone.cache_clear)
         made("resp_1")
         page = self.page("/responses")
         self.assertRegex(page, r"Nov 19, (2026, )?19:00:00")

@@ -138,7 +138,7 @@ def test_what_was_told_can_be_given_back() -> None:
 
 
 def test_whatever_is_no_list_of_objects_is_left_for_others_to_refuse() -> None:
-    odd = {
+    odd: dict[str, Any] = {
         "input": [None, 5, {"type": 5, "tools": 7}, {"type": ["x"]}, {"type": {}}],
         "tools": {"a": 1},
         "tool_choice": "auto",

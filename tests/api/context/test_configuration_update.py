@@ -24,7 +24,8 @@ class ConfigurationTest(ApiCase):
     @property
     def prompt(self) -> str:
         """What the model was told last."""
-        return ENCODING.decode(list(self.engine.requests[-1].prompt))
+        text: str = ENCODING.decode(list(self.engine.requests[-1].prompt))
+        return text
 
     async def test_an_effort_holds_until_the_next_one_and_the_request_is_repeated_as_it_was(self) -> None:
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:

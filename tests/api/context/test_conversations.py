@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from asgiref.sync import sync_to_async
 from openai.types.conversations import Conversation as SdkConversation
 from openai.types.conversations import ConversationDeletedResource, ConversationItemList
@@ -79,7 +81,7 @@ class ConversationTest(ConversationCase):
                 ("get", f"/items/{item['id']}"),
                 ("delete", f"/items/{item['id']}"),
             ):
-                body = {"metadata": {}} if not path else {"items": [user("x")]}
+                body: dict[str, Any] = {"metadata": {}} if not path else {"items": [user("x")]}
                 self.refused(await self.call(client, method, f"/{mine['id']}{path}", **body), 404, None, None, "not found")
             theirs = await self.ask(client, "post", "", items=[user("other", id=item["id"])])
             self.assertEqual(texts(await self.listed(client, theirs["id"])), ["other"])

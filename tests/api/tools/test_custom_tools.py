@@ -218,14 +218,14 @@ class NamespaceTest(ApiCase):
                     required = {**allowed, "mode": "required"}
                     response = await self.post(client, tools=[TOOL, choice], tool_choice=required)
                     self.refused(response, 400, "invalid_value", "tool_choice")
-            both = {
+            both: dict[str, Any] = {
                 "type": "allowed_tools",
                 "mode": "auto",
                 "tools": [{"type": "web_search"}, {"type": "function", "name": "get_weather"}],
             }
-            for choice in (both, {"type": "allowed_tools", "tools": [{"type": "web_search"}]}):
-                made = await self.made(client, tools=[TOOL, search], tool_choice=choice)
-                self.assertEqual(made["tool_choice"], {"mode": "auto", **choice})
+            for tool_choice in (both, {"type": "allowed_tools", "tools": [{"type": "web_search"}]}):
+                response = await self.made(client, tools=[TOOL, search], tool_choice=tool_choice)
+                self.assertEqual(response["tool_choice"], {"mode": "auto", **tool_choice})
 
     @override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"mcp"}))
     async def test_the_secrets_of_an_inactive_tool_are_told_to_nobody(self) -> None:

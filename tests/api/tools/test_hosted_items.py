@@ -94,7 +94,7 @@ PROGRAM = [
     {"type": "function_call_output", "call_id": "call_f", "output": "3"},
     {"type": "program_output", "id": "po_1", "call_id": "call_p", "result": "three", "status": "completed"},
 ]
-FOUND = [
+FOUND: list[dict[str, Any]] = [
     {"type": "tool_search_call", "id": "tsc_1", "execution": "server", "arguments": {"paths": ["mail"]}, "status": "completed"},
     {"type": "tool_search_output", "id": "tso_1", "execution": "server", "tools": [TOOL], "status": "completed"},
 ]

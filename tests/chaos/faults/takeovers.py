@@ -68,7 +68,7 @@ class Takeovers:
             await asyncio.sleep(LOOK)
 
     def _hindered(self) -> bool:
-        return self.hindered or not self.system.engine_up.is_set() or not self.system.well
+        return self.hindered or not self.system.engine_up.is_set() or not self.system.healthy
 
 
 def summary(all_: list[Takeover]) -> list[tuple[str, str]]:

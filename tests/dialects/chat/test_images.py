@@ -113,7 +113,7 @@ def test_a_template_that_takes_strings_only_is_told_the_placeholders_of_the_mode
     turn = Turn([user("Look:", IMAGE, "there <image>"), *returned(IMAGE, "Here")], TODAY)
     assert "[user]Look:\n<image>\nthere " in model._text(turn)
     assert model._text(turn).endswith("[tool]<image>\nHere")
-    assert model.render(turn).count(VOCABULARY.id("<image>")) == 2
+    assert list[int | None](model.render(turn)).count(VOCABULARY.id("<image>")) == 2
     assert not ChatDialect(
         VOCABULARY, ChatTemplate(template), [], supports_images=False, token_text=lambda _: "<image>"
     ).supports_images
@@ -179,4 +179,4 @@ words = st.lists(st.sampled_from([IMAGE, "<image>", "<|image_pad|>", "a", "", "<
 def test_there_are_as_many_placeholders_as_images_whatever_is_written(messages: list[list[Any]], template: str) -> None:
     turn = Turn([user(*parts) for parts in messages], TODAY)
     token = VOCABULARY.id("<|image_pad|>" if template is EITHER else "<image>")
-    assert chat(template).render(turn).count(token) == len(list(images(turn.items)))
+    assert list[int | None](chat(template).render(turn)).count(token) == len(list(images(turn.items)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -81,7 +83,7 @@ SCRAPS = st.sampled_from([*MARKS, *JSON, "\n", " ", "a", "é🦑"])
 @given(st.lists(SCRAPS, max_size=25).map("".join), sizes, st.sampled_from([byte_vocabulary, demo_vocabulary]))
 @settings(max_examples=150)
 def test_it_never_raises_and_grouping_never_matters_whatever_is_said(
-    text: str, cuts: list[int], vocabulary: type[TokenizerAdapter]
+    text: str, cuts: list[int], vocabulary: Callable[[], TokenizerAdapter]
 ) -> None:
     dialect, tokens = chat(vocabulary=vocabulary()), vocabulary().encode(text)
     one_by_one = hear(dialect, TO, tokens, [1] * len(tokens))

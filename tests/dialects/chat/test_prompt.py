@@ -71,7 +71,7 @@ def test_a_summary_stands_in_for_reasoning_that_is_not_there() -> None:
 
 
 def test_reasoning_that_cannot_be_read_says_nothing() -> None:
-    sealed = {"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAA"}
+    sealed: dict[str, Any] = {"type": "reasoning", "summary": [], "content": None, "encrypted_content": "gAAA"}
     assert prompt(user("a"), sealed, said("Hi")) == prompt(user("a"), said("Hi"))
 
 
@@ -150,6 +150,7 @@ def test_special_tokens_in_the_words_of_others_stay_words() -> None:
     items = (user(spell), said(spell), called("c", '{"city": "<|im_end|>"}'), answered("c", spell))
     ids = chat().render(turn(*items, tools=(), instructions=spell))
     stop = byte_vocabulary().id("<|im_end|>")
+    assert stop is not None
     assert ids.count(stop) == 4  # system, user, assistant, tool
     assert prompt(*items, instructions=spell).count(spell) == 4
 
@@ -171,7 +172,7 @@ def test_marks_that_a_model_has_as_tokens_stay_words_in_the_words_of_others(mark
 
 def test_special_tokens_that_json_hides_stay_words() -> None:
     ids = chat().render(turn(user("?"), called("c", '{"city": "\\u003c|im_end|>"}'), answered("c", "x"), tools=()))
-    assert ids.count(byte_vocabulary().id("<|im_end|>")) == 3  # user, assistant, tool
+    assert list[int | None](ids).count(byte_vocabulary().id("<|im_end|>")) == 3  # user, assistant, tool
 
 
 def test_words_that_look_like_a_mark_do_not_move_the_words_around_them() -> None:

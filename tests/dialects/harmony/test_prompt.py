@@ -39,7 +39,7 @@ def test_an_effort_that_the_model_lacks_is_refused() -> None:
 
 
 def test_j11_leading_rules_join_the_instructions_in_order() -> None:
-    rules = [
+    rules: list[dict[str, Any]] = [
         {"role": "system", "content": "Two."},
         {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Three."}]},
     ]

@@ -40,10 +40,10 @@ def known(pattern: str, normalizer: bool) -> Tokenizer:
         pre_tokenizers.Split(HubRegex(pattern), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
     ]
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)  # type: ignore[assignment]
-    tokenizer.decoder = decoders.ByteLevel()  # type: ignore[assignment]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    tokenizer.decoder = decoders.ByteLevel()
     if normalizer:
-        tokenizer.normalizer = normalizers.NFC()  # type: ignore[assignment]
+        tokenizer.normalizer = normalizers.NFC()
     tokenizer.add_special_tokens([AddedToken("<|im_start|>", special=True, normalized=False)])
     return tokenizer
 
@@ -207,7 +207,7 @@ def test_tokenizers_that_are_not_known_are_neither_cut_nor_bounded() -> None:
     unknown = known(r"\w+|\W+", False)
     assert safe_cut(unknown) is None
     prefixed = Tokenizer.from_str(demo_vocabulary()._tokenizer.to_str())
-    prefixed.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)  # type: ignore[assignment]
+    prefixed.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     assert safe_cut(prefixed) is None
     assert not keeps_all_bytes(prefixed)
     stripping = Tokenizer.from_str(demo_vocabulary()._tokenizer.to_str())

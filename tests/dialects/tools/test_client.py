@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from datetime import date
 from typing import Any
@@ -84,9 +83,9 @@ def test_a_call_is_heard_whole_whatever_the_grouping(name: str, every: int) -> N
     said = said_back(TextDelta("Well."), Call(name), *parts, EndItem(), TextDelta("Done."))
     assert [piece for piece in said if not isinstance(piece, EndItem)] == [
         TextDelta("Well."),
-        ClientCall(kind, body),
+        ClientCall(kind, body),  # type: ignore[arg-type]
         TextDelta("Done."),
-    ]  # type: ignore[arg-type]
+    ]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,10 @@ def test_arguments_of_another_shape_stay_a_function_call(name: str, arguments: s
 
 
 def test_calls_that_follow_each_other_stay_apart() -> None:
-    said = said_back(*itertools.chain.from_iterable((Call(n), Arguments(json.dumps(HEARD[n][0]))) for n in NAMES))
+    calls: list[Delta] = []
+    for name in NAMES:
+        calls += [Call(name), Arguments(json.dumps(HEARD[name][0]))]
+    said = said_back(*calls)
     assert said == [ClientCall(kind, body) for _, kind, body in HEARD.values()]  # type: ignore[arg-type]
 
 
@@ -169,9 +171,9 @@ def test_the_first_form_of_a_computer_says_how_large_its_screen_is() -> None:
 
 
 def test_a_deferred_tool_is_told_once_it_was_found() -> None:
-    mail = {"type": "function", "name": "send_mail", "parameters": {"type": "object"}, "defer_loading": True}
-    crm = {"type": "namespace", "name": "crm", "tools": [{**mail, "name": "find"}]}
-    tools = [{"type": "tool_search"}, mail, crm]
+    mail: dict[str, Any] = {"type": "function", "name": "send_mail", "parameters": {"type": "object"}, "defer_loading": True}
+    crm: dict[str, Any] = {"type": "namespace", "name": "crm", "tools": [{**mail, "name": "find"}]}
+    tools: list[dict[str, Any]] = [{"type": "tool_search"}, mail, crm]
     assert [tool["name"] for tool in to_functions(Turn([], DAY, tools=tools))[0].tools] == ["tool_search"]
     found = {"type": "tool_search_output", "id": "tso_1", "call_id": "call_1", "tools": [mail]}
     told, origins = to_functions(Turn([found], DAY, tools=tools))

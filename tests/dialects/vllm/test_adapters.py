@@ -108,6 +108,7 @@ def test_thoughts_and_calls_of_earlier_turns_do_not_change_how_the_answer_is_hea
 def test_f1_a_call_against_tool_choice_none_is_text_without_marks(pair: tuple[str, str], spelled: str) -> None:
     heard = hear(dialect(*pair), turn(tool_choice="none"), demo_vocabulary().encode("</think>" + spelled + "<|im_end|>"))
     assert [type(piece) for piece in heard] == [TextDelta, type(END)]
+    assert isinstance(heard[0], TextDelta)
     assert "tool_call>" not in heard[0].text
 
 
@@ -184,7 +185,7 @@ def test_a_model_without_a_chat_template_is_refused(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("thinking", [True, False])
 def test_a_template_renders_as_transformers_renders_it(source: str, thinking: bool) -> None:
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"role": "system", "content": "Ü <b>"},
         {"role": "user", "content": "?"},
         {
@@ -195,7 +196,9 @@ def test_a_template_renders_as_transformers_renders_it(source: str, thinking: bo
         },
         {"role": "tool", "content": "x", "name": "f"},
     ]
-    tools = [{"type": "function", "function": {"name": "f", "description": "ü", "parameters": {"type": "object"}}}]
+    tools: list[dict[str, Any]] = [
+        {"type": "function", "function": {"name": "f", "description": "ü", "parameters": {"type": "object"}}}
+    ]
     theirs = tokenizer().apply_chat_template(
         messages, tools=tools, chat_template=source, tokenize=False, add_generation_prompt=True, enable_thinking=thinking
     )

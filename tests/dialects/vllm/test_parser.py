@@ -53,6 +53,7 @@ def call(index: int, name: str | None, arguments: str) -> Delta:
 def heard(script: dict[str, list[Any]], tokens: str = "abc<|im_end|>", **how: Any) -> list[Delta_]:
     vocabulary = byte_vocabulary()
     stop = vocabulary.id("<|im_end|>")
+    assert stop is not None
     listener = VllmOutputParser(vocabulary, [stop], Scripted(script), lambda name: name != "forbidden", **how)
     pieces = listener.feed(Chunk(vocabulary.encode(tokens)))
     return joined([*pieces, *listener.finish()])
@@ -103,5 +104,6 @@ def test_a_call_that_is_not_allowed_is_text() -> None:
 
 def test_half_a_character_before_the_end_of_the_turn_is_not_lost() -> None:
     squid, stop = byte_vocabulary().encode("🦑"), byte_vocabulary().id("<|im_end|>")
+    assert stop is not None
     listener = VllmOutputParser(byte_vocabulary(), [stop], Scripted({}), lambda name: True)
     assert joined(listener.feed(Chunk([*squid[:2], stop]))) == [TextDelta("\ufffd"), END]

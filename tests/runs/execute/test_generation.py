@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -41,7 +42,7 @@ def generate(
 
 
 @pytest.mark.parametrize("sampling", [{"temperature": 0.0}, {"temperature": 0.0, "seed": 3}, {"temperature": 1.0}])
-def test_it_goes_on_behind_what_was_heard(sampling: dict[str, float]) -> None:
+def test_it_goes_on_behind_what_was_heard(sampling: dict[str, Any]) -> None:
     heard, (_, again) = generate(DIES, recording(ANSWER), **sampling)
     assert heard == list(ANSWER)
     assert (again.prompt, again.prior_tokens, again.sampling.max_tokens) == ([*PROMPT, *ANSWER[:5]], 5, 15)
@@ -56,7 +57,7 @@ def test_it_goes_on_behind_what_was_heard(sampling: dict[str, float]) -> None:
         {"temperature": 0.0, "frequency_penalty": 0.5},
     ],
 )
-def test_it_is_made_again_where_the_next_token_depends_on_how_many_there_were(sampling: dict[str, float]) -> None:
+def test_it_is_made_again_where_the_next_token_depends_on_how_many_there_were(sampling: dict[str, Any]) -> None:
     heard, (_, again) = generate(DIES, recording(ANSWER[:3], ANSWER[3:]), **sampling)
     assert heard == list(ANSWER), "and nobody hears a token twice"
     assert (tuple(again.prompt), again.prior_tokens) == (PROMPT, 0)

@@ -79,7 +79,7 @@ class TellingTest(ApiCase):
             self.assertEqual(run.frames[-1].type, "response.failed")
             self.assertFalse(run.handed_over)
 
-    async def refused(self, fault: Exception) -> None:
+    async def refused_append(self, fault: Exception) -> None:
         """What is left when the append under way is not kept."""
         async with self.held() as (run, gate):
             gate.fault = fault
@@ -90,7 +90,7 @@ class TellingTest(ApiCase):
 
     # Two tests, not two rounds: who goes on with the first run would be there in the second.
     async def test_what_the_database_refused_has_nothing_behind_it(self) -> None:
-        await self.refused(OperationalError("no"))
+        await self.refused_append(OperationalError("no"))
 
     async def test_what_was_never_kept_has_nothing_behind_it(self) -> None:
-        await self.refused(RuntimeError("no"))
+        await self.refused_append(RuntimeError("no"))

@@ -111,7 +111,7 @@ class RoundsCase(ApiCase):
         )
 
     @asynccontextmanager
-    async def serving(self, *lines: Recording) -> AsyncIterator[AsyncClient]:
+    async def serving(self, *lines: Recording) -> AsyncIterator[KeyedClient]:
         self.engine.add(*lines)
         self.hub = self.new_hub()
         manager.set_current(self.hub)

@@ -22,8 +22,9 @@ from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.rounds import Round, Rounds
 from responses_app.runs.execute.run import Run
-from responses_app.runs.recover.lease_keeper import DEAD_S, LeaseKeeper
+from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.takeover import NullParser
+from responses_app.store.cluster.leases import DEAD_S
 from responses_app.store.log.writer import LogWriter
 from tests.support.protocol.response_strategies import counted, response
 from tests.support.store.connection_loss import cut, place

@@ -52,7 +52,8 @@ def replay(log: Log, listener: Any) -> ReplayedRun:
 
 def cut(ids: Sequence[int], sizes: Sequence[int], likely: bool) -> list[Chunk]:
     """The tokens in chunks of these sizes, over and over."""
-    chunks, at = [], 0
+    chunks: list[Any] = []
+    at = 0
     while at < len(ids):
         size = sizes[len(chunks) % len(sizes)]
         part = tuple(ids[at : at + size])

@@ -71,7 +71,7 @@ class TakeoverTest(ApiCase):
         """Its log to the end, which breaks no rule."""
         answer = await client.get(f"/v1/responses/{uid}?stream=true")
         async with asyncio.timeout(LIMIT):
-            return self.judge(await self.read(answer))  # type: ignore[arg-type]
+            return self.judge(await self.read(answer))
 
     async def crash(self) -> None:
         """The first process is no more, and has said nothing."""

@@ -69,7 +69,7 @@ def test_it_serves_in_a_closed_checkout(checkout: Path, tape: str) -> None:
 @pytest.mark.timeout(TEST_LIMIT_S + 60)
 def test_its_tests_run_in_a_closed_checkout(checkout: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(checkout.parent / "packages"), "TMPDIR": str(checkout.parent)}
-    command = [checkout / "bin" / "test", "tests/admin/test_log_view.py", "-q", "-p", "no:cacheprovider"]
+    command = [str(checkout / "bin" / "test"), "tests/admin/test_log_view.py", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=TEST_LIMIT_S, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"\d+ passed", done.stdout)
@@ -91,7 +91,7 @@ def test_what_is_installed_goes_to_the_data_folder_if_the_checkout_cannot_be_wri
 
     def serve(**more: str) -> subprocess.CompletedProcess[str]:
         user = run_as(NOBODY if IS_ROOT else None)
-        command = [checkout / "bin" / "serve", "--help"]
+        command = [str(checkout / "bin" / "serve"), "--help"]
         return subprocess.run(command, env={**environ, **more}, capture_output=True, text=True, check=False, cwd="/", **user)
 
     refused = serve()

@@ -18,7 +18,7 @@ from responses_app.server.bootstrap.package_indexes import PackageIndexes, confi
 from responses_app.server.cli.progress import Progress
 from tests.support.package_index import PackageIndex, wheel
 
-UV = Path(sys.prefix) / "bin" / "uv"
+UV = str(Path(sys.prefix) / "bin" / "uv")
 PROJECT = """
 [project]
 name = "example"
@@ -59,7 +59,7 @@ def index(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[PackageIn
         monkeypatch.setenv("PIP_FIND_LINKS", f"{index.url}/links/")
         monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
         monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-        monkeypatch.setenv("PATH", f"{UV.parent}:{os.environ['PATH']}")
+        monkeypatch.setenv("PATH", f"{Path(UV).parent}:{os.environ['PATH']}")
         monkeypatch.setattr(install, "TORCH_CPU_LINKS", f"{index.url}/pytorch/")
         yield index
 
@@ -97,7 +97,7 @@ def run(root: Path, prefix: Path, *, dev: bool = False) -> str:
 
 def packages(prefix: Path) -> set[str]:
     """List what is installed, as NAME==VERSION."""
-    command = [UV, "pip", "freeze", "--python", prefix / "bin" / "python"]
+    command = [UV, "pip", "freeze", "--python", str(prefix / "bin" / "python")]
     return set(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
 
 
@@ -226,7 +226,7 @@ def scripts(tmp_path: Path) -> Path:
 
 def serve(scripts: Path, **environ: str) -> subprocess.CompletedProcess[str]:
     """Run bin/serve of the folder with its tools alone on the PATH."""
-    command = ["/usr/bin/bash", scripts / "bin" / "serve", "--help"]
+    command = ["/usr/bin/bash", str(scripts / "bin" / "serve"), "--help"]
     environ = {"PATH": str(scripts / "tools"), "HOME": str(scripts), **environ}
     return subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
 

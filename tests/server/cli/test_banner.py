@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -53,7 +54,7 @@ def test_a_file_gets_no_secret_but_says_where_they_are(server: Server) -> None:
 
 @pytest.mark.parametrize("given", ["", "sk-my-own-key"])
 def test_the_supervisor_of_several_gives_no_secret_to_a_file(tmp_path: Path, tape: str, given: str) -> None:
-    environ = {"RESPONSES_API_KEY": given} if given else {}
+    environ: dict[str, Any] = {"RESPONSES_API_KEY": given} if given else {}
     server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **environ)
     try:
         said = server.ready().said
@@ -67,7 +68,7 @@ def test_the_supervisor_of_several_gives_no_secret_to_a_file(tmp_path: Path, tap
 def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> None:
     port, (ours, theirs) = free_port(), pty.openpty()
     environ = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
-    command = [ROOT / "bin" / "serve", "--engine", tape, "--port", str(port)]
+    command = [str(ROOT / "bin" / "serve"), "--engine", tape, "--port", str(port)]
     environ["RESPONSES_DATA_DIR"] = str(tmp_path / "data")
     process = subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)

@@ -11,7 +11,7 @@ import pytest
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from responses_app.server.http.server import BODY_LIMIT
+from responses_app.server.http.errors import BODY_LIMIT
 from responses_app.server.http.websocket import MOST_BYTES
 from tests.support.server.echo_process import Echo
 from tests.support.server.slow_clients import gone, only_ours, seconds_until, trickle

@@ -82,7 +82,8 @@ def test_the_client_of_openai_talks_and_goes_on(shared: Server) -> None:
         for _ in range(3):
             fields: dict[str, Any] = {"store": False, **({"previous_response_id": previous} if previous else {})}
             connection.response.create(model="tape", input="Hi", **fields)
-            events = []
+            events: list[Any] = []
+            event: Any
             for event in connection:
                 events.append(event)
                 if event.type == "response.completed":
@@ -97,7 +98,9 @@ def test_the_client_of_openai_talks_and_goes_on(shared: Server) -> None:
 def test_the_client_of_openai_steers(shared: Server) -> None:
     with client(shared).responses.connect() as connection:
         connection.response.create(model="tape", input="Hi")
-        events, ends = [], 0
+        events: list[Any] = []
+        ends = 0
+        event: Any
         for event in connection:
             events.append(event)
             if event.type == "response.output_text.delta" and not ends and len(events) < 8:
@@ -165,10 +168,10 @@ def test_a_web_process_that_is_killed_takes_nothing_with_it(tmp_path: Path, tape
         asking = client(server)
         with asking.responses.connect(on_reconnecting=lambda _: None, max_retries=20) as connection:
             connection.response.create(model="tape", input="Hi")
-            seen = []
+            seen: list[Any] = []
             while not seen or seen[-1].type != "response.output_text.delta":
                 seen.append(connection.recv())
-            uid = seen[0].response.id  # type: ignore[union-attr]
+            uid = seen[0].response.id
             for web in all_named(server.process.pid, "server.web"):
                 os.kill(web, signal.SIGKILL)
             until = time.monotonic() + 60

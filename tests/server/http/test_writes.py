@@ -27,7 +27,8 @@ class Wire(LimitedConnection):
 
     def __init__(self, room: int) -> None:
         self.connected, self.disconnecting, self.offset, self._tempDataLen = 1, False, 0, 0
-        self.dataBuffer, self._tempDataBuffer = b"", []
+        self.dataBuffer = b""
+        self._tempDataBuffer: list[bytes] = []
         self._held, self._held_size = [], 0
         self.room, self.sent, self.calls = room, b"", 0
 

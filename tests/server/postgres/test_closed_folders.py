@@ -12,8 +12,9 @@ import pytest
 from responses_app.local.database_url import superuser_url
 from responses_app.server.postgres import account, programs
 from responses_app.server.postgres.cluster import Postgres, PostgresError
+from responses_app.server.processes.process_tree import descendants
 from tests.support.server import closed_folders as closed
-from tests.support.server.processes import all_named, descendants
+from tests.support.server.processes import all_named
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone starts Postgres under another account")
 FAST = {"fsync": "off"}

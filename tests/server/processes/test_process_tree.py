@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ def root() -> Iterator[subprocess.Popen[str]]:
         assert root.stdout.readline() == "ready\n"
         yield root
         for pid in process_tree.descendants(root.pid):
-            process_tree._send(pid, process_tree.signal.SIGKILL)
+            process_tree._send(pid, signal.SIGKILL)
         root.kill()
 
 

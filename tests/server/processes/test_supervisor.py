@@ -9,12 +9,13 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
 import pytest
 
-from responses_app.server.postgres.cluster import socket_dir
+from responses_app.local.database_url import socket_dir
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
 
@@ -143,7 +144,7 @@ def test_it_brings_postgres_back_when_that_is_killed(fleet: Server) -> None:
 
 @pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=nobody"), ("RESPONSES_DEFAULT_MODEL", "nobody")])
 def test_a_web_process_that_does_not_start_is_no_server(tmp_path: Path, tape: str, setting: tuple[str, str]) -> None:
-    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **dict([setting]))
+    server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **dict[str, Any]([setting]))
     processes = family(server.process.pid)
     assert server.process.wait(START_LIMIT) == 1
     assert f"{setting[0]}: '{setting[1]}'" in server.said

@@ -11,8 +11,9 @@ from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Event, Lease
+from responses_app.store.db import STRICT
 from responses_app.store.log import reader
-from responses_app.store.log.group_commit import STRICT, write
+from responses_app.store.log.group_commit import write
 from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.connection_loss import cut, place

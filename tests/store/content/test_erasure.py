@@ -15,7 +15,7 @@ from django.db import connection
 from django.test import AsyncClient, Client
 
 from responses_app.models import ApiKey, Conversation, Image, Item, LoginAttempt, Membership, Response
-from tests.support.api.case import HELLO, ApiCase, KeyedClient, said
+from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
 from tests.support.store.table_contents import contents
 
 MARK = "zyzzyva"
@@ -39,6 +39,7 @@ class EraseCommandTest(ApiCase):
         inside = await self.made(client, conversation=uid, input=MARK, metadata={"a": MARK})
         outside = await self.made(client, previous_response_id=inside["id"], input="Go on.")
         item = await Item.objects.filter(project=self.key.project).afirst()
+        assert item is not None
         await Image.objects.acreate(item=item, url=f"https://example.com/{MARK}", data=b"x")
         return uid, str(outside["id"])
 
@@ -56,7 +57,7 @@ class EraseCommandTest(ApiCase):
             told = await sync_to_async(erase)("--project", "test", "--yes")
             self.assertNotIn("Nothing was erased", told)
             for model in (Response, Item, Conversation):
-                self.assertEqual(await model.objects.filter(project="test").acount(), 0)  # type: ignore[attr-defined]
+                self.assertEqual(await model.objects.filter(project="test").acount(), 0)
             self.assertEqual((await other.get(f"/v1/conversations/{uid}/items")).status_code, 200)
             self.assertEqual((await other.get(f"/v1/responses/{outside}")).status_code, 200)
             self.assertEqual(await ApiKey.objects.acount(), 2)
@@ -72,7 +73,7 @@ class EraseCommandTest(ApiCase):
             self.assertEqual((await client.get(f"/v1/conversations/{uid}")).status_code, 404)
             self.assertEqual(await Response.objects.acount(), 1)
             await self.made(client, previous_response_id=outside, input="And?")
-            self.assertIn(MARK, self.dialect.encoding.decode(list(self.engine.requests[-1].prompt)))  # type: ignore[attr-defined]
+            self.assertIn(MARK, HARMONY.encoding.decode(list(self.engine.requests[-1].prompt)))
 
     async def test_a_conversation_that_nobody_needs_leaves_nothing(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:

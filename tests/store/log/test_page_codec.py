@@ -81,7 +81,9 @@ def test_data_that_is_not_json_on_one_line_is_refused(kind: str, data: bytes) ->
 
 
 def test_a_page_of_another_dictionary_is_refused() -> None:
-    samples = [b"%d 17 response.output_text.delta %d" % (n, n * 7919) * 20 for n in range(1000)]
+    samples: list[bytes | bytearray | memoryview[int]] = [
+        b"%d 17 response.output_text.delta %d" % (n, n * 7919) * 20 for n in range(1000)
+    ]
     other = zstandard.train_dictionary(4096, samples, dict_id=2)
     with pytest.raises(UnreadablePage):
         unpack(zstandard.ZstdCompressor(dict_data=other).compress(b"0 0 x {}\n"))

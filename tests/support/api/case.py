@@ -10,7 +10,6 @@ from typing import Any
 import orjson
 from asgiref.sync import sync_to_async
 from django.db import connection
-from django.http import StreamingHttpResponse
 from django.test import AsyncClient, TestCase
 from django.test.utils import CaptureQueriesContext
 
@@ -101,6 +100,8 @@ class ApiCase(TestCase):
     """A project with one key, and a model called `m`."""
 
     dialect: Dialect = HARMONY
+    key: ApiKey
+    secret: str
 
     @classmethod
     def setUpTestData(cls) -> None:
@@ -111,7 +112,7 @@ class ApiCase(TestCase):
         self.engine = ReplayEngine()
 
     @asynccontextmanager
-    async def serving(self, *lines: Recording) -> AsyncIterator[AsyncClient]:
+    async def serving(self, *lines: Recording) -> AsyncIterator[KeyedClient]:
         """A client of a server whose engine has these lines on its tape; all of them must be asked for."""
         self.engine.add(*lines)
         self.hub = RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
@@ -133,7 +134,8 @@ class ApiCase(TestCase):
             yield found
         finally:
             await sync_to_async(captured.__exit__)(None, None, None)
-            found += [query["sql"] for query in await sync_to_async(list)(captured) if ASKED.match(query["sql"])]
+            queries: list[dict[str, str]] = await sync_to_async(lambda: list(captured))()
+            found += [query["sql"] for query in queries if ASKED.match(query["sql"])]
 
     async def post(self, client: AsyncClient, **body: Any) -> Any:
         """POST /v1/responses."""
@@ -154,9 +156,9 @@ class ApiCase(TestCase):
         self.assertEqual(response.status_code, 200, getattr(response, "content", b""))
         return self.judge(await self.read(response))
 
-    async def read(self, response: StreamingHttpResponse) -> list[dict[str, Any]]:
+    async def read(self, response: Any) -> list[dict[str, Any]]:
         """All events of a streaming response."""
-        parts = [part async for part in response.streaming_content]  # type: ignore[union-attr]
+        parts = [part async for part in response.streaming_content]
         return sse(b"".join(parts))
 
     def judge(self, events: list[dict[str, Any]], after: int = -1) -> list[dict[str, Any]]:

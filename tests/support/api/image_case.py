@@ -42,7 +42,10 @@ def tokenizer() -> Tokenizer:
 def dialect() -> ChatDialect:
     """Made once."""
     return ChatDialect(
-        TokenizerAdapter(tokenizer()), ChatTemplate(TEMPLATE), [tokenizer().token_to_id("<eos>")], supports_images=True
+        TokenizerAdapter(tokenizer()),
+        ChatTemplate(TEMPLATE),
+        [int(tokenizer().token_to_id("<eos>") or 0)],
+        supports_images=True,
     )
 
 

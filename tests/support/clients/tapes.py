@@ -113,4 +113,5 @@ def _line(line: Line, encoding: HarmonyEncoding) -> dict[str, Any]:
 
 
 def _ids(said: str, encoding: HarmonyEncoding) -> Sequence[int]:
-    return encoding.encode(said, allowed_special="all")
+    ids: Sequence[int] = encoding.encode(said, allowed_special="all")
+    return ids

@@ -19,7 +19,7 @@ from tests.support.engines.generate import ask, cached, hear, tokens
 TOKENIZER = checkpoint.tokenizer()
 EOS = TOKENIZER.eos_token_id
 STOP = TOKENIZER.convert_tokens_to_ids("<|stop|>")
-LONG = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
+LONG: dict[str, Any] = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
 STOP_LIMIT_S = 2.0
 # For the first test of a module, whose engine starts meanwhile: 20 s on an idle machine, 300 s were seen on a busy one.
 START_LIMIT_S = 480.0

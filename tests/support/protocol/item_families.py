@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from responses_app.protocol.deltas import (
     Annotation,
@@ -36,7 +36,14 @@ INPUT = "custom_tool_call_input.delta custom_tool_call_input.done"
 CODE = "code_interpreter_call_code.delta code_interpreter_call_code.done"
 MCP = "mcp_call_arguments.delta mcp_call_arguments.done"
 COMMAND = " ".join(f"shell_call_command.{act}" for act in ("added", "delta", "done"))
-EXEC = {"type": "exec", "command": ["ls"], "env": {}, "timeout_ms": None, "user": None, "working_directory": None}
+EXEC: dict[str, Any] = {
+    "type": "exec",
+    "command": ["ls"],
+    "env": {},
+    "timeout_ms": None,
+    "user": None,
+    "working_directory": None,
+}
 FILE = "file_search_call"
 WEB = "web_search_call"
 

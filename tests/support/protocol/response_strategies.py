@@ -240,7 +240,7 @@ def _in_the_log(pieces: list[Delta]) -> list[Delta]:
     return [FileSearch() if isinstance(piece, FileSearch) else piece for piece in told]
 
 
-plain_clauses = clauses.map(lambda found: (_in_the_log(found), []))
+plain_clauses: Any = clauses.map(lambda found: (_in_the_log(found), []))
 
 
 @st.composite
@@ -286,7 +286,7 @@ def merged(pieces: Iterable[Delta]) -> list[Delta]:
         if isinstance(piece, TextDelta) and isinstance(last, TextDelta) and last.phase == piece.phase:
             found[-1] = TextDelta(last.text + piece.text, [*last.logprobs, *piece.logprobs], piece.phase)
         elif isinstance(piece, ReasoningDelta | Arguments) and type(last) is type(piece):
-            found[-1] = replace(piece, text=last.text + piece.text)  # type: ignore[union-attr]
+            found[-1] = replace(piece, text=last.text + piece.text)
         else:
             found.append(piece)
     return found

@@ -174,7 +174,7 @@ class Idle:
     async def start(self) -> None:
         await asyncio.sleep(0)
 
-    def hurry(self) -> None:
+    def stop_draining(self) -> None:
         pass
 
     async def drain(self, seconds: float) -> None:
@@ -201,7 +201,7 @@ def main(port: int) -> None:
         assert hasattr(tcp_limits, name)
         setattr(tcp_limits, name, value)
     opened = http_server.DaphneServer.listen_success
-    http_server.DaphneServer.listen_success = lambda self, port: (doors.append(self), opened(self, port))[1]  # type: ignore[method-assign]
+    http_server.DaphneServer.listen_success = lambda self, port: (doors.append(self), opened(self, port))[1]  # type: ignore[method-assign, func-returns-value]
     life = ServerLifecycle(loop, Idle(), drain=DRAIN)
     assert life.start()
     failure = life.listen(application, tcp("127.0.0.1", port), lambda: tell("ready"), gate, limits)

@@ -76,14 +76,14 @@ class Server:
     def manage(self, *arguments: str, **environ: str) -> str:
         """What `manage.py` prints, as its owner would call it beside the running server."""
         kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-        command = [self.root / ".venv" / "bin" / "python", self.root / "manage.py", *arguments]
+        command = [str(self.root / ".venv" / "bin" / "python"), str(self.root / "manage.py"), *arguments]
         environ = {**kept, "RESPONSES_DATA_DIR": str(self.folder), **environ}
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
     def sql(self, statement: str) -> None:
         """Tell the embedded Postgres something, as its superuser."""
         with psycopg.connect(superuser_url(self.folder), autocommit=True) as connection:
-            connection.execute(statement)  # type: ignore[call-overload]
+            connection.execute(statement)
 
     def stop(self, number: int = signal.SIGINT) -> int:
         self.process.send_signal(number)

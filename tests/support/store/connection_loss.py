@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import psycopg
 from django.db import connection
 
 CUT = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 
 
-def cut(parameters: dict[str, str]) -> None:
+def cut(parameters: dict[str, Any]) -> None:
     """End every connection to the tests' database."""
     with psycopg.connect(**parameters) as own:
         own.execute(CUT)
 
 
-def place() -> dict[str, str]:
+def place() -> dict[str, Any]:
     """Where the tests' database is."""
     given = connection.settings_dict
     names = {"dbname": "NAME", "host": "HOST", "port": "PORT", "user": "USER", "password": "PASSWORD"}

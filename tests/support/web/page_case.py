@@ -47,9 +47,9 @@ def item(row: Response, uid: str, kind: str, direction: str = Direction.OUTPUT, 
 def snapshot(row: Response, output: list[dict[str, Any]], **fields: Any) -> None:
     """Have the terminal event say this output."""
     body = {"id": row.uid, "object": "response", "status": row.status, "model": row.model, "output": output, **fields}
-    event = {"type": "response.completed", "sequence_number": 1, "response": body}
+    event: dict[str, Any] = {"type": "response.completed", "sequence_number": 1, "response": body}
     Event.objects.filter(response=row).delete()
-    first = {"type": "response.created", "sequence_number": 0, "response": {**body, "output": []}}
+    first: dict[str, Any] = {"type": "response.created", "sequence_number": 0, "response": {**body, "output": []}}
     for number, one in enumerate((first, event)):
         Event.objects.create(response=row, number=number, type=one["type"], data=orjson.dumps(one).decode(), ms=number * 9)
 

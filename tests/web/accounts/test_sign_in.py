@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from base64 import urlsafe_b64decode
+from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
@@ -44,7 +45,7 @@ class LinkTest(TestCase):
 
     def test_it_grows_old(self) -> None:
         link = sign_in.link(sign_in.operator())
-        with mock.patch.object(signing.time, "time", return_value=signing.time.time() + sign_in.VALID_SECONDS + 1):
+        with mock.patch.object(time, "time", return_value=time.time() + sign_in.VALID_SECONDS + 1):
             self.client.get(link)
         self.assertNotIn("_auth_user_id", self.client.session)
 
@@ -171,10 +172,10 @@ class BrowserKeyTest(ApiCase):
 
     async def test_it_is_refused_when_it_is_old_or_made_up(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()
-        late = signing.time.time() + browser_key.VALID_SECONDS + 1
+        late = time.time() + browser_key.VALID_SECONDS + 1
         async with self.serving() as client:
             self.assertEqual(await self.status(client, secret[:-1] + ("A" if secret[-1] != "A" else "B")), 401)
-            with mock.patch.object(signing.time, "time", return_value=late):
+            with mock.patch.object(time, "time", return_value=late):
                 self.assertEqual(await self.status(client, secret), 401)
             of_before = browser_key.PREFIX + signing.dumps([self.ada.pk, "test"], salt=browser_key.SALT)
             self.assertEqual(await self.status(client, of_before), 401)
@@ -196,11 +197,19 @@ class BrowserKeyTest(ApiCase):
             self.ada.is_active = False
             self.ada.save()
 
-        ends = {
+        def delete_sessions(_browser: Client) -> None:
+            Session.objects.all().delete()
+            api_keys.clear_cache()
+
+        def expire_sessions(_browser: Client) -> None:
+            Session.objects.update(expire_date=timezone.now())
+            api_keys.clear_cache()
+
+        ends: dict[str, Callable[[Client], object]] = {
             "sign out": lambda browser: browser.post("/sign-out"),
             "new password": new_password,
-            "session deleted": lambda _browser: (Session.objects.all().delete(), api_keys.clear_cache()),
-            "session expired": lambda _browser: (Session.objects.update(expire_date=timezone.now()), api_keys.clear_cache()),
+            "session deleted": delete_sessions,
+            "session expired": expire_sessions,
             "left the project": lambda _browser: self.membership.delete(),
             "inactive": deactivate,
         }
@@ -211,8 +220,7 @@ class BrowserKeyTest(ApiCase):
                     self.assertEqual(await self.status(client, secret), 200)
                     await sync_to_async(end)(browser)
                     self.assertEqual(await self.status(client, secret), 401)
-                    self.membership = await Membership.objects.aget_or_create(user=self.ada, project="test")
-                    self.membership = self.membership[0]
+                    self.membership, _ = await Membership.objects.aget_or_create(user=self.ada, project="test")
 
     async def test_another_session_of_the_same_person_goes_on(self) -> None:
         first, secret = await sync_to_async(self.signed_in)()
@@ -232,6 +240,6 @@ class BrowserKeyTest(ApiCase):
             await Session.objects.all().adelete()
             self.assertEqual(await self.status(client, secret), 200)
             later = time.monotonic() + api_keys.BROWSER_CACHE_S
-            with mock.patch.object(api_keys.time, "monotonic", return_value=later):
+            with mock.patch.object(time, "monotonic", return_value=later):
                 self.assertEqual(await self.status(client, secret), 401)
         self.assertLessEqual(api_keys.BROWSER_CACHE_S, 10)

@@ -9,7 +9,7 @@ from io import BytesIO
 
 import pytest
 from PIL import Image, ImageDraw
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import FilePayload, Page, expect, sync_playwright
 
 from tests.run import BROWSER, NO_BROWSER
 from tests.support.server.serve_command import Server
@@ -96,7 +96,7 @@ def test_it_sees_a_picture_that_was_attached(visitor: Visitor) -> None:
     expect(visitor.page.locator(".attach")).to_be_visible()
     attach.set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
     expect(visitor.page.get_by_text("notes.txt can’t be attached")).to_be_visible()
-    picture = {"name": "square.png", "mimeType": "image/png", "buffer": red_square()}
+    picture = FilePayload(name="square.png", mimeType="image/png", buffer=red_square())
     attach.set_input_files(picture)
     visitor.page.get_by_role("button", name="Remove square.png").click()
     attach.set_input_files(picture)

@@ -20,6 +20,9 @@ from tests.support.api.case import HELLO, THOUGHT, ApiCase, said
 class ThreadsTest(ApiCase):
     """With a scripted engine, and a person who belongs to the project of the key."""
 
+    ada: User
+    eve: User
+
     @classmethod
     def setUpTestData(cls) -> None:
         super().setUpTestData()

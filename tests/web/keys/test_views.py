@@ -12,7 +12,8 @@ from django.contrib.sessions.models import Session
 from django.utils import timezone
 
 from responses_app.models import ApiKey, Membership
-from responses_app.web.keys import form, new_secret
+from responses_app.runs import manager
+from responses_app.web.keys import new_secret
 from tests.support.api.case import ApiCase
 from tests.support.web.page_case import WebCase
 
@@ -42,7 +43,7 @@ class KeysTest(WebCase):
             self.assertIsNone(re.search(r"sk-[\w-]{43}", self.page("/keys")))
 
     def test_it_is_made_with_limits_which_are_changed_without_touching_the_rest(self) -> None:
-        with mock.patch.object(form.manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
+        with mock.patch.object(manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
             given = {"name": "k", "project": "p", "requests_per_minute": "60", "max_concurrent": "", "allowed_models": ["m"]}
             self.client.post("/keys", given)
             key = ApiKey.objects.get()

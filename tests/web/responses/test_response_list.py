@@ -147,7 +147,7 @@ class ListTest(WebCase):
         slow = Item.objects.extra(where=["pg_sleep(1) IS NOT NULL"])
         with (
             mock.patch.object(responses_search, "INDEX_TIMEOUT_MS", 50),
-            mock.patch.object(responses_search.Item.objects, "annotate") as annotated,
+            mock.patch.object(Item.objects, "annotate") as annotated,
         ):
             annotated.return_value.filter.return_value = slow
             self.assertIsNone(responses_search.search_indexed("old"))
