@@ -91,7 +91,7 @@ def main() -> None:
         from django.test import Client
 
         from responses_app.models import ApiKey, Response
-        from responses_app.store.log.archive import seal
+        from responses_app.store.log.archive import archive_log
 
         ApiKey.make("bench", project="p1")
         _filled(many)
@@ -111,7 +111,7 @@ def main() -> None:
         uid = Response.objects.get(pk=keys[0]).uid
         for kept in ("rows", "sealed"):
             if kept == "sealed":
-                seal(keys[0])
+                archive_log(keys[0])
             print(f"a response of {LONG} deltas, {kept}")
             for name, path in TABS.items():
                 print(f"  {name:24} {_ask(client, f'/responses/{uid}{path}')}")

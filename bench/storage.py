@@ -19,7 +19,7 @@ TIMES = 30
 
 
 def main() -> None:
-    """Fill, measure, seal, measure again."""
+    """Fill, measure, archive_log, measure again."""
     options = _options()
     with database():
         sealed, long = _filled(options)
@@ -117,21 +117,21 @@ def disk(when: str, table: str, events: int, deltas: int, how: str = "VACUUM") -
 
 def seal_all(keys: Sequence[int], events: int) -> None:
     """Seal them one by one."""
-    from responses_app.store.log.archive import seal
+    from responses_app.store.log.archive import archive_log
 
     began = time.perf_counter()
     for pk in keys:
-        seal(pk)
+        archive_log(pk)
     print(f"sealing: {(time.perf_counter() - began) / events * 1e6:.1f} ms for 1000 events")
 
 
 def outline_all(keys: Sequence[int]) -> None:
     """Take out all deltas."""
     from responses_app.models import Response
-    from responses_app.store.log.retention import outline
+    from responses_app.store.log.retention import erase_deltas
 
     for row in Response.objects.filter(pk__in=keys):
-        outline(row)
+        erase_deltas(row)
 
 
 def reading(when: str, keys: Sequence[int], long: int) -> None:
@@ -140,7 +140,7 @@ def reading(when: str, keys: Sequence[int], long: int) -> None:
     from responses_app.store.log import reader
 
     async def replayed(pk: int, after: int = -1) -> None:
-        async for _ in reader.stored(pk, after):
+        async for _ in reader.stored_frames(pk, after):
             pass
 
     def shelf() -> Awaitable[Any]:

@@ -18,7 +18,7 @@ from django.utils import timezone
 from responses_app.access import browser_key
 from responses_app.errors import Unauthorized
 from responses_app.models import ApiKey, Membership
-from responses_app.store.db import give_back
+from responses_app.store.db import release_connection
 
 # Lifetime of a cached key: a revoked key may work for so long.
 CACHE_S = 30.0
@@ -88,7 +88,7 @@ def _find(secret: str) -> ApiKey | None:
         return key
     finally:
         # A look-up before the body belongs to no request, so no request's end returns the connection.
-        give_back()
+        release_connection()
 
 
 def _record_use(key: ApiKey) -> None:

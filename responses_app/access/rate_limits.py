@@ -18,7 +18,7 @@ from responses_app.errors import RateLimited
 from responses_app.models import ApiKey, ConcurrencySlot
 from responses_app.runs import manager
 from responses_app.runs.execute.run import Run
-from responses_app.store.cluster.leases import DEAD_S
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 
 logger = logging.getLogger("responses.limits")
 
@@ -113,7 +113,7 @@ def _acquire_slot(key: int, worker: UUID) -> Admission:
         headers = {} if each_minute is None else _rate_limit_headers(each_minute, full_s)
         if max_concurrent is None:
             return Admission(headers)
-        cursor.execute(TIDY, {"key": key, "me": worker, "dead": DEAD_S})
+        cursor.execute(TIDY, {"key": key, "me": worker, "dead": WORKER_TIMEOUT_S})
         cursor.execute(COUNT, {"key": key})
         (running,) = cursor.fetchone()
         # The exception rolls the transaction back, so the request is not counted.

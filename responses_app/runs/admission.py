@@ -87,7 +87,7 @@ class Admission:
         place = self.take(Kind.QUEUED if queue else Kind.BACKGROUND)
         try:
             if queue:
-                count += await sync_to_async(leases.waiting)()
+                count += await sync_to_async(leases.count_waiting)()
             if count >= settings.RESPONSES_MAX_QUEUED:
                 raise RateLimited(
                     f"{count} responses are queued or generated in the background, which is the limit. Try again in a moment."

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from responses_app.store.content import orphans
-from responses_app.store.log.archive import LogChanged, seal, to_archive
+from responses_app.store.log.archive import LogChanged, archive_log, to_archive
 from responses_app.store.log.retention import TEMPORARY, prune
 
 logger = logging.getLogger("responses.upkeep")
@@ -42,7 +42,7 @@ def archive_due(now: datetime) -> Iterator[int]:
         counts = [0]
         for pk in found:
             try:
-                counts.append(seal(pk))
+                counts.append(archive_log(pk))
             except LogChanged as error:
                 # This log stays; the others follow.
                 logger.error("not sealed: %s", error)

@@ -26,7 +26,7 @@ from responses_app.sockets import steering
 from responses_app.sockets.incoming import CreateFrame
 from responses_app.sockets.outgoing import encode_control, encode_error, encode_event
 from responses_app.sockets.steering import SteerRejected, SteerRequest
-from responses_app.store.db import give_back
+from responses_app.store.db import release_connection
 from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import EventFrame
 from responses_app.wire import request_body
@@ -178,7 +178,7 @@ class Stream:
                 queued = self.queue.popleft()
                 async with self._peers.run_slots:
                     await self._process(queued)
-                await sync_to_async(give_back)()
+                await sync_to_async(release_connection)()
         finally:
             self._task = None
             self._peers.on_idle()

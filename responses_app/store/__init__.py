@@ -1,1 +1,1 @@
-"""Append, then tell: the log of events, and what is read back from it."""
+"""Storage: event logs, items and conversations in Postgres, and coordination of workers through Postgres."""

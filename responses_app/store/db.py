@@ -1,6 +1,6 @@
-"""The database connection of this thread: what broke it is gone by the next use, if somebody asks.
+"""Database connection of the current thread.
 
-Django looks after connections between requests only, and what runs beside them would keep a broken one for ever.
+Django manages connections only at the start and end of a request. Code outside of requests uses these functions instead.
 """
 
 from __future__ import annotations
@@ -10,35 +10,35 @@ from contextlib import contextmanager
 
 from django.db import close_old_connections, connection, transaction
 
-STRICT = "SET LOCAL synchronous_commit TO on"
+WAIT_FOR_DISK_SQL = "SET LOCAL synchronous_commit TO on"
 
 
 def check_connection() -> bool:
-    """Whether the connection still works; a broken one is closed, so that the next use opens another.
+    """Return whether the connection works. A broken connection is closed, so that the next use opens a new connection.
 
-    What has broken one has probably broken all: those that lie in the pool are looked at too, or each would cost somebody a try,
-    and a heart that fails sixteen times in a row is taken for dead.
+    A fault that breaks a connection probably breaks all of them, so the idle connections of the pool are checked too. Otherwise
+    each broken connection would cost a failed query, and a worker with 16 failed heartbeats in a row is considered dead.
     """
     if connection.in_atomic_block:
         return True
     if connection.is_usable() if connection.connection is not None else False:
         return True
     connection.close()
-    # Only the wrapper for Postgres has a pool.
+    # Only Django's wrapper for Postgres has a pool.
     connection.pool.check()  # type: ignore[attr-defined]
     return False
 
 
-def give_back() -> None:
-    """Give it back to the pool, as Django does at the end of a request; what lives longer than a request asks for that."""
+def release_connection() -> None:
+    """Return the connection to the pool, as Django does at the end of a request. For code running longer than a request."""
     if not connection.in_atomic_block:
         close_old_connections()
 
 
 @contextmanager
 def durable_transaction() -> Iterator[None]:
-    """A transaction whose commit is on the disk when it returns, on whatever connection: the recorder's own commits sooner."""
+    """Run a transaction with a commit on disk at the end. The log writer's connection commits asynchronously by default."""
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute(STRICT)
+            cursor.execute(WAIT_FOR_DISK_SQL)
         yield

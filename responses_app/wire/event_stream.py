@@ -26,4 +26,4 @@ class EventStream(StreamingHttpResponse):
 
 async def partial_snapshot(row: Response) -> bytes:
     """Return the snapshot of an unfinished response: the items that are done so far."""
-    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in reader.stored(row.pk)]))
+    return orjson.dumps(fold([orjson.loads(frame.data) async for frame in reader.stored_frames(row.pk)]))

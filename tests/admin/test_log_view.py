@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import TestCase
 
 from responses_app.models import Response
-from responses_app.store.log.archive import seal
+from responses_app.store.log.archive import archive_log
 from responses_app.store.log.retention import prune
 from tests.support.store.log_records import NOW
 from tests.support.store.stored_logs import kept, told
@@ -39,7 +39,7 @@ class LogTest(TestCase):
         row = kept(self.frames)
         places = (None, 0, 1, 99, 950, 998, 999, 1000, len(self.frames) - 2, len(self.frames))
         before = [self.lines(self.url(row, after)) for after in places]
-        seal(row.pk)
+        archive_log(row.pk)
         self.assertEqual([self.lines(self.url(row, after)) for after in places], before)
         for after, lines in zip(places, before, strict=True):
             begin = 0 if after is None else after + 1
@@ -48,7 +48,7 @@ class LogTest(TestCase):
 
     def test_its_pages_lead_through_the_whole_log(self) -> None:
         row = kept(self.frames)
-        seal(row.pk)
+        archive_log(row.pk)
         seen, url = [], self.url(row)
         while url:
             seen += [number for number, *_ in self.lines(url)]
@@ -68,11 +68,11 @@ class LogTest(TestCase):
             self.assertIn("sequence_number&quot;: 5", page)
             for number in (len(self.frames), 2**31, 2**40):
                 self.assertEqual(self.client.get(f"{self.url(row)}{number}/").status_code, 404)
-            seal(row.pk)
+            archive_log(row.pk)
 
     def test_a_log_without_its_deltas_shows_what_it_has(self) -> None:
         row = kept(self.frames, ended_at=NOW)
-        seal(row.pk)
+        archive_log(row.pk)
         sum(prune("deltas", NOW.replace(year=NOW.year + 1)))
         shown = [number for number, *_ in self.lines(self.url(row))]
         self.assertEqual(shown, [one.number for one in self.frames if not one.type.endswith(".delta")])

@@ -7,8 +7,8 @@ from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 
 from responses_app.models import Event, Response
-from responses_app.store.log.archive import seal
-from responses_app.store.log.retention import outline
+from responses_app.store.log.archive import archive_log
+from responses_app.store.log.retention import erase_deltas
 from tests.support.api.case import THOUGHT, ApiCase, said
 
 
@@ -36,7 +36,7 @@ class KeptTest(ApiCase):
             uid = (await self.made(client))["id"]
             row = await Response.objects.aget(uid=uid)
             before = await self.told(client, uid), [await self.streamed(client, uid, after) for after in (-1, 0, 5, 1000)]
-            self.assertGreater(await sync_to_async(seal)(row.pk), 0)
+            self.assertGreater(await sync_to_async(archive_log)(row.pk), 0)
             self.assertEqual(await Event.objects.acount(), 0)
             after = await self.told(client, uid), [await self.streamed(client, uid, after) for after in (-1, 0, 5, 1000)]
             self.assertEqual(after, before)
@@ -50,8 +50,8 @@ class KeptTest(ApiCase):
             uid = (await self.made(client))["id"]
             row = await Response.objects.aget(uid=uid)
             before = await self.told(client, uid)
-            await sync_to_async(seal)(row.pk)
-            self.assertTrue(await sync_to_async(outline)(row))
+            await sync_to_async(archive_log)(row.pk)
+            self.assertTrue(await sync_to_async(erase_deltas)(row))
             self.assertEqual(await self.told(client, uid), before)
             for query in ("", "&starting_after=3"):
                 answer = await client.get(f"/v1/responses/{uid}?stream=true{query}")

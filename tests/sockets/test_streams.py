@@ -184,7 +184,7 @@ class EndsTest(SocketCase):
             self.assertEqual(message["code"], 1001)
 
     async def test_one_that_has_moved_and_cannot_be_read_any_more_ends_the_connection(self) -> None:
-        gone = patch("responses_app.runs.recover.log_follower.reader.stored", side_effect=OperationalError("gone"))
+        gone = patch("responses_app.runs.recover.log_follower.reader.stored_frames", side_effect=OperationalError("gone"))
         async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
             await socket.create()
             self.assertEqual((await socket.hear())["type"], "response.created")

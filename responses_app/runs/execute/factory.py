@@ -151,9 +151,9 @@ def _log(
     """Return the log of the response; None if nothing is stored."""
     if not (order.store or order.background or plan.before.conversation is not None):
         return None
-    asked = RequestRecord(order.dump(), plan.request.prompt, served.name, order.priority)
+    record = RequestRecord(order.dump(), plan.request.prompt, served.name, order.priority)
     row = _row(order, uid, now, plan.before)
-    return ResponseLog(row, [*plan.before.carried, *plan.own], plan.fetched, asked, worker)
+    return ResponseLog(row, [*plan.before.carried, *plan.own], plan.fetched, record, worker)
 
 
 def _row(order: CreateRequest, uid: str, now: float, before: ConversationContext) -> Response:

@@ -54,7 +54,7 @@ class DurablePublisher:
     @property
     def item_keys(self) -> Sequence[int]:
         """Primary keys of the items, those of the input first, once the response has ended here; empty if nothing is stored."""
-        return [*self._log.asked_keys, *self._log.said_keys] if self._log is not None else []
+        return [*self._log.input_keys, *self._log.output_keys] if self._log is not None else []
 
     async def publish_and_wait(
         self,

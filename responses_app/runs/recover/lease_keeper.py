@@ -23,7 +23,7 @@ from django.db import Error
 
 from responses_app.runs.execute.run import Run
 from responses_app.store.cluster import leases
-from responses_app.store.cluster.leases import DEAD_S, HeldLease
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S, HeldLease
 from responses_app.store.db import check_connection
 
 logger = logging.getLogger("responses.watch")
@@ -85,9 +85,9 @@ class LeaseKeeper:
         if not self._known:
             return
         try:
-            given = await asyncio.wait_for(sync_to_async(leases.give_back)(self.worker), STOP_LIMIT)
+            given = await asyncio.wait_for(sync_to_async(leases.release_all)(self.worker), STOP_LIMIT)
         except (Error, TimeoutError) as error:
-            logger.warning("no lease was released, other processes claim them in %.0f s: %s", DEAD_S, error)
+            logger.warning("no lease was released, other processes claim them in %.0f s: %s", WORKER_TIMEOUT_S, error)
         else:
             if given:
                 logger.info("%d responses were released for other processes to continue", given)
@@ -120,7 +120,11 @@ class LeaseKeeper:
         self._reconcile(held)
         room = self._room()
         claimed = await sync_to_async(leases.claim)(
-            self.worker, self._models, room=room, most=MOST if self._takes() else 0, sure=now - self._sure_since > DEAD_S
+            self.worker,
+            self._models,
+            max_waiting=room,
+            max_started=MOST if self._takes() else 0,
+            heartbeat_fresh=now - self._sure_since > WORKER_TIMEOUT_S,
         )
         self.backlog = len(claimed) >= room
         for pk in claimed:
@@ -128,7 +132,7 @@ class LeaseKeeper:
         if now - self._tidied > TIDY_EVERY:
             self._tidied = now
             await sync_to_async(leases.purge_workers)()
-            for pk in await sync_to_async(leases.unserved)(self.worker, MOST):
+            for pk in await sync_to_async(leases.claim_unserved)(self.worker, MOST):
                 self._start_takeover(pk)
 
     def _reconcile(self, held: dict[int, HeldLease]) -> None:

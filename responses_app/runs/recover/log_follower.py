@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from responses_app.models import Response
 from responses_app.runs.execute.run import Run
-from responses_app.store.cluster.notify import Signals
+from responses_app.store.cluster.notify import Notifier
 from responses_app.store.db import check_connection
 from responses_app.store.log import reader
 from responses_app.store.log.records import EventFrame
@@ -35,7 +35,7 @@ class LogFollower:
         self._work, self._cancel = notify_work, notify_cancel
         self._followers: dict[int, set[asyncio.Event]] = {}
         self._followed: dict[int, float] = {}
-        self._signals = Signals(self._heard)
+        self._notifier = Notifier(self._heard)
 
     def notify_events(self, run: Run) -> None:
         """Notify the followers of a run of this process in other processes about more events, if there are followers."""
@@ -45,15 +45,15 @@ class LogFollower:
         if self._followed[pk] < time.monotonic():
             del self._followed[pk]
         else:
-            self._signals.tell("log", pk)
+            self._notifier.notify("log", pk)
 
     def notify_work(self) -> None:
         """Notify all processes that there is a lease to claim."""
-        self._signals.tell("work")
+        self._notifier.notify("work")
 
     def notify_cancel(self, pk: int) -> None:
         """Notify the process that runs the response `pk` to cancel it."""
-        self._signals.tell("cancel", pk)
+        self._notifier.notify("cancel", pk)
 
     async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[EventFrame | None, None]:
         """Yield frames with numbers above `after` up to the terminal one; None after `pause` seconds of silence. A deleted log has ended.
@@ -70,7 +70,7 @@ class LogFollower:
                 try:
                     # Before the log is read: a response that has ended by now has its terminal event in the log.
                     ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
-                    async for frame in reader.stored(pk, after):
+                    async for frame in reader.stored_frames(pk, after):
                         after, said = frame.number, time.monotonic()
                         yield frame
                     read = time.monotonic()
@@ -83,7 +83,7 @@ class LogFollower:
                     return
                 if time.monotonic() - renewed > RENEW:
                     renewed = time.monotonic()
-                    self._signals.tell("watch", pk)
+                    self._notifier.notify("watch", pk)
                 await self._news(news, pause)
                 if time.monotonic() - said >= pause:
                     said = time.monotonic()
@@ -93,10 +93,10 @@ class LogFollower:
 
     async def close(self) -> None:
         """Close the connection for NOTIFY."""
-        await self._signals.close()
+        await self._notifier.close()
 
     async def _news(self, news: asyncio.Event, pause: float) -> None:
-        limit = SELDOM if self._signals.connected else OFTEN
+        limit = SELDOM if self._notifier.connected else OFTEN
         with suppress(TimeoutError):
             await asyncio.wait_for(news.wait(), min(limit, pause))
 

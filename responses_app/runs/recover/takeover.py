@@ -30,7 +30,7 @@ from responses_app.store.cluster import leases
 from responses_app.store.content import history
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log import reader
-from responses_app.store.log.group_commit import unpacked
+from responses_app.store.log.group_commit import decode_tokens
 from responses_app.store.log.records import RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
 from responses_app.tools.base import ToolExecutor
@@ -97,7 +97,7 @@ async def _found(pk: int) -> StoredRun | None:
     row, lease, text, prompt = loaded
     before, own = await history.of_response(row)
     return StoredRun(
-        row, lease, CreateRequest.load(text, own.items), before, own, unpacked(prompt), await reader.frames_with_tokens(pk)
+        row, lease, CreateRequest.load(text, own.items), before, own, decode_tokens(prompt), await reader.frames_with_tokens(pk)
     )
 
 
@@ -151,12 +151,12 @@ def _run(
     recorder: LogWriter,
 ) -> Run:
     lease = found.lease
-    asked = RequestRecord("", (), lease.model, lease.priority)
+    record = RequestRecord("", (), lease.model, lease.priority)
     return compose_run(
         state.writer,
         rounds.create(state.request, state.listener, state.heard, state.end),
         recorder,
-        ResponseLog(found.row, (), asked=asked, worker=worker, epoch=lease.epoch),
+        ResponseLog(found.row, (), request=record, worker=worker, epoch=lease.epoch),
         loop=rounds.loop(),
         progress=state.progress,
         frames=[frame for frame, _ in found.log],

@@ -1,1 +1,1 @@
-"""Cluster."""
+"""Coordination of workers: leases and notifications."""

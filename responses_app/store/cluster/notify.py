@@ -1,12 +1,12 @@
-"""What processes tell each other through Postgres: LISTEN and NOTIFY, on one connection of its own.
+"""Notifications between processes: LISTEN and NOTIFY of Postgres, on dedicated connections.
 
-A signal is a hint, never the message: whoever misses one finds the same in the tables a moment later, so a connection that is
-lost costs time and nothing else. What is said on the one channel, in words:
+A notification is a hint to look into the tables. Tables are polled as well, so a lost connection causes a delay and no error. A
+payload is a kind and the primary keys of responses:
 
-    work        there is something to claim
-    cancel 17   whoever runs this response is to end it
-    watch 17    somebody follows the log of this response from another process, and wants to be told
-    log 17 23   there is more in these logs
+    work        a lease is free to claim
+    cancel 17   the owner has to end response 17
+    watch 17    a process follows the log of response 17 and needs `log` notifications
+    log 17 23   the logs of responses 17 and 23 have new events
 """
 
 from __future__ import annotations
@@ -24,115 +24,117 @@ from django.db import connection
 logger = logging.getLogger("responses.signals")
 
 CHANNEL = "responses"
-PAUSE = 1.0
-# Signals that come within this time of each other leave together.
-GATHER = 0.005
-# Postgres takes 8000 bytes at a time.
-MOST = 300
-QUEUED = 10_000
-CONNECT_S = 5
-# What a connection of Django's has and this one has not: it speaks in plain strings only.
-DJANGOS = frozenset({"pool", "context", "cursor_factory", "prepare_threshold"})
+RETRY_DELAY_S = 1.0
+# Notifications within this many seconds are sent together.
+BATCH_DELAY_S = 0.005
+# Keys per notification: Postgres limits a payload to 8000 bytes.
+MAX_KEYS = 300
+MAX_QUEUED = 10_000
+CONNECT_TIMEOUT_S = 5
+# Connection parameters of Django without use here: the payloads are plain strings.
+DJANGO_PARAMETERS = frozenset({"pool", "context", "cursor_factory", "prepare_threshold"})
 
 OnNotification = Callable[[str, list[int]], None]
 
 
-class Signals:
-    """One task that listens and one that tells. `heard` is called on the loop, with the word and the numbers behind it."""
+class Notifier:
+    """Sender and receiver of notifications: two tasks. Calls `on_notification(kind, keys)` on the event loop."""
 
-    def __init__(self, heard: OnNotification) -> None:
+    def __init__(self, on_notification: OnNotification) -> None:
         self.connected = False
-        self._heard = heard
-        self._told: dict[tuple[str, int], None] = {}
+        self._on_notification = on_notification
+        self._queued: dict[tuple[str, int], None] = {}
         self._wake = asyncio.Event()
         loop, empty = asyncio.get_running_loop(), contextvars.Context
         self._tasks = [
-            loop.create_task(self._listen(), name="signals in", context=empty()),
-            loop.create_task(self._tell(), name="signals out", context=empty()),
+            loop.create_task(self._receive(), name="signals in", context=empty()),
+            loop.create_task(self._send_queued(), name="signals out", context=empty()),
         ]
 
-    def tell(self, word: str, number: int = 0) -> None:
-        """Tell all processes, this one included, soon."""
-        if len(self._told) < QUEUED:
-            self._told[word, number] = None
+    def notify(self, kind: str, pk: int = 0) -> None:
+        """Queue a notification to all processes, including the sender."""
+        if len(self._queued) < MAX_QUEUED:
+            self._queued[kind, pk] = None
             self._wake.set()
 
     async def close(self) -> None:
-        """Tell what is left, and hang up."""
+        """Send the queued notifications and disconnect."""
         with suppress(psycopg.Error):
             await self._flush()
         for task in self._tasks:
             task.cancel()
-        await asyncio.wait(self._tasks, timeout=PAUSE)
+        await asyncio.wait(self._tasks, timeout=RETRY_DELAY_S)
 
-    async def _listen(self) -> None:
+    async def _receive(self) -> None:
         while True:
             try:
                 async with await _connect() as link:
                     await link.execute(f"LISTEN {CHANNEL}")
                     self.connected = True
-                    self._heard("work", [])  # Whatever was said meanwhile.
+                    self._on_notification("work", [])  # Notifications may have been lost before LISTEN.
                     async for notice in link.notifies():
-                        word, *numbers = notice.payload.split()
-                        self._heard(word, [int(number) for number in numbers])
+                        kind, *keys = notice.payload.split()
+                        self._on_notification(kind, [int(pk) for pk in keys])
             except psycopg.Error as error:
                 logger.warning("no signals for a moment: %s", str(error).strip() or type(error).__name__)
             finally:
                 self.connected = False
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_DELAY_S)
 
-    async def _tell(self) -> None:
+    async def _send_queued(self) -> None:
         link: psycopg.AsyncConnection[Any] | None = None
         try:
             while True:
                 await self._wake.wait()
-                await asyncio.sleep(GATHER)
+                await asyncio.sleep(BATCH_DELAY_S)
                 try:
                     link = link or await _connect()
                     await self._flush(link)
                 except psycopg.Error:
-                    await _closed(link)
+                    await _close(link)
                     link = None
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_DELAY_S)
         finally:
-            await _closed(link)
+            await _close(link)
 
     async def _flush(self, link: psycopg.AsyncConnection[Any] | None = None) -> None:
-        told, self._told = self._told, {}
+        queued, self._queued = self._queued, {}
         self._wake.clear()
-        if not told:
+        if not queued:
             return
         if link is None:
             async with await _connect() as link:
-                await self._send(link, told)
+                await self._send(link, queued)
         else:
-            await self._send(link, told)
+            await self._send(link, queued)
 
-    async def _send(self, link: psycopg.AsyncConnection[Any], told: Iterable[tuple[str, int]]) -> None:
-        words: dict[str, list[int]] = {}
-        for word, number in told:
-            words.setdefault(word, []).append(number)
-        for word, numbers in words.items():
-            for at in range(0, len(numbers), MOST):
-                payload = " ".join([word, *map(str, numbers[at : at + MOST])])
+    async def _send(self, link: psycopg.AsyncConnection[Any], queued: Iterable[tuple[str, int]]) -> None:
+        by_kind: dict[str, list[int]] = {}
+        for kind, pk in queued:
+            by_kind.setdefault(kind, []).append(pk)
+        for kind, keys in by_kind.items():
+            for start in range(0, len(keys), MAX_KEYS):
+                payload = " ".join([kind, *map(str, keys[start : start + MAX_KEYS])])
                 await link.execute("SELECT pg_notify(%s, %s)", [CHANNEL, payload])
 
 
-async def _closed(link: psycopg.AsyncConnection[Any] | None) -> None:
+async def _close(link: psycopg.AsyncConnection[Any] | None) -> None:
     if link is not None:
         with suppress(psycopg.Error):
             await link.close()
 
 
 async def _connect() -> psycopg.AsyncConnection[Any]:
-    """A connection like Django's own, outside its pool."""
+    """Connect with the parameters of Django's database, outside of the pool."""
     parameters = connection.get_connection_params()
-    ours = {name: value for name, value in parameters.items() if name not in DJANGOS}
-    making = asyncio.ensure_future(psycopg.AsyncConnection.connect(**ours, autocommit=True, connect_timeout=CONNECT_S))
+    own = {name: value for name, value in parameters.items() if name not in DJANGO_PARAMETERS}
+    connecting = asyncio.ensure_future(
+        psycopg.AsyncConnection.connect(**own, autocommit=True, connect_timeout=CONNECT_TIMEOUT_S)
+    )
     try:
-        return await asyncio.shield(making)
+        return await asyncio.shield(connecting)
     except asyncio.CancelledError:
-        # Half a connection cannot be hung up: the server would go on to greet somebody who has gone.
+        # An unfinished connection cannot be closed, so wait for the connection and close it then.
         with suppress(psycopg.Error):
-            await (await making).close()
+            await (await connecting).close()
         raise

@@ -1,1 +1,1 @@
-"""Content."""
+"""Queries of items, conversations and responses."""

@@ -1,1 +1,1 @@
-"""Log."""
+"""Event logs: writing, reading, archival and retention."""

@@ -1,10 +1,10 @@
-"""Codec of pages: the events of an ended log as lines of text, compressed by zstandard with a trained dictionary.
+"""Page codec: events of an archived log as lines of text, compressed by zstandard with a trained dictionary.
 
-A line is one event: the step from the number before, the step from the time before in milliseconds, the type, and the JSON. The JSON
-is stored without its opening, `{"type":…,"sequence_number":…`, which the type and the number repeat; without that opening, as a whole.
+Each line is an event: the difference to the previous number, the difference to the previous time in milliseconds, the type and the
+JSON. The usual opening `{"type":…,"sequence_number":…` of the JSON is omitted, because type and number determine the opening.
 
-The header of a page holds the id of the dictionary. Every page depends on every byte of the dictionary, so `page_dictionary.zdict` never
-changes; a better one gets a file and an id of its own. `bench.page_dictionary` trains one.
+The header of a page holds the id of the dictionary. Pages depend on every byte of the dictionary, so `page_dictionary.zdict` never
+changes. A better dictionary gets a new file and a new id. `bench.page_dictionary` trains a dictionary.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ CONTINUATIONS = (b",", b"}")
 
 
 class UnreadablePage(ValueError):
-    """Page that is damaged, or that was written with another dictionary."""
+    """Page damaged, or written with an unknown dictionary."""
 
 
 def pack(frames: Sequence[EventFrame]) -> bytes:
-    """Encode the frames as one page. Raises ValueError for data that is not JSON on one line."""
+    """Encode frames as a page. Raises ValueError if the data of a frame is no JSON on a single line."""
     # Compressors and decompressors are not safe to share between threads; the dictionary is.
     return ZstdCompressor(level=LEVEL, dict_data=_dictionary()).compress(b"".join(_lines(frames)))
 
 
 def unpack(page: bytes, only: Container[int] | None = None) -> list[EventFrame]:
-    """Decode the frames of a page, or those with the numbers `only`, byte for byte. Raises UnreadablePage."""
+    """Decode the frames of a page, all or only the numbers in `only`. Raises UnreadablePage."""
     return [
         EventFrame(number, kind, _join(kind, number, body), ms)
         for number, kind, ms, body in _records(page)
@@ -43,7 +43,7 @@ def unpack(page: bytes, only: Container[int] | None = None) -> list[EventFrame]:
     ]
 
 
-def outline(page: bytes) -> Iterator[tuple[int, str, int]]:
+def unpack_headers(page: bytes) -> Iterator[tuple[int, str, int]]:
     """Decode number, type and time of each frame. Raises UnreadablePage."""
     return ((number, kind, ms) for number, kind, ms, _ in _records(page))
 

@@ -1,4 +1,4 @@
-"""What the recorder is handed: a log opens, events are appended, a log closes."""
+"""Input of the log writer: logs, appends and endings."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from django.db import DatabaseError
 
 from responses_app.models import Response
 
-# Bytes by the id of an item and the URL in it.
+# Bytes by item id and URL.
 ImageBytes: TypeAlias = Mapping[tuple[str, str], bytes]
 
 
 class ConversationLocked(DatabaseError):
-    """Another response of the conversation is under way."""
+    """A different response of the conversation is running."""
 
 
 class Fenced(DatabaseError):
-    """The response is run by somebody else by now: its log has gone on, or its lease is another's."""
+    """Write refused, because a different worker has taken over the response."""
 
 
 class EventFrame(NamedTuple):
-    """One encoded event: its number, its type, the JSON bytes that go to the log and to every listener alike, and its time.
+    """Encoded event: the same `data`, in JSON, goes to the log and to every subscriber.
 
-    `ms` are milliseconds since the response was created.
+    `ms` is the time in milliseconds since the response was created.
     """
 
     number: int
@@ -38,7 +38,7 @@ class EventFrame(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RequestRecord:
-    """What a run can be built again from: the order as JSON, the prompt as the model sees it, and which model."""
+    """Data to resume a run: the validated request as JSON, the token ids of the prompt, and the name of the model."""
 
     create_request: str
     prompt_tokens: Sequence[int]
@@ -48,30 +48,30 @@ class RequestRecord:
 
 @dataclass(slots=True)
 class ResponseLog:
-    """A stored response while its run is alive. `row` has a primary key once its first append is durable.
+    """Log of a running response. `row` has a primary key as soon as the first append is durable.
 
-    `worker` is who holds the lease, None for whoever has room first; `epoch` tells its holders apart.
+    `worker` is the holder of the lease, or None while the response waits for capacity. `epoch` distinguishes successive holders.
     """
 
     row: Response
     input: Sequence[Mapping[str, Any]]
-    # Images of the input that had to be fetched.
+    # Images of the input, fetched from URLs.
     images: ImageBytes = field(default_factory=dict)
-    asked: RequestRecord | None = None
+    request: RequestRecord | None = None
     worker: UUID | None = None
     epoch: int = 1
-    # The primary keys of its items, once they are kept.
-    asked_keys: Sequence[int] = ()
-    said_keys: Sequence[int] = ()
-    # What was committed lately, and when: a crash of Postgres can take it back.
-    late: list[tuple[float, Append]] = field(default_factory=list, repr=False, compare=False)
-    # What an append was refused with: whatever was written behind it would follow on another's words.
-    refused: DatabaseError | None = field(default=None, repr=False, compare=False)
+    # Primary keys of the items, set when the items are inserted.
+    input_keys: Sequence[int] = ()
+    output_keys: Sequence[int] = ()
+    # Recent commits with the time of each: a crash of Postgres can lose them.
+    recent: list[tuple[float, Append]] = field(default_factory=list, repr=False, compare=False)
+    # The error of a refused append. Later appends are refused too, as their numbers may follow the events of a different worker.
+    error: DatabaseError | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a response ended: its status, its new items, and its figures."""
+    """End of a response: status, time, new items, usage and error code."""
 
     status: str
     ended_at: datetime
@@ -82,7 +82,10 @@ class Ending:
 
 @dataclass(slots=True)
 class Append:
-    """One thing to make durable: the log, frames, whether they open the log or start what was queued, perhaps the ending."""
+    """Unit of work of the log writer: frames to append to a log.
+
+    `opens`: the first append of the log, inserts the response. `starts`: a queued response starts running.
+    """
 
     log: ResponseLog
     frames: Sequence[EventFrame]
@@ -90,6 +93,5 @@ class Append:
     starts: bool = False
     ending: Ending | None = None
     # Entries of the token log that produced these frames.
-    heard: bytes | None = None
-    # Whether the commit waits for the disk.
-    strict: bool = False
+    tokens: bytes | None = None
+    wait_for_disk: bool = False

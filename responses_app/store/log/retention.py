@@ -1,4 +1,4 @@
-"""What is kept how long: the deltas of sealed logs, responses, and those that were never to be stored."""
+"""Retention rules: when to erase deltas of archived logs, responses, and responses of `store: false`."""
 
 from __future__ import annotations
 
@@ -12,69 +12,69 @@ from django.db.models import QuerySet
 
 from responses_app.models import LogForm, LogPage, Response
 from responses_app.store.content.deletion import erase
-from responses_app.store.log.archive import SIZE, lock_for_archive, page
+from responses_app.store.log.archive import EVENTS_PER_PAGE, build_page, lock_for_archive
 from responses_app.store.log.page_codec import unpack
 from responses_app.store.log.records import EventFrame
 
 BATCH = 50
-# How long a background response of `store:false` can be polled after its end (responses-api.md §3.4).
+# A background response of `store: false` can be polled for so long after its end.
 TEMPORARY: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """One kind of what grows old: the places where it is found, each by an index, and what is done with each response."""
+    """Retention rule: filters of responses, each backed by an index, and the function to apply to each response."""
 
-    places: Sequence[Mapping[str, Any]]
-    # In a transaction of its own; False if there was nothing to do.
+    filters: Sequence[Mapping[str, Any]]
+    # Runs in its own transaction. Returns False if there was nothing to do.
     apply: Callable[[Response], bool]
 
     def due(self, before: datetime) -> list[QuerySet[Response]]:
-        """Responses whose time was over before then, those that have waited longest first, place by place."""
-        return [Response.objects.filter(**place, ended_at__lt=before).order_by("ended_at") for place in self.places]
+        """Select responses with an end before `before`, oldest first: a query for each filter."""
+        return [Response.objects.filter(**fields, ended_at__lt=before).order_by("ended_at") for fields in self.filters]
 
 
 def _erase(row: Response) -> bool:
     return erase(row.project, row.uid)
 
 
-def outline(row: Response) -> bool:
-    """Take the deltas out of a sealed log. False if they are out already, or another process is about to."""
+def erase_deltas(row: Response) -> bool:
+    """Erase the deltas of an archived log. False if erased before, or if locked by a different process."""
     with transaction.atomic():
         if not lock_for_archive(row.pk, LogForm.PAGES):
             return False
-        # The last page is the terminal event, which GET reads.
+        # Without the last page, the terminal event: GET reads it.
         old = list(LogPage.objects.filter(response_id=row.pk).order_by("first"))[:-1]
-        frames = [frame for one in old for frame in unpack(bytes(one.data)) if not frame.type.endswith(".delta")]
-        LogPage.objects.filter(pk__in=[one.pk for one in old]).delete()
-        LogPage.objects.bulk_create([page(row.pk, part) for part in _parts(frames)])
+        frames = [frame for page in old for frame in unpack(bytes(page.data)) if not frame.type.endswith(".delta")]
+        LogPage.objects.filter(pk__in=[page.pk for page in old]).delete()
+        LogPage.objects.bulk_create([build_page(row.pk, part) for part in _split(frames)])
         Response.objects.filter(pk=row.pk).update(log_form=LogForm.WITHOUT_DELTAS)
     return True
 
 
-def _parts(frames: Sequence[EventFrame]) -> Iterator[Sequence[EventFrame]]:
-    return (frames[at : at + SIZE] for at in range(0, len(frames), SIZE))
+def _split(frames: Sequence[EventFrame]) -> Iterator[Sequence[EventFrame]]:
+    return (frames[start : start + EVENTS_PER_PAGE] for start in range(0, len(frames), EVENTS_PER_PAGE))
 
 
 RULES: Final[Mapping[str, RetentionRule]] = {
-    "deltas": RetentionRule([{"log_form": LogForm.PAGES}], outline),
+    "deltas": RetentionRule([{"log_form": LogForm.PAGES}], erase_deltas),
     "responses": RetentionRule([{"log_form": form} for form in LogForm], _erase),
     "temporary": RetentionRule([{"stored": False}], _erase),
 }
 
 
 def overdue(name: str, before: datetime) -> int:
-    """How many responses a rule would be applied to."""
+    """Count the responses due under the rule `name`."""
     return sum(rows.count() for rows in RULES[name].due(before))
 
 
 def prune(name: str, before: datetime) -> Iterator[int]:
-    """Apply a rule to all that was over before then; after each batch, how many it was, so that the caller can pause or end."""
+    """Apply a rule to responses ended before `before`. Yield the size of each batch, so that the caller can pause or stop."""
     rule = RULES[name]
     for rows in rule.due(before):
-        while found := rows.only("project", "uid")[:BATCH]:
-            done = sum(rule.apply(row) for row in found)
+        while batch := rows.only("project", "uid")[:BATCH]:
+            done = sum(rule.apply(row) for row in batch)
             yield done
-            # What is left is in the hands of other processes.
+            # The rest is locked by other processes.
             if not done:
                 break

@@ -1,11 +1,11 @@
-"""One task that makes events durable: whatever arrives while a commit is under way goes out together in the next one.
+"""Log writer: a single task with group commit. Appends queued during a commit go together into the next commit.
 
-A run has one append under way at a time, and shows its events when that is done: an event reaches a listener only after the log holds
-it (decision F6), and a run that generates faster than the database commits gets its tokens in larger chunks instead of a queue that
-grows. Deltas are committed with `synchronous_commit` off. A crash of a web process loses nothing that was committed; one of Postgres
-may take back what was committed in the last moments and seen by clients, so that is remembered and written again. Only the end of the
-whole host at that very moment can contradict a client, and never in what it relies on: the commits with which a response begins and
-ends wait for the disk.
+A run has at most one append in progress and shows events to clients only after the commit. If a run generates faster than the
+database commits, each append holds more events; no queue grows.
+
+Commits of deltas use `synchronous_commit` off. A crash of a web process loses no committed event. A crash of Postgres can lose the
+commits of the last moments, so these appends are remembered and written again. A crash of the whole host at that time can lose
+deltas that clients have received, but never the start or the end of a response: those commits wait for the disk.
 """
 
 from __future__ import annotations
@@ -25,47 +25,47 @@ from responses_app.store.log.records import Append, ConversationLocked, Fenced
 
 log = logging.getLogger("responses.recorder")
 
-# What passes: the database is away, ends connections, has too many of them or no room.
-AWAY = (OperationalError, InterfaceError)
-RETRY_DELAY = 0.2
-# How long a commit waits for a database that is away; runs wait with it.
-RETRY_LIMIT = 60.0
-CLOSE_LIMIT = 10.0
-# Postgres writes what was committed to disk within three times 0.2 s (wal_writer_delay), however busy it is.
-LATE_S = 2.0
-# The more runs have shared a commit, the longer the next one waits for as many: so much for each but the first, and no longer than
-# that, counted from when it began. A commit costs what thirty events cost, and its thread takes the loop's time while it runs.
-GATHER_S, GATHER_MOST_S = 0.0005, 0.016
+# Errors of a database that restarts, is not reachable, ends connections, or has no connection or disk space left.
+TRANSIENT_ERRORS = (OperationalError, InterfaceError)
+RETRY_DELAY_S = 0.2
+# A commit is retried for so long; the runs in the commit wait.
+MAX_RETRY_S = 60.0
+CLOSE_TIMEOUT_S = 10.0
+# Postgres writes asynchronous commits to disk within three times wal_writer_delay, by default 0.2 s. Well above that.
+RECENT_S = 2.0
+# Batching delay: 0.5 ms per additional append in the previous commit, at most 16 ms, counted from the start of that commit. A commit
+# costs as much as 30 events, and competes with the event loop for the GIL.
+BATCH_DELAY_S, MAX_BATCH_DELAY_S = 0.0005, 0.016
 
-Done = Callable[[Exception | None], None]
+OnDurable = Callable[[Exception | None], None]
 
 
 class LogWriter:
-    """Owns the one writing task. Made by the hub, on the loop that it serves."""
+    """Group commit of appends, in a single asyncio task on the event loop of the creator."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Append, Done]] = []
+        self._waiting: list[tuple[Append, OnDurable]] = []
         self._wake = asyncio.Event()
         self._closing = False
-        # An empty context: the task must not inherit the thread of whichever request happened to start it.
+        # An empty context: the task must not inherit the database thread of the request that happens to create the writer.
         self._task = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
 
-    def append(self, append: Append, done: Done) -> None:
-        """Queue `append`. `done` is called once, on the loop: with None as soon as it is durable, or with what prevented that.
+    def append(self, append: Append, on_durable: OnDurable) -> None:
+        """Queue `append`. Calls `on_durable` once, on the event loop: with None when committed, or with the error.
 
-        A callback and not a future: a run that is cancelled while it waits must not take its events back.
+        A callback and no future: cancelling a waiting run must not withdraw the events.
         """
         if self._closing:
-            done(DatabaseError("the recorder is closed"))
+            on_durable(DatabaseError("the log writer is closed"))
             return
-        self._waiting.append((append, done))
+        self._waiting.append((append, on_durable))
         self._wake.set()
 
     async def close(self) -> None:
-        """Write what is queued, then stop."""
+        """Write the queued appends, then stop the task."""
         self._closing = True
         self._wake.set()
-        await asyncio.wait_for(self._task, CLOSE_LIMIT)
+        await asyncio.wait_for(self._task, CLOSE_TIMEOUT_S)
 
     async def _run(self) -> None:
         while self._waiting or not self._closing:
@@ -73,69 +73,70 @@ class LogWriter:
             self._wake.clear()
             batch, self._waiting = self._waiting, []
             if batch:
-                began, size = time.monotonic(), len(batch)
+                started, size = time.monotonic(), len(batch)
                 await self._flush(batch)
-                # The next one may be far away, and whoever is in this one would be kept until then.
+                # The next batch may come much later: free the memory of this batch now.
                 batch.clear()
-                await self._wait_for_batch(began + min((size - 1) * GATHER_S, GATHER_MOST_S))
+                await self._wait_for_batch(started + min((size - 1) * BATCH_DELAY_S, MAX_BATCH_DELAY_S))
 
     async def _wait_for_batch(self, until: float) -> None:
-        """Let more come together, unless there was time for that since the last commit began."""
-        wait = until - time.monotonic()
-        if wait > 0 and not self._closing:
-            await asyncio.sleep(wait)
+        """Wait until the time `until`, so that more appends share the next commit."""
+        wait_s = until - time.monotonic()
+        if wait_s > 0 and not self._closing:
+            await asyncio.sleep(wait_s)
 
-    async def _flush(self, batch: list[tuple[Append, Done]]) -> None:
-        error = _refused(batch) or await self._write([append for append, _ in batch])
+    async def _flush(self, batch: list[tuple[Append, OnDurable]]) -> None:
+        error = _earlier_error(batch) or await self._write([append for append, _ in batch])
         if error is not None and len(batch) > 1:
-            # One bad append must not take the others of its batch with it.
-            for one in batch:
-                await self._flush([one])
+            # A bad append must not make the rest of the batch fail: write the appends separately.
+            for entry in batch:
+                await self._flush([entry])
             return
         if isinstance(error, Fenced):
             error = await self._rewrite_lost(batch[0][0], error)
         now = time.monotonic()
-        for append, done in batch:
+        for append, on_durable in batch:
             if error is None:
                 _remember(append, now)
             else:
-                append.log.refused = error if isinstance(error, DatabaseError) else Fenced(str(error))
-            done(error)
+                append.log.error = error if isinstance(error, DatabaseError) else Fenced(str(error))
+            on_durable(error)
 
     async def _rewrite_lost(self, append: Append, error: Exception) -> Exception | None:
-        """The database has crashed and come back without what it had not on disk: if the log is still ours, it gets that again."""
+        """Write appends lost in a crash of Postgres again, then `append`, if this worker still holds the lease."""
         try:
-            again = await sync_to_async(lost_appends)(append)
+            lost = await sync_to_async(lost_appends)(append)
         except DatabaseError as more:
             return more
-        if not again:
+        if not lost:
             return error
-        log.warning("%s: the database has lost %d commits, they are made again", append.log.row.uid, len(again))
-        return await self._write([*again, append])
+        log.warning("%s: the database has lost %d commits, they are made again", append.log.row.uid, len(lost))
+        return await self._write([*lost, append])
 
     async def _write(self, appends: list[Append]) -> Exception | None:
-        """Try until the database is back, within the limit. Returns the error that remained."""
-        until, again = time.monotonic() + RETRY_LIMIT, False
+        """Write with retries for MAX_RETRY_S seconds. Return the final error, or None."""
+        until, retried = time.monotonic() + MAX_RETRY_S, False
         while True:
             try:
                 await sync_to_async(write)(appends)
             except DatabaseError as error:
-                # A second try collides with the first one's rows if only the answer to its commit was lost.
+                # If only the reply to the first commit was lost, the retry collides with the rows of the first try.
                 if (
-                    again
+                    retried
                     and isinstance(error, (IntegrityError, Fenced, ConversationLocked))
                     and await sync_to_async(was_committed)(appends)
                 ):
                     return None
-                # Others on this thread may have opened another connection by now: that there is one says nothing of the one that broke.
+                # Code on the same thread may have opened a new connection, so a working connection does not prove that the error
+                # is permanent: the type of the error counts too.
                 works = await sync_to_async(check_connection)()
-                final = isinstance(error, (ConversationLocked, Fenced)) or (works and not isinstance(error, AWAY))
+                final = isinstance(error, (ConversationLocked, Fenced)) or (works and not isinstance(error, TRANSIENT_ERRORS))
                 if final or time.monotonic() > until:
                     (log.info if isinstance(error, Fenced) else log.error)("append refused: %s", error)
                     return error
                 log.warning("database lost, retrying: %s", error)
-                again = True
-                await asyncio.sleep(RETRY_DELAY)
+                retried = True
+                await asyncio.sleep(RETRY_DELAY_S)
             except Exception as error:
                 log.exception("append failed")
                 return error
@@ -143,17 +144,17 @@ class LogWriter:
                 return None
 
 
-def _refused(batch: Iterable[tuple[Append, Done]]) -> Exception | None:
-    """Why one of them cannot be written any more: an earlier append to its log was refused.
+def _earlier_error(batch: Iterable[tuple[Append, OnDurable]]) -> Exception | None:
+    """Return the error of an earlier append to a log of `batch`, or None.
 
-    A run that does not wait, or is cancelled while it does, hands over the next events all the same. Their numbers would fit
-    behind those of whoever has won the refused ones (adr 7), and the log would tell two stories.
+    A run may queue more events after a refused append. The numbers of these events could follow the events of the worker that has
+    taken over the response (ADR 7), so they must be refused too.
     """
-    return next((append.log.refused for append, _ in batch if append.log.refused is not None), None)
+    return next((append.log.error for append, _ in batch if append.log.error is not None), None)
 
 
 def _remember(append: Append, now: float) -> None:
-    late = append.log.late
-    while late and now - late[0][0] > LATE_S:
-        late.pop(0)
-    late.append((now, append))
+    recent = append.log.recent
+    while recent and now - recent[0][0] > RECENT_S:
+        recent.pop(0)
+    recent.append((now, append))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypedDict
 
 from responses_app.models import Event, LogPage, Response
-from responses_app.store.log.page_codec import outline
+from responses_app.store.log.page_codec import unpack_headers
 from responses_app.web.responses.rows import ResponseStats
 
 ADDED, DONE = "response.output_item.added", "response.output_item.done"
@@ -54,5 +54,5 @@ def _marks(keys: Sequence[int]) -> Mapping[int, list[tuple[str, int]]]:
     # The second query also finds a log that was archived after the first query.
     archived = LogPage.objects.filter(response__in=[pk for pk in keys if pk not in marks]).order_by("response", "first")
     for pk, data in archived.values_list("response_id", "data"):
-        marks[pk] += [(type_, ms) for _, type_, ms in outline(bytes(data))]
+        marks[pk] += [(type_, ms) for _, type_, ms in unpack_headers(bytes(data))]
     return marks

@@ -15,7 +15,7 @@ from responses_app.models import Direction, Item, Response
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log import reader
-from responses_app.store.log.event_index import outline
+from responses_app.store.log.event_index import event_headers
 from responses_app.web.render.item_blocks import OUTPUT_SUFFIX, ItemBlock, ItemRenderer
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response, number, render_page
@@ -56,7 +56,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         output_blocks=output_blocks,
         instructions=snapshot.get("instructions"),
         outcome=outcome(row, snapshot),
-        timeline=timeline(outline(row.pk)),
+        timeline=timeline(event_headers(row.pk)),
     )
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.models import Response, StoredRequest
 from responses_app.runs import manager
-from responses_app.store.log.group_commit import unpacked
+from responses_app.store.log.group_commit import decode_tokens
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, number, render_page
 
@@ -30,7 +30,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/prompt."""
     row = get_response(request, uid)
     stored = StoredRequest.objects.filter(response=row).first()
-    tokens = unpacked(bytes(stored.prompt_tokens)) if stored is not None else []
+    tokens = decode_tokens(bytes(stored.prompt_tokens)) if stored is not None else []
     after = max(number(request, "after", 0), 0)
     shown = tokens[after : after + PAGE_TOKENS]
     text = _decode(row, shown)

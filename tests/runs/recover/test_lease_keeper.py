@@ -24,7 +24,7 @@ from responses_app.runs.execute.rounds import Round, Rounds
 from responses_app.runs.execute.run import Run
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.takeover import NullParser
-from responses_app.store.cluster.leases import DEAD_S
+from responses_app.store.cluster.leases import WORKER_TIMEOUT_S
 from responses_app.store.log.writer import LogWriter
 from tests.support.protocol.response_strategies import counted, response
 from tests.support.store.connection_loss import cut, place
@@ -88,7 +88,7 @@ class WatchTest(TransactionTestCase):
 
         watch = LeaseKeeper(["m"], list, lambda: 0, lambda: True, adopt)
         try:
-            self.assertEqual(await asyncio.wait_for(taken, DEAD_S / 2), row.pk)
+            self.assertEqual(await asyncio.wait_for(taken, WORKER_TIMEOUT_S / 2), row.pk)
         finally:
             await watch.stop()
 

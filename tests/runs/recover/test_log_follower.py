@@ -44,7 +44,7 @@ class TailTest(TransactionTestCase):
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
         tail = LogFollower(lambda: None, lambda pk: None)
-        gone = patch("responses_app.runs.recover.log_follower.reader.stored", side_effect=OperationalError("gone"))
+        gone = patch("responses_app.runs.recover.log_follower.reader.stored_frames", side_effect=OperationalError("gone"))
         try:
             with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):
                 async with asyncio.timeout(LIMIT):

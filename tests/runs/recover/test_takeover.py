@@ -116,8 +116,8 @@ class TakeoverTest(ApiCase):
             await self.crash()
             await second.start()
             with (
-                patch("responses_app.store.cluster.leases.DEAD_S", 0.0),
-                patch("responses_app.runs.recover.lease_keeper.DEAD_S", 0.0),
+                patch("responses_app.store.cluster.leases.WORKER_TIMEOUT_S", 0.0),
+                patch("responses_app.runs.recover.lease_keeper.WORKER_TIMEOUT_S", 0.0),
             ):
                 events = await self.whole(client, row.uid)
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
@@ -135,7 +135,7 @@ class TakeoverTest(ApiCase):
             await self.hub._watch.stop()
             await Lease.objects.aupdate(worker=uuid4())
             await second.start()
-            with patch("responses_app.runs.recover.lease_keeper.DEAD_S", 0.0):
+            with patch("responses_app.runs.recover.lease_keeper.WORKER_TIMEOUT_S", 0.0):
                 events = await asyncio.wait_for(self.read(response), LIMIT)
             self.assertEqual(self.judge(events), await self.whole(client, row.uid))
             self.assertEqual([event["type"] for event in events].count("response.completed"), 1)
@@ -217,7 +217,7 @@ class TakeoverTest(ApiCase):
             await Lease.objects.aupdate(model="gone")
             await second.start()
             with (
-                patch("responses_app.store.cluster.leases.UNSERVED_S", 0.3),
+                patch("responses_app.store.cluster.leases.MAX_UNSERVED_S", 0.3),
                 patch("responses_app.runs.recover.lease_keeper.TIDY_EVERY", 0.0),
             ):
                 manager.set_current(second)

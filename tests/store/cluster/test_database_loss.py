@@ -11,7 +11,7 @@ from django.test import TransactionTestCase
 from django.test.utils import CaptureQueriesContext
 
 from responses_app.models import Event, Lease
-from responses_app.store.db import STRICT
+from responses_app.store.db import WAIT_FOR_DISK_SQL
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import write
 from responses_app.store.log.records import Append, Ending, Fenced, RequestRecord, ResponseLog
@@ -51,7 +51,7 @@ class LostTest(TransactionTestCase):
         recorder, one = LogWriter(), held("resp_crash")
         await durable(recorder, Append(one, [frame(0)], opens=True))
         for number in range(1, 5):
-            await durable(recorder, Append(one, [frame(number)], heard=bytes([number])))
+            await durable(recorder, Append(one, [frame(number)], tokens=bytes([number])))
         told = [kept async for kept in Event.objects.order_by("number").values_list("number", "data", "tokens")]
         await Event.objects.filter(number__gte=2).adelete()
         self.assertIsNone(await durable(recorder, Append(one, [frame(5)])))
@@ -75,8 +75,8 @@ class LostTest(TransactionTestCase):
         await durable(recorder, Append(one, [frame(0)], opens=True))
         await durable(recorder, Append(one, [frame(1)]))
         self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
-        one.late.clear()
-        one.refused = None
+        one.recent.clear()
+        one.error = None
         await Event.objects.filter(number=1).adelete()
         self.assertIsInstance(await durable(recorder, Append(one, [frame(2)])), Fenced)
         await recorder.close()
@@ -97,11 +97,11 @@ class LostTest(TransactionTestCase):
     def test_what_is_accepted_waits_for_the_disk(self) -> None:
         with CaptureQueriesContext(connection) as asked:
             write([Append(held("resp_disk"), [frame(0)], opens=True)])
-        self.assertIn(STRICT, [query["sql"] for query in asked.captured_queries])
+        self.assertIn(WAIT_FOR_DISK_SQL, [query["sql"] for query in asked.captured_queries])
 
 
 def held(uid: str) -> ResponseLog:
     """A log that this process has the lease of."""
     one = log(uid)
-    one.asked, one.worker = RequestRecord("{}", (), "m"), uuid4()
+    one.request, one.worker = RequestRecord("{}", (), "m"), uuid4()
     return one

@@ -35,14 +35,14 @@ class SealTest(TestCase):
 
     async def read(self, row: Response, after: int = -1) -> list[EventFrame]:
         """What a replay reads."""
-        return [one async for one in reader.stored(row.pk, after)]
+        return [one async for one in reader.stored_frames(row.pk, after)]
 
     async def test_it_reads_the_same_before_and_after(self) -> None:
         frames = told(2500)
         row = await sync_to_async(kept)(frames)
         self.assertEqual(await self.read(row), frames)
         before = await reader.snapshot(row.pk)
-        self.assertEqual(await sync_to_async(archive.seal)(row.pk), len(frames))
+        self.assertEqual(await sync_to_async(archive.archive_log)(row.pk), len(frames))
         self.assertEqual(await Event.objects.acount(), 0)
         self.assertEqual(await LogPage.objects.acount(), 4)
         for after in (-1, 0, 7, 998, 999, 1000, 2000, len(frames) - 2, len(frames) - 1, len(frames), 2**31 - 1):
@@ -53,7 +53,7 @@ class SealTest(TestCase):
         for count in (0, 1, 2, 999, 1000, 1001, 1002):
             frames = [frame(n) for n in range(count)]
             row = await sync_to_async(kept)(frames, f"resp_{count}")
-            self.assertEqual(await sync_to_async(archive.seal)(row.pk), count)
+            self.assertEqual(await sync_to_async(archive.archive_log)(row.pk), count)
             self.assertEqual(await self.read(row), frames)
             self.assertEqual((await Response.objects.aget(pk=row.pk)).log_form, LogForm.PAGES)
             if count:
@@ -65,7 +65,7 @@ class SealTest(TestCase):
         for number in range(5):
             row = kept(told(30), f"resp_{number}")
             if number % 2:
-                archive.seal(row.pk)
+                archive.archive_log(row.pk)
         with self.assertNumQueries(1):
             snapshot = async_to_sync(reader.snapshot)(row.pk)
         with self.assertNumQueries(1):
@@ -77,9 +77,9 @@ class SealTest(TestCase):
         running, ended = kept(told(3), "resp_a", ended_at=None), kept(told(3), "resp_b")
         self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [ended.pk])
         self.assertEqual(archive.to_archive(NOW, 10), [])
-        self.assertEqual(archive.seal(running.pk), 0)
-        self.assertEqual(archive.seal(ended.pk), len(told(3)))
-        self.assertEqual(archive.seal(ended.pk), 0)
+        self.assertEqual(archive.archive_log(running.pk), 0)
+        self.assertEqual(archive.archive_log(ended.pk), len(told(3)))
+        self.assertEqual(archive.archive_log(ended.pk), 0)
         self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [])
 
     def test_its_work_is_found_by_an_index(self) -> None:
@@ -93,7 +93,7 @@ class SealTest(TestCase):
 
     def test_a_writer_that_was_replaced_cannot_add_to_a_sealed_log(self) -> None:
         row = kept(told(3))
-        archive.seal(row.pk)
+        archive.archive_log(row.pk)
         for number in (1, 4, len(told(3))):
             with self.assertRaises(IntegrityError), transaction.atomic():
                 Event.objects.create(response=row, number=number, type="x", data="{}")
@@ -101,9 +101,9 @@ class SealTest(TestCase):
     def test_a_row_that_comes_late_is_not_lost(self) -> None:
         frames = told(3)
         row = kept(frames)
-        late = mock.patch.object(archive, "_parts", return_value=iter([frames[:-1]]))
+        late = mock.patch.object(archive, "_split", return_value=iter([frames[:-1]]))
         with late, self.assertRaises(archive.LogChanged):
-            archive.seal(row.pk)
+            archive.archive_log(row.pk)
         self.assertEqual((Event.objects.count(), LogPage.objects.count()), (len(frames), 0))
         self.assertEqual(reader.read(row.pk), frames)
 
@@ -115,7 +115,7 @@ class TogetherTest(TransactionTestCase):
         frames = told(40)
         keys = [kept(frames, f"resp_{n}").pk for n in range(20)]
         with ThreadPoolExecutor(4) as pool:
-            work = [pool.submit(apart, lambda: [archive.seal(pk) for pk in keys]) for _ in range(4)]
+            work = [pool.submit(apart, lambda: [archive.archive_log(pk) for pk in keys]) for _ in range(4)]
             counts = [one.result() for one in work]
         self.assertEqual([sum(each) for each in zip(*counts, strict=True)], [len(frames)] * len(keys))
         for pk in keys:
@@ -129,18 +129,18 @@ class TogetherTest(TransactionTestCase):
         def sealed() -> None:
             ready.wait()
             for pk in keys:
-                archive.seal(pk)
+                archive.archive_log(pk)
 
         async def read(pk: int) -> list[EventFrame]:
             seen = []
-            async for one in reader.stored(pk):
+            async for one in reader.stored_frames(pk):
                 seen.append(one)
                 if one.number % 50 == 0:
                     ready.set()
                     await asyncio.sleep(0.001)
             return seen
 
-        with ThreadPoolExecutor(1) as pool, mock.patch.object(reader, "PAGE", 100):
+        with ThreadPoolExecutor(1) as pool, mock.patch.object(reader, "PAGE_SIZE", 100):
             work = pool.submit(apart, sealed)
             for pk in keys:
                 self.assertEqual(async_to_sync(read)(pk), frames)
@@ -155,7 +155,7 @@ class TogetherTest(TransactionTestCase):
         def late(*args: Any) -> list[EventFrame]:
             found = rows(*args)
             with ThreadPoolExecutor(1) as pool:
-                pool.submit(apart, lambda: archive.seal(row.pk)).result()
+                pool.submit(apart, lambda: archive.archive_log(row.pk)).result()
             return found
 
         with mock.patch.object(reader, "rows", late):

@@ -8,7 +8,7 @@ import zstandard
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from responses_app.store.log.page_codec import UnreadablePage, outline, pack, unpack
+from responses_app.store.log.page_codec import UnreadablePage, pack, unpack, unpack_headers
 from responses_app.store.log.records import EventFrame
 from tests.support.store.stored_logs import told
 
@@ -66,7 +66,7 @@ def test_long_events_come_back_as_they_were() -> None:
 def test_only_the_frames_with_the_given_numbers_are_decoded() -> None:
     frames = told(100)
     assert unpack(pack(frames), {3, 50}) == [frames[3], frames[50]]
-    assert list(outline(pack(frames))) == [(frame.number, frame.type, frame.ms) for frame in frames]
+    assert list(unpack_headers(pack(frames))) == [(frame.number, frame.type, frame.ms) for frame in frames]
 
 
 def test_a_delta_takes_a_few_bytes() -> None:

@@ -19,7 +19,7 @@ from responses_app.runs.maintenance import archive_due, prune_due
 from responses_app.store.content import history
 from responses_app.store.content.deletion import erase
 from responses_app.store.log import reader, retention
-from responses_app.store.log.archive import seal
+from responses_app.store.log.archive import archive_log
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.log_records import NOW
 from tests.support.store.response_chains import chain
@@ -42,7 +42,7 @@ class RetentionTest(TestCase):
         frames = told(2500)
         row = kept(frames)
         self.assertEqual(prune("deltas"), 0)
-        seal(row.pk)
+        archive_log(row.pk)
         snapshot = async_to_sync(reader.snapshot)(row.pk)
         size = sum(len(page.data) for page in LogPage.objects.all())
         self.assertEqual(prune("deltas"), 1)
@@ -55,14 +55,14 @@ class RetentionTest(TestCase):
     def test_what_is_no_longer_whole_is_not_replayed(self) -> None:
         row = kept(told(20))
         reader.check_replayable(row)
-        seal(row.pk)
+        archive_log(row.pk)
         prune("deltas")
         row.refresh_from_db()
         with self.assertRaises(InvalidRequest):
             reader.check_replayable(row)
 
         async def read() -> None:
-            async for _ in reader.stored(row.pk):
+            async for _ in reader.stored_frames(row.pk):
                 pass
 
         # As one would see it who had begun before.
@@ -74,7 +74,7 @@ class RetentionTest(TestCase):
         await chain(recorder, "resp_a", "resp_b", "resp_c")
         await recorder.close()
         await Response.objects.filter(uid="resp_c").aupdate(ended_at=NOW + DAY)
-        await sync_to_async(seal)((await Response.objects.aget(uid="resp_b")).pk)
+        await sync_to_async(archive_log)((await Response.objects.aget(uid="resp_b")).pk)
         self.assertEqual(await sync_to_async(prune)("responses"), 2)
         context = await history.context("p", "resp_c")
         assert context is not None
@@ -91,7 +91,7 @@ class RetentionTest(TestCase):
         self.assertEqual([row.uid for row in Response.objects.all()], ["resp_0"])
 
     def test_what_another_process_holds_is_left_to_it(self) -> None:
-        seal(kept(told(2)).pk)
+        archive_log(kept(told(2)).pk)
         with mock.patch.object(retention, "lock_for_archive", return_value=False):
             self.assertEqual(list(retention.prune("deltas", SOON)), [0])
 
@@ -127,7 +127,7 @@ class EraseTest(TestCase):
             StoredRequest.objects.create(response=row, create_request='{"x":"resp_mark"}', prompt_tokens=b"resp_mark")
             Lease.objects.create(response=row, model=self.MARK)
             if seals:
-                seal(row.pk)
+                archive_log(row.pk)
             self.assertTrue(erase("p", self.MARK))
             self.assertNotIn("mark", contents())
             # The data of a page is not to be read as text.
@@ -148,7 +148,7 @@ class CommandTest(TestCase):
         return out.getvalue()
 
     def setUp(self) -> None:
-        seal(kept(told(5), "resp_a").pk)
+        archive_log(kept(told(5), "resp_a").pk)
         kept(told(5), "resp_b", stored=False, background=True)
 
     def test_it_keeps_what_nobody_named(self) -> None:

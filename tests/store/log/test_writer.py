@@ -122,7 +122,7 @@ class RecorderTest(TestCase):
         logs = [log(f"resp_{n}") for n in range(3)]
         with (
             mock.patch("responses_app.store.log.writer.write", count),
-            mock.patch.multiple(RECORDER, GATHER_S=0.5, GATHER_MOST_S=1.0),
+            mock.patch.multiple(RECORDER, BATCH_DELAY_S=0.5, MAX_BATCH_DELAY_S=1.0),
         ):
             await asyncio.gather(*(durable(recorder, Append(one, [frame(0)], opens=True)) for one in logs))
             # These come one by one, but the commit that they share is held back for a second.
@@ -131,7 +131,7 @@ class RecorderTest(TestCase):
 
     async def test_one_that_writes_alone_never_waits_for_others(self) -> None:
         recorder, one = LogWriter(), log()
-        with mock.patch.multiple(RECORDER, GATHER_S=60.0, GATHER_MOST_S=60.0):
+        with mock.patch.multiple(RECORDER, BATCH_DELAY_S=60.0, MAX_BATCH_DELAY_S=60.0):
             async with asyncio.timeout(30):
                 for number in range(5):
                     await durable(recorder, Append(one, [frame(number)], opens=not number))

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import AsyncClient
 
 from responses_app.models import ApiKey, Event, Membership, Response
-from responses_app.store.log.archive import seal
+from responses_app.store.log.archive import archive_log
 from responses_app.web.chat import threads
 from responses_app.web.chat import turns as chat_turns
 from tests.support.api.case import HELLO, THOUGHT, ApiCase, said
@@ -170,7 +170,7 @@ class ThreadsTest(ApiCase):
             row = await Response.objects.aget(uid=uid)
             marks = dict(await self.marks(row.pk))
             self.assertEqual(times["thoughts"][0], (marks["done"] - marks["added"]) / 1000)
-            await sync_to_async(seal)(row.pk)
+            await sync_to_async(archive_log)(row.pk)
             self.assertFalse(await Event.objects.filter(response=row).aexists())
             self.assertEqual((await self.turns(uid))["turns"][0]["times"], times)
             answer = await (await self.browser(self.ada)).get(f"/chat/{uid}/times")

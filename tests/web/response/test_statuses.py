@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from responses_app.models import Event, Response
-from responses_app.store.log.archive import seal
+from responses_app.store.log.archive import archive_log
 from tests.support.store.stored_logs import told
 from tests.support.web.page_case import WebCase, made
 
@@ -54,7 +54,7 @@ class OutcomesTest(WebCase):
         self.assertIn("Response failed", page)
         self.assertIn("<code>server_error</code>", page)
         self.assertIn("The engine ⟨U+001B⟩ ended &lt;b&gt;early&lt;/b&gt;.", page)
-        seal(row.pk)
+        archive_log(row.pk)
         self.assertIn("<code>server_error</code>", self.opened(row))
 
     def test_a_failed_response_without_a_message_says_so(self) -> None:

@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from PIL import Image as Picture
 
 from responses_app.models import Direction, Event, Item, LogForm, Response, StoredRequest
-from responses_app.store.log.archive import seal
-from responses_app.store.log.group_commit import packed
+from responses_app.store.log.archive import archive_log
+from responses_app.store.log.group_commit import encode_tokens
 from tests.support.store.stored_logs import told
 from tests.support.web.page_case import LARGEST, WebCase, item, made, snapshot
 
@@ -33,7 +33,7 @@ class ResponseTest(WebCase):
         row = made(deltas=400)
         for kept in ("rows", "pages"):
             if kept == "pages":
-                seal(row.pk)
+                archive_log(row.pk)
             for tab in TABS:
                 with self.subTest(tab=tab, kept=kept):
                     self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST)
@@ -108,7 +108,7 @@ class ResponseTest(WebCase):
 
     def test_a_thinned_log_is_still_shown_and_not_judged(self) -> None:
         row = made(deltas=100)
-        seal(row.pk)
+        archive_log(row.pk)
         Response.objects.filter(pk=row.pk).update(log_form=LogForm.WITHOUT_DELTAS)
         self.assertIn("can’t be validated", self.page("/responses/resp_1/check"))
         for tab in TABS:
@@ -198,7 +198,7 @@ class ResponseTest(WebCase):
 
     def test_the_prompt_without_its_model_is_numbers(self) -> None:
         row = made()
-        StoredRequest.objects.create(response=row, create_request="{}", prompt_tokens=packed([5, 6, 70000]))
+        StoredRequest.objects.create(response=row, create_request="{}", prompt_tokens=encode_tokens([5, 6, 70000]))
         page = self.page("/responses/resp_1/prompt")
         self.assertIn("3 tokens", page)
         self.assertIn("5 6 70000", page)
@@ -251,7 +251,7 @@ class ResponseTest(WebCase):
         row = made(deltas=10_000)
         for kept in ("rows", "pages"):
             if kept == "pages":
-                seal(row.pk)
+                archive_log(row.pk)
             for tab in ("", "/events", "/events/9000", "/wire", "/check"):
                 with CaptureQueriesContext(connection) as queries:
                     self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST, tab)

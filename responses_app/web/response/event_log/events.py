@@ -13,7 +13,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
-from responses_app.store.log.event_index import EventHeader, events_by_number, outline
+from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
 from responses_app.store.log.records import EventFrame
 from responses_app.web.render.log_events import events
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
@@ -46,7 +46,7 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID/events."""
     row = get_response(request, uid)
     after, opened = number(request, "after"), number(request, "open")
-    headers = outline(row.pk, max(after - 1, -1) if after >= 0 else -1)
+    headers = event_headers(row.pk, max(after - 1, -1) if after >= 0 else -1)
     before = headers[0].ms if headers and after >= 0 else 0
     headers = [header for header in headers if header.number > after]
     chosen = [name for name in KINDS if name in request.GET.getlist("kind")]
@@ -163,5 +163,5 @@ def _excerpt(text: str, *, has_more: bool) -> str:
 
 def _previous_page(pk: int, after: int) -> int:
     """Return `after` of the previous page, -1 for the first. Pages have `PAGE_LINES` groups, so all events are grouped again."""
-    groups = [part for part in group(outline(pk)) if part.last.number <= after]
+    groups = [part for part in group(event_headers(pk)) if part.last.number <= after]
     return groups[-PAGE_LINES - 1].last.number if len(groups) > PAGE_LINES else -1
