@@ -1,1 +1,1 @@
-"""How one talks to a model (items to token ids), and how one listens (token ids to pieces)."""
+"""Chat formats of models: rendering of items to prompt tokens, and parsing of generated tokens to deltas."""

@@ -1,4 +1,4 @@
-"""What every dialect offers: it renders a turn, it constrains the answer, it listens."""
+"""Dialect interface: renders prompts, constrains outputs, and creates output parsers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from responses_app.protocol.deltas import Delta
 
 
 class UnsupportedInput(ValueError):
-    """The turn cannot be put to this model; `param` is the JSON path of the field to blame.
+    """The model does not support the input; `param` is the JSON path of the field.
 
     An index in `input[i]` counts the items of the turn, so earlier turns come first.
     """
@@ -27,7 +27,7 @@ class UnsupportedInput(ValueError):
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Turn:
-    """All that a model is told for one generation, in the wire forms of the API: items oldest first, tools as declared."""
+    """Input of a generation, in the wire format of the API: items oldest first, tools as declared."""
 
     items: Sequence[Mapping[str, Any]]
     today: date
@@ -36,57 +36,57 @@ class Turn:
     tool_choice: str | Mapping[str, Any] = "auto"
     parallel_tool_calls: bool = True
     effort: str | None = None
-    # Whether reasoning of earlier turns is told too, where the model's own rule would leave it out.
+    # True to render the reasoning of all earlier turns, even where the model's chat format leaves it out.
     all_reasoning: bool = False
     format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
-    # What is known of earlier prompts, for whoever has a place to keep it.
-    memo: TokenCache | None = field(default=None, compare=False)
+    # Tokens of earlier prompts; None to disable caching.
+    token_cache: TokenCache | None = field(default=None, compare=False)
 
 
 class OutputParser(Protocol):
-    """Hears the tokens of one generation, in any grouping, and says pieces. White space between items dies here."""
+    """Parser of the tokens of a generation, in any grouping, to deltas. White space between items is dropped."""
 
     @property
     def reasoning_tokens(self) -> int:
-        """How many tokens were spent on reasoning so far."""
+        """Number of reasoning tokens so far."""
         ...
 
     @property
     def done(self) -> bool:
-        """Whether nothing more will be said whatever the model generates, so that the engine may be stopped.
+        """True once no further output can produce deltas, so that the engine may be stopped.
 
-        So it is once the one call of `parallel_tool_calls: false` is complete.
+        With `parallel_tool_calls: false` this is the case after the first complete call.
         """
         ...
 
     def feed(self, chunk: Chunk) -> list[Delta]:
-        """Pieces that these tokens complete. Incomplete UTF-8 and incomplete markers are held back."""
+        """Return the deltas completed by `chunk`. Incomplete UTF-8 and incomplete markers are held back."""
         ...
 
     def finish(self) -> list[Delta]:
-        """The generation is over: whatever was held back, if it is text after all."""
+        """End the generation and return the text held back."""
         ...
 
 
 class Dialect(Protocol):
-    """One way of talking. Instances are per model, made once, shared by all runs, and hold no state of a run."""
+    """Chat format of a model. Created once per model, shared by all runs, without state of a run."""
 
     stop_token_ids: Sequence[int]
-    # Whether images can be told at all; what `parts.images` finds in a turn is then to be given to the engine, in that order.
+    # True if prompts can contain images; the engine gets those of `content.iter_images`, in the same order.
     supports_images: bool
 
     def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
-        """Prompt token ids. Raises BadTurn; TooLong, before most of the work is done, and Stopped, both by the budget."""
+        """Render the prompt token ids. Raises UnsupportedInput, and by `budget` TooLong (early) and Stopped."""
         ...
 
     def constrain(self, turn: Turn) -> Constraint | None:
-        """What the answer must match: json_schema formats, required or named tools. Raises BadTurn."""
+        """Return the constraint of the output: JSON schema formats, required or named tools. Raises UnsupportedInput."""
         ...
 
     def parser_for(self, turn: Turn) -> OutputParser:
-        """A fresh listener for the answer to `turn`."""
+        """Create an output parser for `turn`."""
         ...
 
     def token_text(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, special ones as they are written."""
+        """Decode tokens to text, special tokens included."""
         ...

@@ -1,4 +1,4 @@
-"""The text and the images of items and content parts of the API."""
+"""Text and images of items and content parts."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ IMAGE = "input_image"
 _TEXT_KEYS = {"input_text": "text", "output_text": "text", "text": "text", "refusal": "refusal"}
 
 
-def kind(item: Item) -> str:
-    """The type of an item; one without a type but with a role is a message (§1.2)."""
+def item_type(item: Item) -> str:
+    """Return the type of an item; items with a role but no type are messages."""
     return str(item.get("type") or "message")
 
 
 def in_call_order(items: Sequence[Item]) -> list[tuple[int, Item]]:
-    """Items with their indexes. Outputs that stand together come in the order of their calls, for few models see call ids."""
-    rank = {str(item["call_id"]): index for index, item in enumerate(items) if kind(item) == "function_call"}
-    found: list[tuple[int, Item]] = []
-    for outputs, group in groupby(enumerate(items), lambda entry: kind(entry[1]) == "function_call_output"):
+    """Return the items with indexes, adjacent outputs in the order of the calls: few chat formats have call ids."""
+    rank = {str(item["call_id"]): index for index, item in enumerate(items) if item_type(item) == "function_call"}
+    ordered: list[tuple[int, Item]] = []
+    for outputs, group in groupby(enumerate(items), lambda entry: item_type(entry[1]) == "function_call_output"):
         by_call = sorted(group, key=lambda entry: rank.get(str(entry[1].get("call_id")), len(items)) if outputs else 0)
-        found.extend(by_call)
-    return found
+        ordered.extend(by_call)
+    return ordered
 
 
 def text_of(content: object, path: str, *, joint: str = "\n") -> str:
-    """The text of a string, a list of parts or null; parts are joined with `joint`. Raises BadTurn for what is not text."""
+    """Return the text of a string, a list of parts or null, joined with `joint`. Raises UnsupportedInput for parts without text."""
     if content is None:
         return ""
     if isinstance(content, str):
@@ -43,7 +43,7 @@ def text_of(content: object, path: str, *, joint: str = "\n") -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """An image of a turn: the id of its item, where it stands there, its URL, and how closely the client wants it looked at."""
+    """Image of a turn: id of the item, JSON path, URL, and the requested detail."""
 
     item: str
     path: str
@@ -51,13 +51,13 @@ class ImageReference:
     detail: str = "auto"
 
 
-def images(items: Sequence[Item]) -> Iterator[ImageReference]:
-    """All images of a turn, in the order in which a model is told them."""
+def iter_images(items: Sequence[Item]) -> Iterator[ImageReference]:
+    """Yield all images of a turn, in prompt order."""
     for index, item in in_call_order(items):
         key = "output" if "output" in item else "content"
         content = item.get(key)
         if isinstance(content, Mapping):
-            # The screen that a computer shows.
+            # The screenshot of a computer call output.
             yield ImageReference(str(item.get("id")), f"input[{index}].{key}", str(content.get("image_url") or ""))
         if not isinstance(content, list):
             continue
@@ -68,18 +68,18 @@ def images(items: Sequence[Item]) -> Iterator[ImageReference]:
 
 
 def has_images(content: object) -> bool:
-    """Whether there is an image among these parts."""
+    """Return True if the content parts include an image."""
     return isinstance(content, list) and any(isinstance(part, Mapping) and part.get("type") == IMAGE for part in content)
 
 
 def no_vision(path: str) -> UnsupportedInput:
-    """The error for an image that is put to a model that does not see."""
+    """Create the error for an image in the input of a text-only model."""
     message = f"Unsupported content part '{IMAGE}' at '{path}': this model takes text only."
     return UnsupportedInput(message, path, "unsupported_value")
 
 
 def part_text(part: Item, path: str) -> str:
-    """The text of one part. Raises BadTurn for what is not text."""
+    """Return the text of a part. Raises UnsupportedInput for parts without text."""
     key = _TEXT_KEYS.get(str(part.get("type")))
     if part.get("type") == IMAGE:
         raise no_vision(path)
@@ -89,13 +89,13 @@ def part_text(part: Item, path: str) -> str:
 
 
 def message_text(item: Item, path: str) -> str:
-    """All text of a message. What an assistant said in several parts is one text; what others sent is one line per part."""
+    """Return the text of a message. Parts of assistant messages are concatenated, parts of other roles joined by line breaks."""
     joint = "" if item.get("role") == "assistant" else "\n"
     return text_of(item.get("content"), f"{path}.content", joint=joint)
 
 
 def reasoning_text(item: Item) -> str:
-    """The raw reasoning of an item, or else its summary; empty if it holds neither in the clear (§3.11)."""
+    """Return the raw reasoning of an item, or else the summary; empty if the item has only encrypted content."""
     for key in ("content", "summary"):
         parts = [str(part.get("text") or "") for part in item.get(key) or ()]
         if any(parts):
@@ -104,22 +104,24 @@ def reasoning_text(item: Item) -> str:
 
 
 def called_names(items: Sequence[Item]) -> dict[str, str]:
-    """The function name of every call by its call id."""
+    """Map each call id to the function name."""
     return {str(item["call_id"]): str(item["name"]) for item in items if item.get("type") == "function_call"}
 
 
 def unsupported(item: Item, path: str) -> UnsupportedInput:
-    """The error for an item that cannot be put to the model."""
-    return UnsupportedInput(f"Items of type {kind(item)!r} are not supported with this model.", f"{path}.type", "invalid_value")
+    """Create the error for an item type without support in the dialect."""
+    return UnsupportedInput(
+        f"Items of type {item_type(item)!r} are not supported with this model.", f"{path}.type", "invalid_value"
+    )
 
 
 def output_text(item: Item, path: str) -> str:
-    """The text of a tool's output."""
+    """Return the text of a tool output."""
     return text_of(item.get("output"), f"{path}.output")
 
 
 def tool_name(item: Item, names: Mapping[str, str]) -> str:
-    """The name of the function whose output this is. Raises BadTurn if no call has its id."""
+    """Return the function name of an output. Raises UnsupportedInput if no call has the output's call id."""
     call_id = str(item.get("call_id"))
     name = names.get(call_id) or item.get("name")
     if not name:

@@ -1,4 +1,4 @@
-"""Finds the dialect of a model: harmony for gpt-oss, its own chat template for every other."""
+"""Dialect registry: harmony for gpt-oss, the model's own chat template for all other models."""
 
 from __future__ import annotations
 
@@ -13,26 +13,27 @@ from responses_app.dialects.chat.template import ChatTemplate
 if TYPE_CHECKING:
     from responses_app.dialects.chat.prompt import ImagePlaceholder
 
-# By one of these a model's configuration says that it takes images, whatever its family is called.
-_SEES = ("vision_config", "image_token_id", "image_token_index")
-# Parsers of vLLM whose formats our own scanner reads; any other pair goes through vLLM.
-_OWN_REASONING = frozenset({None, "qwen3", "deepseek_r1"})
-_OWN_TOOLS = frozenset({None, "hermes"})
+# `config.json` keys whose presence means that the model accepts images.
+_IMAGE_KEYS = ("vision_config", "image_token_id", "image_token_index")
+# Formats of these vLLM parsers are read by our own scanner; any other pair uses vLLM's parsers.
+_OWN_REASONING_PARSERS = frozenset({None, "qwen3", "deepseek_r1"})
+_OWN_TOOL_PARSERS = frozenset({None, "hermes"})
 
 
 def open_dialect(source: str, *, reasoning_parser: str | None = None, tool_parser: str | None = None) -> Dialect:
-    """The dialect of the checkpoint folder or hub name `source`; the parsers are named as vLLM names them.
+    """Create the dialect of the checkpoint folder or hub name `source`; the parsers are named as in vLLM.
 
-    Raises ValueError if the model has no chat template or no fast tokenizer, or a parser is unknown, OSError if the model cannot be read.
+    Raises ValueError if the model has no chat template or no fast tokenizer, or a parser is unknown, OSError if the model
+    cannot be read.
     """
     if _config(source, "config.json").get("model_type") == "gpt_oss":
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
         return HarmonyDialect()
-    return _chat(source, reasoning_parser, tool_parser)
+    return _open_chat(source, reasoning_parser, tool_parser)
 
 
-def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
+def _open_chat(source: str, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
     from transformers import AutoTokenizer
 
     from responses_app.dialects.chat.dialect import ChatDialect
@@ -43,11 +44,11 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
     if not tokenizer.is_fast:
         raise ValueError(f"{source} has no fast tokenizer (tokenizer.json).")
     template = _template(source, tokenizer)
-    stops = sorted(_stops(source, tokenizer))
+    stops = sorted(_stop_ids(source, tokenizer))
     config = _config(source, "config.json")
-    supports_images = any(config.get(key) is not None for key in _SEES)
-    spell = _spelled(config) if supports_images and template.image is None else None
-    if reasoning_parser in _OWN_REASONING and tool_parser in _OWN_TOOLS:
+    supports_images = any(config.get(key) is not None for key in _IMAGE_KEYS)
+    image_placeholder = _image_placeholder(config) if supports_images and template.image is None else None
+    if reasoning_parser in _OWN_REASONING_PARSERS and tool_parser in _OWN_TOOL_PARSERS:
         vocabulary = TokenizerAdapter(tokenizer.backend_tokenizer, visible=MARKERS)
         return ChatDialect(
             vocabulary,
@@ -55,12 +56,12 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
             stops,
             always_thinks=reasoning_parser == "deepseek_r1",
             supports_images=supports_images,
-            token_text=spell,
+            image_placeholder=image_placeholder,
         )
     from responses_app.dialects.vllm.adapters import ParserRegistry
     from responses_app.dialects.vllm.dialect import VllmDialect
 
-    # These parsers look for special tokens of all kinds, in the text and by id.
+    # vLLM's parsers search for special tokens of all kinds, in the text and by id.
     vocabulary = TokenizerAdapter(tokenizer.backend_tokenizer, visible=tokenizer.all_special_tokens)
     return VllmDialect(
         vocabulary,
@@ -68,7 +69,7 @@ def _chat(source: str, reasoning_parser: str | None, tool_parser: str | None) ->
         stops,
         ParserRegistry(tokenizer, reasoning_parser, tool_parser),
         supports_images=supports_images,
-        spell=spell,
+        image_placeholder=image_placeholder,
     )
 
 
@@ -82,25 +83,25 @@ def _template(source: str, tokenizer: Any) -> ChatTemplate:
     return ChatTemplate(template, tokens)
 
 
-def _spelled(config: Mapping[str, Any]) -> ImagePlaceholder | None:
-    """What vLLM would write for an image, as it does where a template takes strings only; None if it knows nothing of the kind."""
+def _image_placeholder(config: Mapping[str, Any]) -> ImagePlaceholder | None:
+    """Return vLLM's image placeholder function of the model, for text-only templates; None without placeholder."""
     from vllm.model_executor.models.registry import ModelRegistry
 
     known = (ModelRegistry.models.get(name) for name in config.get("architectures") or ())
     for model in filter(None, known):
-        spell = getattr(model.load_model_cls(), "get_placeholder_str", None)
-        if spell is not None and spell("image", 1):
-            return lambda number: str(spell("image", number))
+        placeholder = getattr(model.load_model_cls(), "get_placeholder_str", None)
+        if placeholder is not None and placeholder("image", 1):
+            return lambda number: str(placeholder("image", number))
     return None
 
 
-def _stops(source: str, tokenizer: Any) -> set[int]:
-    """Every id that ends a turn, by the tokenizer, the model's configuration or its generation configuration."""
+def _stop_ids(source: str, tokenizer: Any) -> set[int]:
+    """Return all ids that end a turn, from tokenizer, model configuration and generation configuration."""
     named = (
         tokenizer.eos_token_id,
         *(_config(source, file).get("eos_token_id") for file in ("config.json", "generation_config.json")),
     )
-    return {token for each in named for token in _ids(each)}
+    return {token for value in named for token in _ids(value)}
 
 
 def _ids(value: object) -> Iterator[int]:
@@ -111,7 +112,10 @@ def _ids(value: object) -> Iterator[int]:
 
 
 def _config(source: str, file: str) -> dict[str, Any]:
-    """A JSON file of the model; empty if it has none. Files of a folder are read without transformers, which loads for seconds."""
+    """Read a JSON file of the model; empty if missing.
+
+    Files of a folder are read without transformers, whose import takes seconds.
+    """
     folder = Path(source)
     if folder.is_dir():
         path = folder / file

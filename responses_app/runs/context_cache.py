@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from responses_app.dialects.text.token_cache import Known, TokenCache
+from responses_app.dialects.text.token_cache import CachedTokens, TokenCache
 from responses_app.runs.execute.run import Run
 from responses_app.runs.prepare.planner import PreparedRequest
 from responses_app.store.content.history import ConversationContext
@@ -19,7 +19,7 @@ class CachedContext:
 
     uid: str
     context: ConversationContext
-    known: Known
+    known: CachedTokens
     asked: int
     size: int
 

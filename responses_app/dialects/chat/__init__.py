@@ -1,1 +1,1 @@
-"""Chat."""
+"""Chat dialect: prompts by the model's chat template, `<think>` reasoning, Hermes tool calls."""

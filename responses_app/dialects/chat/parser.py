@@ -1,4 +1,4 @@
-"""Hears the tokens of one generation of a chat model that thinks in `<think>` and calls in Hermes format."""
+"""Output parser of chat models with `<think>` reasoning and Hermes tool calls."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from responses_app.protocol.deltas import Delta
 
 
 class ChatParser:
-    """Tokens to text to pieces, one token at a time, so that it does not matter how they are grouped (E1-E4).
+    """Feeds text to the scanner one token at a time, so the grouping of tokens in chunks has no effect.
 
-    A stop token ends the open item; other special tokens say nothing. With `one_call` everything behind the first complete
-    call is hidden.
+    A stop token ends the open item; other special tokens produce no text. With `one_call` everything after the first complete
+    call is dropped.
     """
 
     def __init__(
@@ -31,29 +31,29 @@ class ChatParser:
         self.reasoning_tokens = 0
         self._vocabulary = vocabulary
         self._stops = stops
-        self._speech = DeltaBuffer()
+        self._deltas = DeltaBuffer()
         self._decoder = vocabulary.decoder()
-        self._scanner = ChatScanner(self._speech, allows, thinking=thinking, one_call=one_call)
+        self._scanner = ChatScanner(self._deltas, allows, thinking=thinking, one_call=one_call)
 
     @property
     def done(self) -> bool:
-        """Whether the only call was made."""
+        """True after the only allowed call."""
         return self._scanner.done
 
     def feed(self, chunk: Chunk) -> list[Delta]:
-        """Pieces that these tokens complete."""
+        """Return the deltas completed by `chunk`."""
         for index, token in enumerate(chunk.tokens):
             if self._scanner.done:
                 break
-            self._hear(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
-        return self._speech.take()
+            self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
+        return self._deltas.take()
 
     def finish(self) -> list[Delta]:
-        """Whatever was held back; half a character at the cut was never said."""
+        """Return the text held back, without an incomplete character."""
         self._scanner.cut()
-        return self._speech.take()
+        return self._deltas.take()
 
-    def _hear(self, token: int, logprob: Logprob | None) -> None:
+    def _feed_token(self, token: int, logprob: Logprob | None) -> None:
         if token in self._stops:
             self._scanner.feed(self._decoder.flush())
             self._scanner.end()
@@ -62,6 +62,6 @@ class ChatParser:
         if self._scanner.mode is ScannerMode.THINKING and text not in (THINK, END_THINK):
             self.reasoning_tokens += 1
         if logprob is not None:
-            self._scanner.mark(to_wire(logprob, self._vocabulary.spell))
+            self._scanner.mark(to_wire(logprob, self._vocabulary.token_bytes))
         if text:
             self._scanner.feed(text)

@@ -1,4 +1,4 @@
-"""Items of the API to the messages of a chat template."""
+"""Conversion of items to the messages of a chat template."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from responses_app.dialects.content import (
     called_names,
     has_images,
     in_call_order,
-    kind,
+    item_type,
     message_text,
     part_text,
     reasoning_text,
@@ -26,9 +26,9 @@ from responses_app.dialects.tools.selection import Tool
 
 Message: TypeAlias = dict[str, Any]
 ImagePlaceholder: TypeAlias = Callable[[int], str]
-"""The placeholder of an image of a prompt, by its number; the first is 1."""
-_RULES = frozenset({"system", "developer"})
-# What an assistant message may hold, in the order in which templates write it, and how two of a kind are joined.
+"""Function from the number of an image in the prompt, starting at 1, to its placeholder."""
+_SYSTEM_ROLES = frozenset({"system", "developer"})
+# Keys of an assistant message in template order, and functions to join two values of a key.
 _ORDER = ("reasoning_content", "content", "tool_calls")
 _JOIN: dict[str, Callable[[Any, Any], Any]] = {
     "reasoning_content": lambda before, more: f"{before}\n{more}",
@@ -38,7 +38,7 @@ _JOIN: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class SystemMessagePlacement(Enum):
-    """Where a template lets a system message stand (J11)."""
+    """Positions where a template allows system messages."""
 
     ANYWHERE = auto()
     FIRST = auto()
@@ -47,86 +47,86 @@ class SystemMessagePlacement(Enum):
 
 def messages(
     turn: Turn,
-    rules: SystemMessagePlacement,
-    guard: Callable[[str], str],
+    placement: SystemMessagePlacement,
+    escape: Callable[[str], str],
     *,
     supports_images: bool = False,
-    spell: ImagePlaceholder | None = None,
+    image_placeholder: ImagePlaceholder | None = None,
 ) -> list[Message]:
-    """The conversation of a turn. Raises BadTurn, also for an image unless the model `supports_images`.
+    """Convert a turn to messages. Raises UnsupportedInput, also for images unless `supports_images`.
 
-    An image is a part by itself, or with `spell` its placeholder on a line of its own, for templates that take text only.
+    An image becomes a content part, or with `image_placeholder` its placeholder on a separate line, for text-only templates.
 
-    Instructions and the system and developer items at the head are one system message; later ones stay where they stand if
-    the template allows, else they join the first. `guard` is asked about every text that comes from outside.
+    Instructions and the system and developer items at the start become one system message. Later ones stay in place if
+    `placement` allows, else they join the first. `escape` is applied to every text from outside.
     """
-    said = _MessageBuilder(
-        guard,
+    builder = _MessageBuilder(
+        escape,
         called_names(turn.items),
-        at_head=rules is not SystemMessagePlacement.ANYWHERE,
+        at_head=placement is not SystemMessagePlacement.ANYWHERE,
         supports_images=supports_images,
-        spell=spell,
+        image_placeholder=image_placeholder,
     )
-    said.rules.append(guard(turn.instructions or ""))
+    builder.rules.append(escape(turn.instructions or ""))
     for index, item in in_call_order(turn.items):
-        said.add(item, f"input[{index}]")
-    return _lead(said, rules)
+        builder.add(item, f"input[{index}]")
+    return _with_system_message(builder, placement)
 
 
-def function(tool: Tool) -> Message:
-    """A tool as templates and parsers know it, nested under `function`."""
+def template_tool(tool: Tool) -> Message:
+    """Convert a tool to the format of templates and vLLM's parsers, nested under `function`."""
     keys = ("name", "description", "parameters")
     return {"type": "function", "function": {key: tool[key] for key in keys if tool.get(key) is not None}}
 
 
-def guarded(value: Any, guard: Callable[[str], str]) -> Any:
-    """The same JSON with every text in it guarded; behind its escapes a special token could hide."""
+def escape_json(value: Any, escape: Callable[[str], str]) -> Any:
+    """Apply `escape` to every string of a JSON value, keys included: JSON escapes could hide a special token."""
     if isinstance(value, str):
-        return guard(value)
+        return escape(value)
     if isinstance(value, dict):
-        return {guard(key): guarded(each, guard) for key, each in value.items()}
-    return [guarded(each, guard) for each in value] if isinstance(value, list) else value
+        return {escape(key): escape_json(each, escape) for key, each in value.items()}
+    return [escape_json(each, escape) for each in value] if isinstance(value, list) else value
 
 
-def _lead(said: _MessageBuilder, rules: SystemMessagePlacement) -> list[Message]:
-    text = "\n\n".join(rule for rule in said.rules if rule)
+def _with_system_message(builder: _MessageBuilder, placement: SystemMessagePlacement) -> list[Message]:
+    text = "\n\n".join(rule for rule in builder.rules if rule)
     if not text:
-        return said.messages
-    first = said.messages[0] if said.messages else None
-    if rules is not SystemMessagePlacement.NOWHERE:
-        return [{"role": "system", "content": text}, *said.messages]
+        return builder.messages
+    first = builder.messages[0] if builder.messages else None
+    if placement is not SystemMessagePlacement.NOWHERE:
+        return [{"role": "system", "content": text}, *builder.messages]
     if first is not None and first["role"] == "user":
-        return [{**first, "content": _before(text, first["content"])}, *said.messages[1:]]
-    return [{"role": "user", "content": text}, *said.messages]
+        return [{**first, "content": _prepend(text, first["content"])}, *builder.messages[1:]]
+    return [{"role": "user", "content": text}, *builder.messages]
 
 
-def _before(text: str, content: str | list[Message]) -> str | list[Message]:
+def _prepend(text: str, content: str | list[Message]) -> str | list[Message]:
     return f"{text}\n\n{content}" if isinstance(content, str) else [{"type": "text", "text": f"{text}\n\n"}, *content]
 
 
 class _MessageBuilder:
-    """The messages so far; what one assistant said in a row is one message as long as its order can be written in one."""
+    """Builder of the message list. Adjacent assistant items share a message while in the order of `_ORDER`."""
 
     def __init__(
         self,
-        guard: Callable[[str], str],
+        escape: Callable[[str], str],
         names: Mapping[str, str],
         *,
         at_head: bool,
         supports_images: bool,
-        spell: ImagePlaceholder | None,
+        image_placeholder: ImagePlaceholder | None,
     ) -> None:
         self.messages: list[Message] = []
         self.rules: list[str] = []
-        self._guard = guard
+        self._escape = escape
         self._names = names
         self._at_head = at_head
         self._supports_images = supports_images
-        self._spell = spell
+        self._image_placeholder = image_placeholder
         self._images = 0
 
     def add(self, item: Item, path: str) -> None:
-        add = _KINDS.get(kind(item))
+        add = _HANDLERS.get(item_type(item))
         if add is None:
             raise unsupported(item, path)
         add(self, item, path)
@@ -136,81 +136,82 @@ class _MessageBuilder:
         if role == "user":
             self.messages.append({"role": role, "content": self._content(item.get("content"), f"{path}.content")})
             return
-        text = self._guard(message_text(item, path))
+        text = self._escape(message_text(item, path))
         if role == "assistant":
             self._assistant("content", text)
-        elif role in _RULES and (self._at_head or not self.messages):
+        elif role in _SYSTEM_ROLES and (self._at_head or not self.messages):
             self.rules.append(text)
-        elif role in _RULES:
+        elif role in _SYSTEM_ROLES:
             self.messages.append({"role": "system", "content": text})
         else:
             raise UnsupportedInput(f"Invalid value: {role!r}.", f"{path}.role", "invalid_value")
 
     def reasoning(self, item: Item, _path: str) -> None:
-        self._assistant("reasoning_content", self._guard(reasoning_text(item)))
+        self._assistant("reasoning_content", self._escape(reasoning_text(item)))
 
     def call(self, item: Item, path: str) -> None:
         if item.get("namespace"):
             raise UnsupportedInput("Namespaces are not supported with this model.", f"{path}.namespace", "invalid_value")
-        names = guarded({"id": item.get("call_id"), "name": item["name"]}, self._guard)
-        function = {"name": names["name"], "arguments": _arguments(item.get("arguments") or "{}", self._guard)}
+        names = escape_json({"id": item.get("call_id"), "name": item["name"]}, self._escape)
+        function = {"name": names["name"], "arguments": _arguments(item.get("arguments") or "{}", self._escape)}
         self._assistant("tool_calls", [{"id": names["id"], "type": "function", "function": function}])
 
     def output(self, item: Item, path: str) -> None:
         content, name = self._content(item.get("output"), f"{path}.output"), tool_name(item, self._names)
-        call_id = guarded(item.get("call_id"), self._guard)
-        self.messages.append({"role": "tool", "tool_call_id": call_id, "name": self._guard(name), "content": content})
+        call_id = escape_json(item.get("call_id"), self._escape)
+        self.messages.append({"role": "tool", "tool_call_id": call_id, "name": self._escape(name), "content": content})
 
     def _content(self, content: object, path: str) -> str | list[Message]:
-        """The text, or if there are images the parts as templates know them; texts that stand together are one."""
+        """Return the text, or with images the content parts of templates; adjacent texts are joined."""
         if not self._supports_images or not has_images(content):
-            return self._guard(text_of(content, path))
-        if self._spell is not None:
+            return self._escape(text_of(content, path))
+        if self._image_placeholder is not None:
             return "\n".join(
-                self._line(part, f"{path}[{index}]", self._spell) for index, part in enumerate(cast("list[Item]", content))
+                self._line(part, f"{path}[{index}]", self._image_placeholder)
+                for index, part in enumerate(cast("list[Item]", content))
             )
         parts: list[Message] = []
         for index, part in enumerate(cast("list[Item]", content)):
             if part.get("type") == IMAGE:
                 parts.append({"type": "image"})
                 continue
-            text = self._guard(part_text(part, f"{path}[{index}]"))
+            text = self._escape(part_text(part, f"{path}[{index}]"))
             if parts and parts[-1]["type"] == "text":
                 text = f"{parts.pop()['text']}\n{text}"
             parts.append({"type": "text", "text": text})
         return parts
 
-    def _line(self, part: Item, path: str, spell: ImagePlaceholder) -> str:
+    def _line(self, part: Item, path: str, image_placeholder: ImagePlaceholder) -> str:
         if part.get("type") != IMAGE:
-            return self._guard(part_text(part, path))
+            return self._escape(part_text(part, path))
         self._images += 1
-        return spell(self._images)
+        return image_placeholder(self._images)
 
     def _assistant(self, key: str, value: Any) -> None:
         if not value:
             return
-        if not self._may_join(key):
+        if not self._can_join(key):
             self.messages.append({"role": "assistant", "content": ""})
         last = self.messages[-1]
         last[key] = _JOIN[key](last[key], value) if last.get(key) else value
 
-    def _may_join(self, key: str) -> bool:
+    def _can_join(self, key: str) -> bool:
         if not self.messages or self.messages[-1]["role"] != "assistant":
             return False
-        behind = _ORDER[_ORDER.index(key) + 1 :]
-        return not any(self.messages[-1].get(each) for each in behind)
+        later_keys = _ORDER[_ORDER.index(key) + 1 :]
+        return not any(self.messages[-1].get(each) for each in later_keys)
 
 
-def _arguments(text: str, guard: Callable[[str], str]) -> object:
-    """Arguments as an object where they are one, since templates write JSON themselves; else the text."""
+def _arguments(text: str, escape: Callable[[str], str]) -> object:
+    """Parse arguments if a JSON object, because templates write JSON themselves; else keep the text."""
     try:
         value = json.loads(text)
-        return guarded(value, guard) if isinstance(value, dict) else guard(text)
+        return escape_json(value, escape) if isinstance(value, dict) else escape(text)
     except (ValueError, RecursionError):
-        return guard(text)
+        return escape(text)
 
 
-_KINDS: dict[str, Callable[[_MessageBuilder, Item, str], None]] = {
+_HANDLERS: dict[str, Callable[[_MessageBuilder, Item, str], None]] = {
     "message": _MessageBuilder.message,
     "reasoning": _MessageBuilder.reasoning,
     "function_call": _MessageBuilder.call,

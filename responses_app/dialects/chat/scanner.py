@@ -89,7 +89,7 @@ class ChatScanner:
         self._flush(cut=cut)
         white = self._spacing.flush()
         if self.mode is not ScannerMode.THINKING:  # behind text it is no separator
-            self._speech.say(MESSAGE, white)
+            self._speech.append(MESSAGE, white)
         self._speaking = False
 
     # Reasoning and text
@@ -110,9 +110,9 @@ class ChatScanner:
         """Say text, but keep white space at its end until something follows."""
         said = self._spacing.feed(text)
         if self.mode is ScannerMode.THINKING:
-            self._speech.say(REASONING, said)
+            self._speech.append(REASONING, said)
         else:
-            self._speech.say(MESSAGE, said, self._logprobs(len(said)) if self._marks else ())
+            self._speech.append(MESSAGE, said, self._logprobs(len(said)) if self._marks else ())
 
     def _consume(self, count: int) -> str:
         text, self._held = self._held[:count], self._held[count:]
@@ -178,7 +178,7 @@ class ChatScanner:
             elif walk.called or walk.broken:
                 self._treat_as_text()
                 return
-        self._speech.say(ARGUMENTS, walk.take())
+        self._speech.append(ARGUMENTS, walk.take())
         if walk.over:
             self._complete()
 
@@ -223,7 +223,7 @@ class ChatScanner:
             self._held = ""
         elif self._speaking:
             marker = not self._walk.quoted and self._held.startswith("<")
-            self._speech.say(ARGUMENTS, "" if marker else self._held)
+            self._speech.append(ARGUMENTS, "" if marker else self._held)
             self._held = ""
         elif self.mode is ScannerMode.CALL:
             self._unfinished(cut=cut)

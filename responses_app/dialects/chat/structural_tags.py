@@ -1,4 +1,4 @@
-"""What a constrained answer of a chat model with `<think>` and Hermes calls looks like."""
+"""Structural tags for the constrained output of chat models with `<think>` and Hermes tool calls."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from responses_app.dialects.base import Turn
 from responses_app.dialects.chat.scanner import CALL, END_CALL, END_THINK, THINK
 from responses_app.dialects.constraints.structural_tag import (
     Format,
-    answer,
     any_text,
     arguments,
     constraint,
@@ -21,6 +20,7 @@ from responses_app.dialects.constraints.structural_tag import (
     sequence,
     tag,
     tags,
+    text_format,
     triggered,
 )
 from responses_app.dialects.tools.selection import Tool, Toolset
@@ -31,18 +31,19 @@ ReasoningMarkers: TypeAlias = tuple[str, str]
 
 
 class ReasoningStart(Enum):
-    """How the answer begins."""
+    """Ways in which the output can begin with reasoning."""
 
     OPEN = auto()  # the prompt ends in <think>
-    FREE = auto()  # the model may open it
+    FREE = auto()  # the model may begin with <think>
     NEVER = auto()
 
 
-def before(thinking: ReasoningStart, marks: ReasoningMarkers = (THINK, END_THINK)) -> list[Format]:
-    """What may come before the answer itself."""
+def reasoning_formats(thinking: ReasoningStart, marks: ReasoningMarkers = (THINK, END_THINK)) -> list[Format]:
+    """Return the formats allowed before the answer: the reasoning."""
     start, end = marks
     table = {
-        # What ends it must not stand in it, or the model could answer as it likes between two such marks.
+        # The end marker is excluded from the reasoning; otherwise the model could write unconstrained text between two end
+        # markers.
         ReasoningStart.OPEN: [any_text(start, CALL, end), literal(end), _GAP],
         ReasoningStart.FREE: [optional(sequence(tag(start, any_text(start, CALL), end), _GAP))],
         ReasoningStart.NEVER: [],
@@ -51,24 +52,26 @@ def before(thinking: ReasoningStart, marks: ReasoningMarkers = (THINK, END_THINK
 
 
 def constrain(turn: Turn, tools: Toolset, thinking: ReasoningStart) -> Constraint | None:
-    """The constraint of a turn, None if the answer is free. Raises BadTurn.
+    """Return the constraint of a turn, None for unconstrained output. Raises UnsupportedInput.
 
-    A named tool is called once; required ones at least once, and once only with `parallel_tool_calls: false`. A format
-    binds the text only, so that with tools at hand the model may call instead (§3.14). Without either the answer is free, but
-    what begins like a call becomes a call of a tool that was offered, with arguments that parse (§3.16).
+    A named tool is called once; required tools at least once, exactly once with `parallel_tool_calls: false`. A text format
+    constrains the text only, so with tools the model may call instead. Without both the text is free, but text that begins like
+    a call must become a call of an offered tool, with valid JSON arguments.
     """
-    content = answer(turn)
+    content = text_format(turn)
     named = len(tools.forced) == 1
     if tools.forced:
-        return constraint(sequence(*before(thinking), _calls(tools.forced, only_one=named or not turn.parallel_tool_calls)))
+        return constraint(
+            sequence(*reasoning_formats(thinking), _calls(tools.forced, only_one=named or not turn.parallel_tool_calls))
+        )
     if content is None:
-        return _free(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
+        return _free_with_calls(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
     if tools.offered:
         content = one_of([content, _calls(tools.offered, only_one=not turn.parallel_tool_calls)])
-    return constraint(sequence(*before(thinking), content))
+    return constraint(sequence(*reasoning_formats(thinking), content))
 
 
-def _free(tools: Toolset, *, only_one: bool) -> Constraint:
+def _free_with_calls(tools: Toolset, *, only_one: bool) -> Constraint:
     return constraint(triggered(CALL, [_call(tool) for tool in tools.offered], only_one=only_one))
 
 

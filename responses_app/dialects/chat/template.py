@@ -1,4 +1,4 @@
-"""A model's chat template: Jinja, in a sandbox, with what the templates of the hub expect to find."""
+"""Chat template of a model: sandboxed Jinja with the functions expected by templates of the model hub."""
 
 from __future__ import annotations
 
@@ -14,60 +14,63 @@ from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 
-class TemplateRefused(ValueError):
+class TemplateRejected(ValueError):
     """The template cannot render these messages."""
 
 
 class _Generation(Extension):
-    """`{% generation %}` marks what to train on; here it says nothing."""
+    """`{% generation %}` marks text for training; ignored when rendering prompts."""
 
     tags: set[str] = {"generation"}  # noqa: RUF012 (so declared by jinja)
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
+        """Return the contents of the block."""
         next(parser.stream)
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
 class _Environment(ImmutableSandboxedEnvironment):
-    """The sandbox, without its checks where there is nothing to check: keys of our messages, and what a loop says of itself.
+    """Jinja sandbox without checks for harmless lookups: keys of messages and loop variables.
 
-    The checks are most of the time that thousands of messages take.
+    The checks take most of the time when rendering thousands of messages.
     """
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """As the sandbox does: an attribute, else a key. What a dictionary has as an attribute goes through the checks."""
+        """Look up an attribute, else a key, as in the sandbox. Attributes of dict are checked."""
         if type(obj) is dict:
-            if attribute in obj and attribute not in _OF_DICTIONARIES:
+            if attribute in obj and attribute not in _DICT_ATTRIBUTES:
                 return obj[attribute]
-        elif type(obj) is LoopContext and attribute in _OF_LOOPS:
+        elif type(obj) is LoopContext and attribute in _LOOP_ATTRIBUTES:
             return getattr(obj, attribute)
         return super().getattr(obj, attribute)
 
 
-_OF_DICTIONARIES = frozenset(dir(dict))
-_OF_LOOPS = frozenset({"first", "last", "index", "index0", "revindex", "revindex0", "length", "previtem", "nextitem", "depth0"})
-# Two texts by which it is found what a template makes of a message, and a day for it.
-_A, _B = "\ue0f4", "\ue0f5"
-_SOME_DAY = date(2000, 1, 1)
+_DICT_ATTRIBUTES = frozenset(dir(dict))
+_LOOP_ATTRIBUTES = frozenset(
+    {"first", "last", "index", "index0", "revindex", "revindex0", "length", "previtem", "nextitem", "depth0"}
+)
+# Probe texts that show how a template renders a message, and a date for it.
+_BEFORE, _AFTER = "\ue0f4", "\ue0f5"
+_ANY_DAY = date(2000, 1, 1)
 
 
 class ChatTemplate:
     """Renders messages to text. `tokens` are the special tokens by name, such as `bos_token`.
 
-    `image` is what it writes for an image, None if it takes none.
+    `image` is the placeholder that the template writes for an image, None if it does not support images.
     """
 
     def __init__(self, source: str, tokens: Mapping[str, str] | None = None, *, with_tools: str | None = None) -> None:
         environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
         environment.filters["tojson"] = _tojson
-        environment.globals["raise_exception"] = _refuse
+        environment.globals["raise_exception"] = _raise_template_error
         self.source = source + (with_tools or "")
         self._plain = environment.from_string(source)
         self._with_tools = environment.from_string(with_tools) if with_tools else self._plain
         self._tokens = dict(tokens or {})
-        self._lists = False
-        # Some templates take text as a list of parts only, and lose any other without a word.
-        self._lists = _A not in self._tried(_A) and _A in self._tried([_text(_A)])
+        self._needs_lists = False
+        # Some templates accept text only as a list of parts, and silently drop other text.
+        self._needs_lists = _BEFORE not in self._try_content(_BEFORE) and _BEFORE in self._try_content([_text(_BEFORE)])
         self.image = self._placeholder()
 
     def render(
@@ -78,10 +81,12 @@ class ChatTemplate:
         tools: Sequence[Mapping[str, Any]] | None = None,
         thinking: bool = True,
     ) -> str:
-        """The prompt, up to where the assistant begins. Raises TemplateRefused."""
+        """Render the prompt, up to the beginning of the assistant's output. Raises TemplateRejected."""
         template = self._with_tools if tools else self._plain
-        if self._lists:
-            messages = [{**said, "content": [_text(said["content"])]} if _is_text(said) else said for said in messages]
+        if self._needs_lists:
+            messages = [
+                {**message, "content": [_text(message["content"])]} if _is_text(message) else message for message in messages
+            ]
         try:
             return template.render(
                 **self._tokens,
@@ -95,33 +100,35 @@ class ChatTemplate:
                 date_string=today.strftime("%d %b %Y"),
             )
         except (TemplateError, TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
-            raise TemplateRefused(str(error)) from error
+            raise TemplateRejected(str(error)) from error
 
-    def _tried(self, content: object) -> str:
-        """What a user's message of such a content becomes; nothing if it is refused."""
+    def _try_content(self, content: object) -> str:
+        """Render a user message with `content`; empty if the template rejects the message."""
         try:
-            return self.render([{"role": "user", "content": content}], today=_SOME_DAY)
-        except TemplateRefused:
+            return self.render([{"role": "user", "content": content}], today=_ANY_DAY)
+        except TemplateRejected:
             return ""
 
     def _placeholder(self) -> str | None:
-        plain, seen = (_between(self._tried([_text(_A), *image, _text(_B)])) for image in ([], [{"type": "image"}]))
-        if plain is None or seen is None or "'type'" in seen or '"type"' in seen:
+        plain, with_image = (
+            _between(self._try_content([_text(_BEFORE), *image, _text(_AFTER)])) for image in ([], [{"type": "image"}])
+        )
+        if plain is None or with_image is None or "'type'" in with_image or '"type"' in with_image:
             return None
-        # What stands between any two parts is no part of the placeholder.
-        return seen.removeprefix(plain).removesuffix(plain).strip() or None
+        # The template may separate all parts by the same text, which is not part of the placeholder.
+        return with_image.removeprefix(plain).removesuffix(plain).strip() or None
 
 
 def _text(text: object) -> dict[str, object]:
     return {"type": "text", "text": text}
 
 
-def _is_text(said: Mapping[str, Any]) -> bool:
-    return isinstance(said.get("content"), str)
+def _is_text(message: Mapping[str, Any]) -> bool:
+    return isinstance(message.get("content"), str)
 
 
 def _between(text: str) -> str | None:
-    found = text.partition(_A)[2].partition(_B)
+    found = text.partition(_BEFORE)[2].partition(_AFTER)
     return found[0] if found[1] else None
 
 
@@ -135,7 +142,7 @@ def _tojson(
     return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
-def _refuse(message: str) -> NoReturn:
+def _raise_template_error(message: str) -> NoReturn:
     raise TemplateError(message)
 
 

@@ -1,1 +1,1 @@
-"""Constraints."""
+"""Constraints on generated text: structural tags, and grammars of custom tools."""

@@ -1,7 +1,7 @@
-"""The size of a Lark grammar once it is written out, counted before Lark writes it out.
+"""Size limits of a Lark grammar, computed before Lark expands the grammar.
 
-Lark writes a terminal as one regular expression, with the terminals that it names inside. It writes a rule as all its expansions: every
-optional part doubles them, and every choice multiplies them.
+Lark expands a terminal to one regular expression, including the terminals it references. It expands a rule to all its
+alternatives: every optional part doubles them, and every choice multiplies them.
 """
 
 from __future__ import annotations
@@ -13,34 +13,38 @@ from responses_app.dialects.constraints.regex_to_ebnf import InvalidGrammar
 
 MAX_TERMINAL: Final = 10_000
 MAX_TERMINALS: Final = 50_000
-# The longest terminal of Lark's module `common` has about as many characters.
+# The longest terminal of Lark's module `common` has about so many characters.
 IMPORTED_TERMINAL: Final = 100
 MAX_RULES: Final = 1_000
 MAX_EXPANSIONS: Final = 5_000
 MAX_SYMBOLS: Final = 50_000
-# From this number of repeats on Lark makes rules of their own for them.
+# From this number of repeats on Lark creates extra rules.
 _MANY_REPEATS: Final = 50
-# An upper bound for these rules, of which each repeats its part up to so many times.
+# An upper bound for these rules, each of which repeats its part up to so many times.
 _REPEAT_RULES: Final = 20
 _REPEATS_OF_A_RULE: Final = 5
-# Larger numbers need not be told apart.
+# Counts saturate at this value.
 _CAP: Final = 10**9
 
 
 class Size(NamedTuple):
-    """How many expansions a part of a rule has, and how many symbols these have in all."""
+    """Number of expansions of a part of a rule, and total number of symbols in the expansions."""
 
     expansions: int
     symbols: int
 
 
 def check(statements: Iterable[Any]) -> None:
-    """Count the statements of a grammar as Lark has parsed them. Raises BadGrammar, which names what is too much."""
-    definitions = [one for one in statements if one.data in ("term", "rule", "ignore")]
-    terminals = {_name(one): one.children[-1] for one in definitions if one.data == "term"}
-    ignored = {f"%ignore {number}": one.children[-1] for number, one in enumerate(definitions) if one.data == "ignore"}
+    """Count the parsed statements of a grammar. Raises InvalidGrammar with the exceeded limit."""
+    definitions = [statement for statement in statements if statement.data in ("term", "rule", "ignore")]
+    terminals = {_name(statement): statement.children[-1] for statement in definitions if statement.data == "term"}
+    ignored = {
+        f"%ignore {number}": statement.children[-1]
+        for number, statement in enumerate(definitions)
+        if statement.data == "ignore"
+    }
     _check_terminals(terminals | ignored)
-    _check_rules({_name(one): one.children[-1] for one in definitions if one.data == "rule"})
+    _check_rules({_name(statement): statement.children[-1] for statement in definitions if statement.data == "rule"})
 
 
 def _name(definition: Any) -> str:
@@ -48,10 +52,10 @@ def _name(definition: Any) -> str:
 
 
 def _check_terminals(trees: Mapping[str, Any]) -> None:
-    known: dict[str, int] = {}
+    lengths: dict[str, int] = {}
     total = 0
     for name in trees:
-        length = _length_of(name, trees, known)
+        length = _length_of(name, trees, lengths)
         if length > MAX_TERMINAL:
             raise InvalidGrammar(
                 f"terminal '{name}' has more than {MAX_TERMINAL} characters once the terminals that it names are written out"
@@ -61,20 +65,20 @@ def _check_terminals(trees: Mapping[str, Any]) -> None:
         raise InvalidGrammar(f"its terminals have {total} characters once written out; at most {MAX_TERMINALS} are allowed")
 
 
-def _length_of(name: str, trees: Mapping[str, Any], known: dict[str, int]) -> int:
-    """About how many characters the regular expression of a terminal has. One that names itself is left for Lark to refuse."""
-    if name not in known:
-        known[name] = 0
-        known[name] = _length(trees[name], trees, known) if name in trees else IMPORTED_TERMINAL
-    return known[name]
+def _length_of(name: str, trees: Mapping[str, Any], lengths: dict[str, int]) -> int:
+    """Estimate the length of the regular expression of a terminal. Lark rejects recursive terminals later."""
+    if name not in lengths:
+        lengths[name] = 0
+        lengths[name] = _length(trees[name], trees, lengths) if name in trees else IMPORTED_TERMINAL
+    return lengths[name]
 
 
-def _length(node: Any, trees: Mapping[str, Any], known: dict[str, int]) -> int:
+def _length(node: Any, trees: Mapping[str, Any], lengths: dict[str, int]) -> int:
     if not hasattr(node, "children"):
         name = getattr(node, "name", None)
-        return len(str(node)) if name is None else _length_of(str(name), trees, known)
+        return len(str(node)) if name is None else _length_of(str(name), trees, lengths)
     brackets = len(node.children) + 4 if len(node.children) > 1 and node.data != "expansion" else 0
-    return min(_CAP, brackets + sum(_length(child, trees, known) for child in node.children))
+    return min(_CAP, brackets + sum(_length(child, trees, lengths) for child in node.children))
 
 
 def _check_rules(trees: Mapping[str, Any]) -> None:
@@ -108,13 +112,13 @@ def _number(count: int) -> str:
 
 
 class _Counter:
-    """Counts one rule; `expansions` and `symbols` are those of the rules that Lark adds for its repeats."""
+    """Counter of a rule; `expansions` and `symbols` count the extra rules that Lark adds for repeats."""
 
     def __init__(self) -> None:
         self.expansions = self.symbols = 0
 
     def size(self, node: Any) -> Size:
-        """The size of a part of the rule."""
+        """Return the size of a part of the rule."""
         kind = getattr(node, "data", None)
         if kind == "expansions":
             return _sum(map(self.size, node.children))
@@ -133,15 +137,15 @@ class _Counter:
             return _optional(inner)
         if operator == "~":
             return self._counted(inner, bounds[0], bounds[-1])
-        # A rule for one or more: the part, or the rule itself and the part.
+        # The extra rule for one or more: the part, or the rule itself and the part.
         self._add(2 * inner.expansions, 2 * inner.symbols + inner.expansions)
         return Size(2, 1) if operator == "*" else Size(1, 1)
 
-    def _counted(self, inner: Size, least: int, most: int) -> Size:
-        if most < _MANY_REPEATS:
-            return _sum(_product([inner] * count) for count in range(least, most + 1))
-        longest = _product([inner] * _REPEATS_OF_A_RULE)
-        self._add(_REPEAT_RULES * (longest.expansions + 1), _REPEAT_RULES * (longest.symbols + _REPEATS_OF_A_RULE))
+    def _counted(self, inner: Size, minimum: int, maximum: int) -> Size:
+        if maximum < _MANY_REPEATS:
+            return _sum(_product([inner] * count) for count in range(minimum, maximum + 1))
+        repeated = _product([inner] * _REPEATS_OF_A_RULE)
+        self._add(_REPEAT_RULES * (repeated.expansions + 1), _REPEAT_RULES * (repeated.symbols + _REPEATS_OF_A_RULE))
         return Size(inner.expansions, 2 * inner.symbols)
 
     def _add(self, expansions: int, symbols: int) -> None:

@@ -1,4 +1,4 @@
-"""A Lark grammar as EBNF, for text that stands inside a JSON string."""
+"""Conversion of a Lark grammar to EBNF, for text inside a JSON string."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any, Final
 
 from responses_app.dialects.constraints import lark_size
 from responses_app.dialects.constraints.regex_to_ebnf import InvalidGrammar
-from responses_app.dialects.constraints.regex_to_ebnf import to_ebnf as of_regex
+from responses_app.dialects.constraints.regex_to_ebnf import to_ebnf as regex_to_ebnf
 
 _DIRECTIVE: Final = re.compile(r"^\s*%(\w+)[ \t]*(\S*)", re.MULTILINE)
 START: Final = "start"
 
 
 def ebnf(definition: str) -> str:
-    """All rules, `root` first. Raises BadGrammar.
+    """Return all rules, `root` first. Raises InvalidGrammar.
 
-    What a grammar ignores may stand between two of its terminals.
+    Ignored terminals may appear between any two terminals.
     """
     from lark import load_grammar
     from lark.exceptions import LarkError
 
     _check_directives(definition)
     try:
-        # No parser is made of it: Lark's own take no terminal that may be empty.
+        # The grammar is only loaded: Lark's parsers reject terminals that match the empty string.
         terminals, rules, ignored = _read(load_grammar, definition)
     except InvalidGrammar:
         raise
@@ -35,7 +35,7 @@ def ebnf(definition: str) -> str:
 
 
 def prepare() -> None:
-    """Make the parser of Lark's own syntax, which takes a fifth of a second, before it is needed."""
+    """Create the parser of Lark's own syntax early: creation takes 0.2 s."""
     from lark.load_grammar import _get_parser
 
     make: Callable[[], object] = _get_parser
@@ -51,8 +51,8 @@ def _check_directives(definition: str) -> None:
 
 
 def _read(lark: Any, definition: str) -> tuple[Sequence[Any], Sequence[Any], Sequence[str]]:
-    """Terminals, rules, and the names of what is ignored."""
-    # Parsed once more, as loading writes out the terminals.
+    """Return terminals, rules, and the names of ignored terminals."""
+    # Parsed separately, because loading expands the terminals.
     lark_size.check(lark._parse_grammar(definition, "grammar").children)
     grammar, _files = lark.load_grammar(definition, "grammar", [], global_keep_all_tokens=True)
     compiled: tuple[Sequence[Any], Sequence[Any], Sequence[str]] = grammar.compile([START], "*")
@@ -65,7 +65,7 @@ def _rules(rules: Sequence[Any], terminals: Sequence[Any], ignored: Sequence[str
     gap = " gap" if ignored else ""
     if START not in names:
         raise InvalidGrammar(f"the grammar has no rule '{START}'")
-    if START not in _ending(rules):
+    if START not in _terminating_rules(rules):
         raise InvalidGrammar(f"no text can match: the rule '{START}' never comes to an end")
     yield f"root ::= {names[START]}"
     for name, short in names.items():
@@ -77,24 +77,27 @@ def _rules(rules: Sequence[Any], terminals: Sequence[Any], ignored: Sequence[str
         yield f"gap ::= ({' | '.join(terms[name] for name in ignored)})?"
 
 
-def _ending(rules: Sequence[Any]) -> set[str]:
-    """The rules that some text matches: one of their expansions needs no other rule, or only such ones."""
+def _terminating_rules(rules: Sequence[Any]) -> set[str]:
+    """Return the rules with at least one matching text.
+
+    Such a rule has an expansion without rules, or with terminating rules only.
+    """
     needs = [{symbol.name for symbol in rule.expansion if not symbol.is_term} for rule in rules]
     users = defaultdict(list)
     for at, names in enumerate(needs):
         for name in names:
             users[name].append(at)
-    ready, found = [at for at, names in enumerate(needs) if not names], set[str]()
+    ready, terminating = [at for at, names in enumerate(needs) if not names], set[str]()
     while ready:
         name = rules[ready.pop()].origin.name
-        if name in found:
+        if name in terminating:
             continue
-        found.add(name)
+        terminating.add(name)
         for at in users[name]:
             needs[at].discard(name)
             if not needs[at]:
                 ready.append(at)
-    return found
+    return terminating
 
 
 def _expansion(symbols: Iterable[Any], names: dict[str, str], terminals: dict[str, str], gap: str) -> str:
@@ -103,6 +106,6 @@ def _expansion(symbols: Iterable[Any], names: dict[str, str], terminals: dict[st
 
 def _terminal(terminal: Any) -> str:
     try:
-        return of_regex(terminal.pattern.to_regexp())
+        return regex_to_ebnf(terminal.pattern.to_regexp())
     except InvalidGrammar as error:
         raise InvalidGrammar(f"terminal '{terminal.name}': {error}") from error

@@ -13,44 +13,47 @@ from importlib import import_module
 from re import DOTALL, IGNORECASE
 from typing import Any, Final, TypeAlias
 
-# The parser that `re` itself uses; there is no other way to its tree.
+# The parser used by `re`; there is no public access to its tree.
 op: Any = import_module("re._constants")
 parser: Any = import_module("re._parser")
 Ranges: TypeAlias = list[tuple[int, int]]
 _LAST: Final = 0x10FFFF
 _EVERY: Final[Ranges] = [(0, 0xD7FF), (0xE000, _LAST)]
-# What a JSON string holds as it is, and the short escapes.
-_BARE: Final[Ranges] = [(0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, _LAST)]
+# Characters that JSON strings contain unescaped, and the short escapes.
+_UNESCAPED: Final[Ranges] = [(0x20, 0x21), (0x23, 0x5B), (0x5D, 0xD7FF), (0xE000, _LAST)]
 _ESCAPES: Final = {0x22: '\\"', 0x5C: "\\\\", 0x0A: "\\n", 0x0D: "\\r", 0x09: "\\t", 0x08: "\\b", 0x0C: "\\f"}
 _DIGITS: Final[Ranges] = [(0x30, 0x39)]
 _SPACES: Final[Ranges] = [(0x09, 0x0D), (0x20, 0x20)]
 _WORDS: Final[Ranges] = [(0x30, 0x39), (0x41, 0x5A), (0x5F, 0x5F), (0x61, 0x7A)]
-MOST_REPEATS: Final = 10_000
-# Characters and classes of an expression, each as often as the repeats around it say.
-MOST_PARTS: Final = 50_000
+MAX_REPEATS: Final = 10_000
+# Characters and classes of an expression, multiplied by the repeats around them.
+MAX_PARTS: Final = 50_000
 
 
 class InvalidGrammar(ValueError):
-    """This cannot be a grammar; the message says why."""
+    """The input cannot be converted to a grammar; the message has the reason."""
 
 
 def to_ebnf(pattern: str) -> str:
-    """The right side of a rule. Raises BadGrammar: the dialect has no look-around, no references and no lazy quantifiers."""
+    """Convert a regular expression to the right side of a rule. Raises InvalidGrammar.
+
+    Look-around, references and lazy quantifiers are not supported.
+    """
     try:
         tree = parser.parse(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise InvalidGrammar(f"the regular expression cannot be read: {error}") from error
     try:
         parts = _parts(tree)
-        if parts > MOST_PARTS:
-            raise InvalidGrammar(f"its repeats multiplied out are more than {MOST_PARTS} parts")
+        if parts > MAX_PARTS:
+            raise InvalidGrammar(f"its repeats multiplied out are more than {MAX_PARTS} parts")
         return _sequence(_unanchored(list(tree)), tree.state.flags)
     except RecursionError as error:
         raise InvalidGrammar("the regular expression is nested too deeply") from error
 
 
 def _parts(nodes: Iterable[Any]) -> int:
-    """How many characters and classes there are once all repeats are multiplied out."""
+    """Count characters and classes, with all repeats multiplied out."""
     total = 0
     for kind, value in nodes:
         if kind is op.BRANCH:
@@ -58,8 +61,8 @@ def _parts(nodes: Iterable[Any]) -> int:
         elif kind is op.SUBPATTERN:
             total += _parts(value[3])
         elif kind in (op.MAX_REPEAT, op.MIN_REPEAT):
-            least, most, inner = value
-            total += _parts(inner) * max(least if most is op.MAXREPEAT else most, 1)
+            minimum, maximum, inner = value
+            total += _parts(inner) * max(minimum if maximum is op.MAXREPEAT else maximum, 1)
         else:
             total += 1
     return total
@@ -71,7 +74,7 @@ def literal(text: str) -> str:
 
 
 def _unanchored(nodes: list[Any]) -> list[Any]:
-    """The whole text must match anyway."""
+    """Remove anchors at both ends: the grammar matches the whole text anyway."""
     while nodes and nodes[0] in ((op.AT, op.AT_BEGINNING), (op.AT, op.AT_BEGINNING_STRING)):
         nodes = nodes[1:]
     while nodes and nodes[-1] in ((op.AT, op.AT_END), (op.AT, op.AT_END_STRING)):
@@ -87,9 +90,9 @@ def _node(kind: Any, value: Any, flags: int) -> str:
     if kind is op.LITERAL:
         return literal(chr(value)) if not flags & IGNORECASE else _chars(_both_cases([(value, value)]))
     if kind is op.NOT_LITERAL:
-        return _chars(_without(_cased([(value, value)], flags)))
+        return _chars(_complement(_cased([(value, value)], flags)))
     if kind is op.ANY:
-        return _chars(_EVERY if flags & DOTALL else _without([(0x0A, 0x0A)]))
+        return _chars(_EVERY if flags & DOTALL else _complement([(0x0A, 0x0A)]))
     if kind is op.IN:
         return _chars(_class(value, flags))
     if kind is op.BRANCH:
@@ -98,8 +101,8 @@ def _node(kind: Any, value: Any, flags: int) -> str:
         _, add, drop, inner = value
         return f"({_sequence(inner, (flags | add) & ~drop)})"
     if kind is op.MAX_REPEAT:
-        least, most, inner = value
-        return _repeat(least, most, inner, flags)
+        minimum, maximum, inner = value
+        return _repeat(minimum, maximum, inner, flags)
     raise InvalidGrammar(f"{_NAMES.get(kind, str(kind).lower())} are not supported")
 
 
@@ -115,33 +118,33 @@ _NAMES: Final = {
 }
 
 
-def _repeat(least: int, most: Any, inner: Any, flags: int) -> str:
-    if least > MOST_REPEATS or (most is not op.MAXREPEAT and most > MOST_REPEATS):
-        raise InvalidGrammar(f"a part is repeated more than {MOST_REPEATS} times")
-    bounds = f"{{{least},}}" if most is op.MAXREPEAT else f"{{{least},{most}}}"
-    return f"({_sequence(inner, flags)}){ {(0, op.MAXREPEAT): '*', (1, op.MAXREPEAT): '+', (0, 1): '?'}.get((least, most), bounds) }"
+def _repeat(minimum: int, maximum: Any, inner: Any, flags: int) -> str:
+    if minimum > MAX_REPEATS or (maximum is not op.MAXREPEAT and maximum > MAX_REPEATS):
+        raise InvalidGrammar(f"a part is repeated more than {MAX_REPEATS} times")
+    bounds = f"{{{minimum},}}" if maximum is op.MAXREPEAT else f"{{{minimum},{maximum}}}"
+    return f"({_sequence(inner, flags)}){ {(0, op.MAXREPEAT): '*', (1, op.MAXREPEAT): '+', (0, 1): '?'}.get((minimum, maximum), bounds) }"
 
 
 def _class(items: Sequence[Any], flags: int) -> Ranges:
-    found: Ranges = []
+    ranges: Ranges = []
     negated = False
     for kind, value in items:
         if kind is op.NEGATE:
             negated = True
         elif kind is op.LITERAL:
-            found.append((value, value))
+            ranges.append((value, value))
         elif kind is op.RANGE:
-            found.append(value)
+            ranges.append(value)
         else:
-            found += _category(value)
-    found = _cased(found, flags)
-    return _without(found) if negated else found
+            ranges += _category(value)
+    ranges = _cased(ranges, flags)
+    return _complement(ranges) if negated else ranges
 
 
 def _category(name: Any) -> Ranges:
     plain = {op.CATEGORY_DIGIT: _DIGITS, op.CATEGORY_SPACE: _SPACES, op.CATEGORY_WORD: _WORDS}
     other = {op.CATEGORY_NOT_DIGIT: _DIGITS, op.CATEGORY_NOT_SPACE: _SPACES, op.CATEGORY_NOT_WORD: _WORDS}
-    return plain[name] if name in plain else _without(other[name])
+    return plain[name] if name in plain else _complement(other[name])
 
 
 def _cased(ranges: Ranges, flags: int) -> Ranges:
@@ -149,7 +152,7 @@ def _cased(ranges: Ranges, flags: int) -> Ranges:
 
 
 def _both_cases(ranges: Ranges) -> Ranges:
-    """With the other case of each ASCII letter; of other characters, when they stand alone."""
+    """Add the other case of each ASCII letter, and of single non-ASCII characters."""
     out = list(ranges)
     for low, high in ranges:
         for start, shift in ((0x41, 32), (0x61, -32)):
@@ -160,8 +163,8 @@ def _both_cases(ranges: Ranges) -> Ranges:
     return out
 
 
-def _without(ranges: Ranges) -> Ranges:
-    """All characters but these."""
+def _complement(ranges: Ranges) -> Ranges:
+    """Return the complement of the ranges."""
     out: Ranges = []
     for low, high in _EVERY:
         at = low
@@ -174,8 +177,10 @@ def _without(ranges: Ranges) -> Ranges:
 
 
 def _chars(ranges: Ranges) -> str:
-    """One character of these, as JSON spells it."""
-    bare = [(max(a, low), min(b, high)) for a, b in sorted(set(ranges)) for low, high in _BARE if max(a, low) <= min(b, high)]
+    """Return the EBNF of a character class, with characters as written in JSON."""
+    bare = [
+        (max(a, low), min(b, high)) for a, b in sorted(set(ranges)) for low, high in _UNESCAPED if max(a, low) <= min(b, high)
+    ]
     options = ["[" + "".join(map(_range, bare)) + "]"] if bare else []
     options += [json.dumps(text) for code, text in _ESCAPES.items() if any(a <= code <= b for a, b in ranges)]
     if not options:

@@ -1,4 +1,4 @@
-"""Builders for the structural tags that constrain an answer: plain JSON, as xgrammar reads it."""
+"""Builders of xgrammar structural tags, as plain JSON."""
 
 from __future__ import annotations
 
@@ -18,92 +18,92 @@ _PLAIN = frozenset(
 
 
 def literal(value: str) -> Format:
-    """Exactly this text. Special tokens are matched by their text: token-level formats share masks by mistake in xgrammar 0.2.8."""
+    """Match exactly `value`, special tokens by text: in xgrammar 0.2.8 token-level formats share masks by mistake."""
     return {"type": "const_string", "value": value}
 
 
 def regex(pattern: str) -> Format:
-    """Text that matches."""
+    """Match a regular expression."""
     return {"type": "regex", "pattern": pattern}
 
 
 def any_text(*excludes: str) -> Format:
-    """Any text that holds none of `excludes`."""
+    """Match any text without the strings in `excludes`."""
     return {"type": "any_text", "excludes": list(excludes)}
 
 
 def json_value(schema: Mapping[str, Any] | bool) -> Format:
-    """JSON of a schema, keys in the order of the schema. White space has a limit, or a weak model writes it for ever (§3.14)."""
+    """Match JSON of a schema, keys in schema order. The limit on white space stops endless white space of weak models."""
     wanted = schema if isinstance(schema, bool) else dict(schema)
     return {"type": "json_schema", "json_schema": wanted, "max_whitespace_cnt": _WHITE_SPACE}
 
 
 def sequence(*elements: Format) -> Format:
-    """One after the other."""
+    """Match the elements in order."""
     return {"type": "sequence", "elements": list(elements)}
 
 
 def one_of(elements: Sequence[Format]) -> Format:
-    """One of them."""
+    """Match any of the elements."""
     return elements[0] if len(elements) == 1 else {"type": "or", "elements": list(elements)}
 
 
 def optional(content: Format) -> Format:
-    """It or nothing."""
+    """Match the content or nothing."""
     return {"type": "optional", "content": content}
 
 
 def tag(begin: str, content: Format, end: str) -> Format:
-    """Content between two texts."""
+    """Match content between two literal texts."""
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 
-def tags(each: Sequence[Format], separator: str, *, only_one: bool) -> Format:
-    """At least one of these tags, and nothing between them but the separator."""
+def tags(formats: Sequence[Format], separator: str, *, only_one: bool) -> Format:
+    """Match at least a single tag of `formats`, repeated with the separator in between."""
     return {
         "type": "tags_with_separator",
-        "tags": list(each),
+        "tags": list(formats),
         "separator": separator,
         "at_least_one": True,
         "stop_after_first": only_one,
     }
 
 
-def triggered(trigger: str, each: Sequence[Format], *, only_one: bool) -> Format:
-    """Free text, in which whatever begins like `trigger` must become one of these tags."""
-    return {"type": "triggered_tags", "triggers": [trigger], "tags": list(each), "stop_after_first": only_one}
+def triggered(trigger: str, formats: Sequence[Format], *, only_one: bool) -> Format:
+    """Match free text; text beginning with `trigger` must match a tag of `formats`."""
+    return {"type": "triggered_tags", "triggers": [trigger], "tags": list(formats), "stop_after_first": only_one}
 
 
 def constraint(content: Format) -> Constraint:
-    """The whole answer must match, from the first token on. It ends before the stop token: no grammar may spell that."""
+    """Create a constraint of the whole output up to the stop token, which no grammar may include."""
     return Constraint("structural_tag", {"type": "structural_tag", "format": content})
 
 
 def arguments(tool: Tool) -> Format:
-    """The arguments of a call: of its schema if that was promised or is plain, and in any case an object that parses (C7).
+    """Match the arguments of a call: by the schema if strict or plain, else any JSON object.
 
-    One text that has a grammar is the only argument of its tool.
+    A tool with a grammar has a single argument `input` that matches the grammar.
     """
     if tool.get("grammar"):
         return sequence(literal('{"input": "'), {"type": "grammar", "grammar": tool["grammar"]}, literal('"}'))
     schema = tool.get("parameters") or {}
-    wanted = schema if tool.get("strict") or plain(schema) else {}
+    wanted = schema if tool.get("strict") or is_plain(schema) else {}
     return json_value({**wanted, "type": "object"} if wanted.get("type", "object") == "object" else {"type": "object"})
 
 
-def plain(schema: object) -> bool:
-    """Whether a schema that nobody checked uses only words that every grammar compiler knows."""
+def is_plain(schema: object) -> bool:
+    """Return True if a schema uses only keywords supported by every grammar compiler."""
     if not isinstance(schema, Mapping) or not set(schema) <= _PLAIN:
         return False
     if not isinstance(schema.get("type", "object"), str) or schema.get("additionalProperties") not in (None, False, True):
         return False
     properties = schema.get("properties", {})
     children = [*properties.values()] if isinstance(properties, Mapping) else [None]
-    return all(plain(child) for child in [*children, *([schema["items"]] if "items" in schema else [])])
+    return all(is_plain(child) for child in [*children, *([schema["items"]] if "items" in schema else [])])
 
 
-def answer(turn: Turn) -> Format | None:
-    """What `text.format` asks of the final text, None for free text (§3.14). Raises BadTurn."""
+def text_format(turn: Turn) -> Format | None:
+    """Return the format required by `text.format`, None for free text. Raises UnsupportedInput."""
     kind = turn.format.get("type", "text")
     if kind == "text":
         return None
@@ -115,16 +115,16 @@ def answer(turn: Turn) -> Format | None:
 
 
 def not_yet_binding(constraint: Constraint, text: str) -> bool:
-    """Whether an answer that begins with `text` is bound as little as one that has not begun: it may go on under the same constraint.
+    """Return True if the constraint has not restricted `text` yet, so that a continuation can use the same constraint.
 
-    So it is where only what begins like a trigger is bound, and nothing has.
+    With triggered tags this holds while no trigger has started.
     """
-    told = constraint.value if constraint.kind == "structural_tag" else None
-    content = told.get("format", {}) if isinstance(told, Mapping) else {}
+    tag_json = constraint.value if constraint.kind == "structural_tag" else None
+    content = tag_json.get("format", {}) if isinstance(tag_json, Mapping) else {}
     if content.get("type") != "triggered_tags":
         return not text
-    return not any(_begun(trigger, text) for trigger in content["triggers"])
+    return not any(_is_triggered(trigger, text) for trigger in content["triggers"])
 
 
-def _begun(trigger: str, text: str) -> bool:
+def _is_triggered(trigger: str, text: str) -> bool:
     return trigger in text or any(text.endswith(trigger[:size]) for size in range(1, len(trigger)))

@@ -1,1 +1,1 @@
-"""Harmony."""
+"""Harmony dialect of gpt-oss models."""

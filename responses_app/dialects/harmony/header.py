@@ -1,4 +1,4 @@
-"""The header of a harmony message: which ones are well formed, and what can be saved from the others."""
+"""Header of a harmony message: validation, and lenient parsing of malformed headers."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _LATE_TYPE = re.compile(r"\s*<\|constrain\|>\s*\w*")
 
 @dataclass(frozen=True, slots=True)
 class MessageHeader:
-    """Where a message goes. `stray` is text that stands in the header but is no part of one."""
+    """Channel and recipient of a message. `stray` is misplaced text in the header."""
 
     channel: str | None
     recipient: str | None
     stray: str = ""
 
 
-def well_formed(header: str) -> bool:
-    """Whether the text between the role and `<|message|>` is a header that the harmony library reads rightly."""
+def is_well_formed(header: str) -> bool:
+    """Return True if the harmony library parses `header`, the text between the role and `<|message|>`, correctly."""
     return _WELL_FORMED.fullmatch(header) is not None
 
 
 def parse_lenient(header: str) -> MessageHeader:
-    """The most that a malformed or unfinished header can mean, its parts in any order (F4); never raises, loses no word."""
+    """Parse a malformed or unfinished header, parts in any order. Never raises, and loses no word."""
     at, channel, recipient = 0, None, None
     while (match := _PART.match(header, at)) and not (match["type"] and at == 0):
         at, channel, recipient = match.end(), match["channel"] or channel, recipient or match["recipient"]

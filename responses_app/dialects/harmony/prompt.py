@@ -1,4 +1,4 @@
-"""Items of the API to harmony messages."""
+"""Conversion of items to harmony messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from responses_app.dialects.content import (
     Item,
     called_names,
     in_call_order,
-    kind,
+    item_type,
     message_text,
     output_text,
     reasoning_text,
@@ -36,11 +36,11 @@ EFFORTS = {
     "high": ReasoningEffort.HIGH,
 }
 _PHASES = {"commentary": "commentary", "final_answer": "final"}
-_RULES = frozenset({"system", "developer"})
+_SYSTEM_ROLES = frozenset({"system", "developer"})
 
 
 class Head(NamedTuple):
-    """All of a message but its text."""
+    """All parts of a message except the text."""
 
     role: Role
     name: str | None = None
@@ -50,49 +50,49 @@ class Head(NamedTuple):
 
 
 class TextMessage(NamedTuple):
-    """A message of one text."""
+    """Message with a single text."""
 
     head: Head
     text: str
 
 
 class DeveloperMessage(NamedTuple):
-    """Instructions of the developer, and functions that may be called."""
+    """Developer instructions, and available functions."""
 
     instructions: str
     tools: Sequence[Tool] = ()
 
 
-# The first message alone is the library's own.
+# Only the first message is rendered by the library alone.
 HarmonyMessage: TypeAlias = Message | TextMessage | DeveloperMessage
 
 
 @dataclass(frozen=True, slots=True)
 class _ItemPosition:
-    """Where an item stands: its path, whether its reasoning is still wanted, whether a call follows it in its turn."""
+    """Position of an item: path, whether to render reasoning, whether a call follows in the same turn."""
 
     path: str
-    thinking: bool
+    with_reasoning: bool
     before_call: bool
     names: dict[str, str]
 
 
 def messages(turn: Turn, tools: Toolset) -> list[HarmonyMessage]:
-    """The conversation of a turn. Raises BadTurn.
+    """Convert a turn to messages. Raises UnsupportedInput.
 
-    System and developer items at the head join the instructions in the one developer message; later ones stay where they
-    stand, as developer messages (J11). Reasoning is kept behind the last final answer only, as the model was trained, unless all is wanted.
+    System and developer items at the start join the instructions in one developer message; later ones stay in place as
+    developer messages. Reasoning is rendered only after the last final answer, as in training, unless `all_reasoning` is set.
     """
     head = _head(turn.items)
-    said: list[HarmonyMessage] = [_system(turn), *_developer(turn, head, tools)]
-    for item, place in _places(turn, head):
-        said.extend(_speak(item, place))
-    return said
+    rendered: list[HarmonyMessage] = [_system(turn), *_developer(turn, head, tools)]
+    for item, position in _positions(turn, head):
+        rendered.extend(_convert(item, position))
+    return rendered
 
 
 def _head(items: Sequence[Item]) -> int:
-    """How many items at the start are rules."""
-    return next((index for index, item in enumerate(items) if item.get("role") not in _RULES), len(items))
+    """Count the system and developer items at the start."""
+    return next((index for index, item in enumerate(items) if item.get("role") not in _SYSTEM_ROLES), len(items))
 
 
 def _system(turn: Turn) -> Message:
@@ -115,7 +115,7 @@ def _developer(turn: Turn, head: int, tools: Toolset) -> list[DeveloperMessage]:
 
 
 def _response_format(form: Item) -> str:
-    """The section in which gpt-oss was taught to look for the schema of its answer; empty for free text."""
+    """Return the section for the output schema that gpt-oss was trained with; empty for free text."""
     if form.get("type") != "json_schema":
         return ""
     about = f"// {form['description']}\n" if form.get("description") else ""
@@ -123,11 +123,12 @@ def _response_format(form: Item) -> str:
     return f"# Response Formats\n\n## {form.get('name')}\n\n{about}{schema}"
 
 
-def described(tool: Tool) -> ToolDescription:
+def tool_description(tool: Tool) -> ToolDescription:
+    """Convert a tool for the harmony library."""
     return ToolDescription.new(tool["name"], tool.get("description") or "", tool.get("parameters"))
 
 
-def _places(turn: Turn, head: int) -> Iterator[tuple[Item, _ItemPosition]]:
+def _positions(turn: Turn, head: int) -> Iterator[tuple[Item, _ItemPosition]]:
     items, before_call = turn.items, _before_calls(turn.items)
     finals = (index for index, item in enumerate(items) if _is_final(item, before_call[index]))
     last_final = max(finals, default=-1)
@@ -141,56 +142,56 @@ def _is_final(item: Item, before_call: bool) -> bool:
 
 
 def _before_calls(items: Sequence[Item]) -> list[bool]:
-    """For every item, whether the model went on to a call, so that a message without a phase was a preamble."""
-    found, behind = [], ""
+    """For each item, whether the model continued with a call; a message without a phase is then a preamble."""
+    before_call, next_type = [], ""
     for item in reversed(items):
-        found.append(behind == "function_call")
-        if kind(item) != "reasoning" and item.get("role") != "assistant":
-            behind = kind(item)
-    return found[::-1]
+        before_call.append(next_type == "function_call")
+        if item_type(item) != "reasoning" and item.get("role") != "assistant":
+            next_type = item_type(item)
+    return before_call[::-1]
 
 
 def _phase(item: Item, before_call: bool) -> str:
     return _PHASES.get(item.get("phase") or "", "commentary" if before_call else "final")
 
 
-def _speak(item: Item, place: _ItemPosition) -> list[HarmonyMessage]:
-    speak = _KINDS.get(kind(item))
-    if speak is None:
-        raise unsupported(item, place.path)
-    return speak(item, place)
+def _convert(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
+    handler = _HANDLERS.get(item_type(item))
+    if handler is None:
+        raise unsupported(item, position.path)
+    return handler(item, position)
 
 
-def _message(item: Item, place: _ItemPosition) -> list[HarmonyMessage]:
-    text = message_text(item, place.path)
+def _message(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
+    text = message_text(item, position.path)
     role = item.get("role")
     if role == "assistant":
-        return [TextMessage(Head(Role.ASSISTANT, channel=_phase(item, place.before_call)), text)] if text else []
-    if role in _RULES:
+        return [TextMessage(Head(Role.ASSISTANT, channel=_phase(item, position.before_call)), text)] if text else []
+    if role in _SYSTEM_ROLES:
         return [DeveloperMessage(text)]
     if role == "user":
         return [TextMessage(Head(Role.USER), text)]
-    raise UnsupportedInput(f"Invalid value: {role!r}.", f"{place.path}.role", "invalid_value")
+    raise UnsupportedInput(f"Invalid value: {role!r}.", f"{position.path}.role", "invalid_value")
 
 
-def _reasoning(item: Item, place: _ItemPosition) -> list[HarmonyMessage]:
-    text = reasoning_text(item) if place.thinking else ""
+def _reasoning(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
+    text = reasoning_text(item) if position.with_reasoning else ""
     return [TextMessage(Head(Role.ASSISTANT, channel="analysis"), text)] if text else []
 
 
-def _call(item: Item, place: _ItemPosition) -> list[HarmonyMessage]:
+def _call(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
     if item.get("namespace"):
-        raise UnsupportedInput("Namespaces are not supported with this model.", f"{place.path}.namespace", "invalid_value")
+        raise UnsupportedInput("Namespaces are not supported with this model.", f"{position.path}.namespace", "invalid_value")
     head = Head(Role.ASSISTANT, None, "commentary", f"functions.{item['name']}", "<|constrain|>json")
     return [TextMessage(head, item.get("arguments") or "")]
 
 
-def _output(item: Item, place: _ItemPosition) -> list[HarmonyMessage]:
-    head = Head(Role.TOOL, f"functions.{tool_name(item, place.names)}", "commentary", "assistant")
-    return [TextMessage(head, output_text(item, place.path))]
+def _output(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
+    head = Head(Role.TOOL, f"functions.{tool_name(item, position.names)}", "commentary", "assistant")
+    return [TextMessage(head, output_text(item, position.path))]
 
 
-_KINDS: dict[str, Callable[[Item, _ItemPosition], list[HarmonyMessage]]] = {
+_HANDLERS: dict[str, Callable[[Item, _ItemPosition], list[HarmonyMessage]]] = {
     "message": _message,
     "reasoning": _reasoning,
     "function_call": _call,

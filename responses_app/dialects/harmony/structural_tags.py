@@ -1,11 +1,10 @@
-"""What a constrained harmony answer looks like."""
+"""Structural tags for constrained harmony output."""
 
 from __future__ import annotations
 
 from responses_app.dialects.base import Turn
 from responses_app.dialects.constraints.structural_tag import (
     Format,
-    answer,
     any_text,
     arguments,
     constraint,
@@ -14,6 +13,7 @@ from responses_app.dialects.constraints.structural_tag import (
     optional,
     sequence,
     tag,
+    text_format,
     triggered,
 )
 from responses_app.dialects.tools.selection import Tool, Toolset
@@ -24,17 +24,17 @@ _TEXT = any_text("<|channel|>", "<|start|>", "<|message|>")
 
 
 def constrain(turn: Turn, tools: Toolset) -> Constraint | None:
-    """The constraint of a turn, None if the answer is free. Raises BadTurn.
+    """Return the constraint of a turn, None for unconstrained output. Raises UnsupportedInput.
 
-    A required call is one call: its stop token ends the generation. A format binds the final text only, so that with tools
-    at hand the model may call one instead (§3.14). Without either the answer is free, but what begins like a call becomes a
-    call of a tool that was offered, with arguments that parse (§3.16).
+    A required call is exactly one call: its stop token ends the generation. A text format constrains the final text only, so
+    with tools the model may call instead. Without both the text is free, but text that begins like a call must become a call of
+    an offered tool, with valid JSON arguments.
     """
-    content = answer(turn)
+    content = text_format(turn)
     if tools.forced:
         return constraint(sequence(_ANALYSIS, _PREAMBLE, one_of([_call(tool) for tool in tools.forced])))
     if content is None:
-        return _free(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
+        return _free_with_calls(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
     final = sequence(literal("<|channel|>final<|message|>"), content)
     if not tools.offered:
         return constraint(sequence(_ANALYSIS, final))
@@ -43,7 +43,7 @@ def constrain(turn: Turn, tools: Toolset) -> Constraint | None:
 
 
 def _message(channel: str) -> Format:
-    """A message or none, and the beginning of the next; only its first <|end|> ends it."""
+    """Return the format of an optional message and the start of the next; only the first <|end|> ends the message."""
     return optional(sequence(tag(f"<|channel|>{channel}<|message|>", _TEXT, "<|end|>"), literal("<|start|>assistant")))
 
 
@@ -55,7 +55,7 @@ def _call(tool: Tool) -> Format:
     return sequence(literal(_header(tool)), arguments(tool))
 
 
-def _free(tools: Toolset, *, only_one: bool) -> Constraint:
+def _free_with_calls(tools: Toolset, *, only_one: bool) -> Constraint:
     return constraint(triggered(_TO, [tag(_header(tool), arguments(tool), "") for tool in tools.offered], only_one=only_one))
 
 

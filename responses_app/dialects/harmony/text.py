@@ -1,6 +1,6 @@
-"""Ordinary text to harmony token ids, by tiktoken with the vocabulary of the harmony library.
+"""Encoding of ordinary text to harmony token ids, by tiktoken with the vocabulary of the harmony library.
 
-The harmony library takes quadratic time for long runs of letters, and ends with a panic on long runs of white space.
+The harmony library takes quadratic time for long runs of letters, and panics on long runs of white space.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.length import LowerBound
 from responses_app.dialects.text.slices import CUT_ANYWHERE, slices
 
-# How o200k_harmony splits a text before it merges bytes (tiktoken_ext/openai_public.py).
+# Split pattern of o200k_harmony (tiktoken_ext/openai_public.py).
 _LETTERS = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
 _LOWER = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
 _ENDING = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -31,43 +31,43 @@ _PATTERN = "|".join(
         r"\s+",
     ]
 )
-# White space but for line ends, as a set of a regular expression.
+# White space except line ends, as a regular expression set.
 SPACES = r"\t\x0b\x0c \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
-# tiktoken's regular expressions run out of stack on longer runs that are not followed by a line end. The pattern makes one piece
-# of such a run, but for its last character if something follows, which may belong to that.
+# tiktoken's regular expressions overflow the stack on longer runs of white space without a line end after them. The pattern
+# matches such a run as one piece, except its last character if a word follows that may include it.
 _LONG_SPACE = re.compile(rf"(?<![{SPACES}])[{SPACES}]{{4096,}}+(?![\r\n])")
-_WHOLE = r"(?s).+"
-# Below this no text is worth a bound.
-_SHORT = 4096
+_NO_SPLIT = r"(?s).+"
+# Shorter texts are encoded without computing a bound.
+_MIN_BOUND_LENGTH = 4096
 
 
 class HarmonyText:
-    """The tokens of texts. Special tokens in a text are ordinary text."""
+    """Encoder of ordinary text; special tokens are encoded as text."""
 
     def __init__(self, encoding: HarmonyEncoding) -> None:
         ranks = _ranks(encoding)
         self._split = tiktoken.Encoding("harmony", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
-        self._whole = tiktoken.Encoding("harmony-whole", pat_str=_WHOLE, mergeable_ranks=ranks, special_tokens={})
+        self._unsplit = tiktoken.Encoding("harmony-whole", pat_str=_NO_SPLIT, mergeable_ranks=ranks, special_tokens={})
         self._bound = LowerBound(ranks)
 
     def encode(self, text: str, budget: Budget | None = None) -> list[int]:
-        """The token ids. Raises TooLong and Stopped by the budget, UnicodeEncodeError for lone surrogates."""
-        if len(text) < _SHORT:
-            return self._counted(True, text, budget)
+        """Return the token ids. Raises TooLong and Stopped by the budget, UnicodeEncodeError for lone surrogates."""
+        if len(text) < _MIN_BOUND_LENGTH:
+            return self._encode_piece(True, text, budget)
         if budget is not None:
             self._bound.count(text, budget.require)
-        return [token for piece, split in _pieces(text) for token in self._counted(split, piece, budget)]
+        return [token for piece, split in _pieces(text) for token in self._encode_piece(split, piece, budget)]
 
-    def _counted(self, split: bool, piece: str, budget: Budget | None) -> list[int]:
+    def _encode_piece(self, split: bool, piece: str, budget: Budget | None) -> list[int]:
         piece.encode()  # tiktoken replaces lone surrogates.
-        ids = (self._split if split else self._whole).encode_ordinary(piece)
+        ids = (self._split if split else self._unsplit).encode_ordinary(piece)
         if budget is not None:
             budget.spend(len(ids))
         return ids
 
 
 def _pieces(text: str) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, and whether the pattern is to split them further."""
+    """Yield pieces of the text, with False for pieces not to be split by the pattern."""
     at = 0
     for run in _LONG_SPACE.finditer(text):
         end = run.end() - (run.end() < len(text))
@@ -79,12 +79,12 @@ def _pieces(text: str) -> Iterator[tuple[str, bool]]:
 
 @cache
 def harmony_text(encoding: HarmonyEncoding) -> HarmonyText:
-    """The texts of an encoding, made once: it takes a third of a second."""
+    """Return the cached encoder: creation takes a third of a second."""
     return HarmonyText(encoding)
 
 
 def _ranks(encoding: HarmonyEncoding) -> dict[bytes, int]:
-    """The ordinary tokens by their bytes. Their ids are their ranks; those of special tokens come after them."""
+    """Return the ordinary tokens by bytes. Token ids equal ranks; special tokens have higher ids."""
     ranks = dict[bytes, int]()
     while not encoding.is_special_token(len(ranks)):
         ranks[bytes(encoding._inner.decode_bytes([len(ranks)]))] = len(ranks)

@@ -1,1 +1,1 @@
-"""Text."""
+"""Text processing shared by all dialects: tokenizers, token budgets, buffers."""

@@ -1,4 +1,4 @@
-"""A limit on the tokens of one prompt, checked while it is rendered; also the way to stop rendering."""
+"""Token budget of a prompt: checked while rendering, and used to stop rendering."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from threading import Event
 
 
 class TooLong(ValueError):
-    """The prompt has more tokens than its budget. It has at least `least` of them; the rest was not rendered."""
+    """The prompt exceeds the budget: at least `min_tokens` tokens. The rest was not rendered."""
 
-    def __init__(self, least: int) -> None:
-        super().__init__(f"at least {least} tokens")
-        self.least = least
+    def __init__(self, min_tokens: int) -> None:
+        super().__init__(f"at least {min_tokens} tokens")
+        self.min_tokens = min_tokens
 
 
 class Stopped(RuntimeError):
-    """Nobody waits for the prompt any more."""
+    """Rendering was stopped because the request was cancelled."""
 
 
 class Budget:
-    """At most `most` tokens, None for any number. `stop` may be called from any thread."""
+    """Budget of `limit` tokens, None for no limit. `stop` may be called from any thread."""
 
-    def __init__(self, most: int | None = None) -> None:
-        self.most = most
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
         self.spent = 0
         self._stopped = Event()
 
@@ -31,12 +31,12 @@ class Budget:
         self.require(0)
 
     def require(self, tokens: int) -> None:
-        """Check that at least so many more tokens fit; they are not counted. Raises TooLong, Stopped."""
+        """Check that at least `tokens` more tokens fit, without counting. Raises TooLong, Stopped."""
         if self._stopped.is_set():
             raise Stopped("rendering was stopped")
-        if self.most is not None and self.spent + tokens > self.most:
+        if self.limit is not None and self.spent + tokens > self.limit:
             raise TooLong(self.spent + tokens)
 
     def stop(self) -> None:
-        """Have whatever renders with this budget end soon."""
+        """Stop rendering soon, in whichever thread uses the budget."""
         self._stopped.set()

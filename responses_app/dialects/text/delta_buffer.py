@@ -1,4 +1,4 @@
-"""Collects what a listener says, so that neighbours of one kind leave as one piece."""
+"""Delta buffer: joins adjacent text of the same channel into a single delta."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Logprobs: TypeAlias = Sequence[Json]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextChannel:
-    """A kind of text: `speak` makes its piece from the text and its log-probabilities."""
+    """Kind of text; `make_delta` creates a delta from the text and the log-probabilities."""
 
     name: str
-    speak: Callable[[str, Logprobs], Delta]
+    make_delta: Callable[[str, Logprobs], Delta]
 
 
 REASONING = TextChannel("reasoning", lambda text, _: ReasoningDelta(text))
@@ -27,46 +27,46 @@ FINAL = TextChannel("final", lambda text, logprobs: TextDelta(text, logprobs, "f
 
 
 class DeltaBuffer:
-    """Pieces in the order in which they were said; text of one voice is joined until another voice or piece follows."""
+    """Deltas in output order; adjacent text of the same channel is joined."""
 
     def __init__(self) -> None:
-        self._pieces: list[Delta] = []
-        self._voice: TextChannel | None = None
+        self._deltas: list[Delta] = []
+        self._channel: TextChannel | None = None
         self._texts: list[str] = []
         self._logprobs: list[Json] = []
         self._open = False
 
-    def say(self, voice: TextChannel, text: str, logprobs: Logprobs = ()) -> None:
-        """Add text; an empty one says nothing."""
+    def append(self, channel: TextChannel, text: str, logprobs: Logprobs = ()) -> None:
+        """Append text to a channel; empty text is ignored."""
         if not text:
             return
-        if voice is not self._voice:
+        if channel is not self._channel:
             self._flush()
-            self._voice = voice
+            self._channel = channel
         self._texts.append(text)
         self._logprobs.extend(logprobs)
         self._open = True
 
-    def add(self, piece: Delta) -> None:
-        """Add a piece that opens an item."""
+    def add(self, delta: Delta) -> None:
+        """Append a delta that opens an item."""
         self._flush()
-        self._pieces.append(piece)
+        self._deltas.append(delta)
         self._open = True
 
     def end(self) -> None:
-        """The item that was said is complete. Does nothing if there is none."""
+        """Close the open item, if any."""
         if self._open:
             self._flush()
-            self._pieces.append(EndItem())
+            self._deltas.append(EndItem())
             self._open = False
 
     def take(self) -> list[Delta]:
-        """What was said since the last time."""
+        """Return and remove the deltas so far."""
         self._flush()
-        pieces, self._pieces = self._pieces, []
-        return pieces
+        deltas, self._deltas = self._deltas, []
+        return deltas
 
     def _flush(self) -> None:
-        if self._voice is not None:
-            self._pieces.append(self._voice.speak("".join(self._texts), tuple(self._logprobs)))
-            self._voice, self._texts, self._logprobs = None, [], []
+        if self._channel is not None:
+            self._deltas.append(self._channel.make_delta("".join(self._texts), tuple(self._logprobs)))
+            self._channel, self._texts, self._logprobs = None, [], []

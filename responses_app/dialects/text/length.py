@@ -1,26 +1,28 @@
-"""A lower bound on the number of tokens of a text, computed from its bytes without a tokenizer."""
+"""Lower bound on the token count of a text, computed from the bytes without a tokenizer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Protocol
 
-# Bytes are counted in groups: those whose longest token has up to so many bytes.
+# Bytes are counted in groups by the length in bytes of their longest token, rounded up to these steps.
 _STEPS = (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 28, 32, 48, 64, 96, 128, 256, 1024)
 _CHUNK = 1 << 20
 
 
-class Count(Protocol):
-    """Receives a number of tokens that the text has at least. It may raise an exception to end the counting."""
+class CountReport(Protocol):
+    """Receives a lower bound of the token count so far. May raise an exception to end the counting."""
 
-    def __call__(self, tokens: int) -> None: ...
+    def __call__(self, tokens: int) -> None:
+        """Report that the text has at least `tokens` tokens."""
+        ...
 
 
 class LowerBound:
-    """For a tokenizer whose tokens are sequences of bytes, all of which it keeps.
+    """Lower bound for tokenizers of byte sequences which keep all bytes.
 
-    With L(b) as the length of the longest token that contains byte b, a token t has the sum of 1/L(b) over its bytes at most 1,
-    as L(b) is at least len(t). So a text has at least the sum of 1/L(b) over its bytes as tokens.
+    With L(b) as the length of the longest token with byte b, the sum of 1/L(b) over the bytes of a token t is at most 1,
+    because L(b) is at least len(t). So the sum of 1/L(b) over the bytes of a text is at most its number of tokens.
     """
 
     def __init__(self, tokens: Iterable[bytes]) -> None:
@@ -34,8 +36,8 @@ class LowerBound:
         self._groups = [(length, bytes(group)) for length, group in sorted(groups.items())]
         self.longest = max(longest)
 
-    def count(self, text: str, report: Count | None = None) -> int:
-        """The number of tokens that the text has at least; `report` is told it after each chunk."""
+    def count(self, text: str, report: CountReport | None = None) -> int:
+        """Return a lower bound of the token count; `report` receives the bound after each chunk."""
         total = 0.0
         for at in range(0, len(text), _CHUNK):
             total += self._count(text[at : at + _CHUNK].encode("utf-8", "surrogatepass"))

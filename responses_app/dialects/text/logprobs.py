@@ -1,4 +1,4 @@
-"""The wire form of the log-probabilities of one token."""
+"""Wire format of log-probabilities."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from responses_app.engine_interface import Logprob
 from responses_app.protocol.deltas import Json
 
 
-def to_wire(logprob: Logprob, spell: Callable[[int], bytes]) -> Json:
-    """`{token, logprob, bytes, top_logprobs}` of a token; `spell` gives the bytes of a token id (§3.13)."""
-    top = [_entry(token, value, spell) for token, value in logprob.top]
-    return {**_entry(logprob.token, logprob.logprob, spell), "top_logprobs": top}
+def to_wire(logprob: Logprob, token_bytes: Callable[[int], bytes]) -> Json:
+    """Convert to `{token, logprob, bytes, top_logprobs}`; `token_bytes` maps a token id to bytes."""
+    top = [_entry(token, value, token_bytes) for token, value in logprob.top]
+    return {**_entry(logprob.token, logprob.logprob, token_bytes), "top_logprobs": top}
 
 
-def _entry(token: int, logprob: float, spell: Callable[[int], bytes]) -> dict[str, object]:
-    raw = spell(token)
+def _entry(token: int, logprob: float, token_bytes: Callable[[int], bytes]) -> dict[str, object]:
+    raw = token_bytes(token)
     return {"token": raw.decode("utf-8", "replace"), "logprob": logprob, "bytes": list(raw)}

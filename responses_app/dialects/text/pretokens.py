@@ -1,4 +1,4 @@
-"""How a tokenizer prepares a text before it merges bytes: whether all bytes stay, and where the text may be cut."""
+"""Pre-tokenizer analysis: checks whether a tokenizer keeps all bytes, and finds safe cuts for texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PUNCTUATION = r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
 _ENDINGS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _WORD = r"[^\r\n\p{L}\p{N}]?"
 _UPPER, _LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-# Patterns of which slices.py says that a cut changes nothing.
+# Patterns for which a cut is safe, see slices.py.
 KNOWN_PATTERNS = frozenset(
     {
         # GPT-2
@@ -34,31 +34,34 @@ KNOWN_PATTERNS = frozenset(
 
 
 def composes(tokenizer: Tokenizer) -> bool:
-    """Whether it normalizes a text to NFC."""
+    """Return True if the tokenizer normalizes text to NFC."""
     return _types(_parts(tokenizer.normalizer, "normalizers")) == ["NFC"]
 
 
 def keeps_all_bytes(tokenizer: Tokenizer) -> bool:
-    """Whether each byte of a text (after NFC, where it `composes`) is part of exactly one token. Of a tokenizer of bytes."""
+    """Return True if each byte of a text belongs to exactly one token, for a byte-level tokenizer.
+
+    With `composes` this holds for the text after NFC.
+    """
     splits = _parts(tokenizer.pre_tokenizer, "pretokenizers")
     return (
         _is_plain_bpe(tokenizer)
         and _types(_parts(tokenizer.normalizer, "normalizers")) in ([], ["NFC"])
-        and all(one["type"] in ("Split", "ByteLevel", "Digits") and one.get("behavior") != "Removed" for one in splits)
-        and not any(one.get("add_prefix_space") for one in splits)
-        and not any(one.lstrip or one.rstrip for one in tokenizer.get_added_tokens_decoder().values())
+        and all(part["type"] in ("Split", "ByteLevel", "Digits") and part.get("behavior") != "Removed" for part in splits)
+        and not any(part.get("add_prefix_space") for part in splits)
+        and not any(part.lstrip or part.rstrip for part in tokenizer.get_added_tokens_decoder().values())
     )
 
 
 def safe_cut(tokenizer: Tokenizer) -> re.Pattern[str] | None:
-    """Where a text may be cut so that the tokens stay the same (slices.py); None where that is not known."""
+    """Return a pattern of positions where a cut keeps the tokens the same (slices.py); None if unknown."""
     splits = _parts(tokenizer.pre_tokenizer, "pretokenizers")
     added = tokenizer.get_added_tokens_decoder().values()
     if (
         _is_plain_bpe(tokenizer)
         and _types(_parts(tokenizer.normalizer, "normalizers")) in ([], ["NFC"])
         and _is_known(splits)
-        and not any(one.lstrip or one.rstrip or one.single_word or CUT.search(one.content) for one in added)
+        and not any(part.lstrip or part.rstrip or part.single_word or CUT.search(part.content) for part in added)
     ):
         return CUT
     return None
@@ -77,11 +80,11 @@ def _is_plain_bpe(tokenizer: Tokenizer) -> bool:
 
 
 def _is_known(splits: Sequence[dict[str, Any]]) -> bool:
-    """Whether the last step makes characters of bytes, and at most one known pattern splits before that."""
+    """Return True if the steps are byte-level encoding, after no more than a single known split pattern."""
     if not splits or splits[-1]["type"] != "ByteLevel" or splits[-1].get("add_prefix_space"):
         return False
     if len(splits) == 1:
-        # By itself it splits as GPT-2 does.
+        # ByteLevel alone splits as GPT-2 does.
         return bool(splits[0].get("use_regex", True))
     first = splits[0]
     return (
@@ -94,15 +97,15 @@ def _is_known(splits: Sequence[dict[str, Any]]) -> bool:
 
 
 def _parts(step: Any, name: str) -> list[dict[str, Any]]:
-    """The steps of a normalizer or a pre-tokenizer; one of an unknown kind if they cannot be read."""
+    """Return the steps of a normalizer or a pre-tokenizer; a single step of type `unknown` if unreadable."""
     if step is None:
         return []
     try:
         state: dict[str, Any] = json.loads(step.__getstate__())
-    except Exception:  # One that is written in Python has no state.
+    except Exception:  # A step written in Python has no state.
         return [{"type": "unknown"}]
     return list(state[name]) if state.get("type") == "Sequence" else [state]
 
 
 def _types(parts: Sequence[dict[str, Any]]) -> list[str]:
-    return [str(one["type"]) for one in parts]
+    return [str(part["type"]) for part in parts]

@@ -1,7 +1,7 @@
-"""Texts cut where every usual pre-tokenizer has a boundary, so that the tokens of the slices are those of the whole.
+"""Safe slicing: texts are cut at boundaries of all usual pre-tokenizers, which keeps the tokens the same.
 
-The patterns of GPT-2, cl100k, o200k and their relatives have no match in which a letter or a digit is followed by white space or by
-punctuation (but for an apostrophe), and none that looks behind its start. So a cut at such a place changes no other match.
+No pattern of GPT-2, cl100k, o200k and their relatives matches across a letter or digit followed by white space or by
+punctuation other than an apostrophe. None of them looks behind its start. So a cut at such a position changes no other match.
 """
 
 from __future__ import annotations
@@ -9,22 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-# Some ten milliseconds of tokenizing.
+# Tokenizing a slice takes some ten milliseconds.
 SLICE = 1 << 16
-# White space and the punctuation of East Asia. None of them composes with the character before it (Unicode NFC).
+# White space and East Asian punctuation. None of these characters composes with the character before it (Unicode NFC).
 CUT = re.compile(r"(?<=[^\W_])(?=[ \n。，、])")
-# Also before the punctuation of ASCII, where no special token can be cut.
+# Also before ASCII punctuation; only for text without special tokens.
 CUT_ANYWHERE = re.compile(r"(?<=[^\W_])(?=[ \n。，、.,:;()\[\]{}<>\"=+*/&|%#-])")
 
 
 def slices(text: str, cut: re.Pattern[str] | None = CUT, size: int = SLICE) -> Iterator[str]:
-    """The text in pieces of about `size` characters; a piece without a safe cut is longer. Without `cut` it stays whole."""
+    """Split the text into slices of about `size` characters; longer without a safe cut. No split without `cut`."""
     start = 0
     while cut is not None and len(text) - start > size:
-        found = cut.search(text, start + size)
-        if found is None:
+        match = cut.search(text, start + size)
+        if match is None:
             break
-        yield text[start : found.start()]
-        start = found.start()
+        yield text[start : match.start()]
+        start = match.start()
     if start < len(text):
         yield text[start:] if start else text

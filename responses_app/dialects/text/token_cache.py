@@ -1,34 +1,35 @@
-"""What was rendered before and need not be again: the token ids of pieces of a prompt, by the text of each piece."""
+"""Token cache: token ids of prompt pieces by text, reused for the next prompt of the same conversation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
-Known: TypeAlias = Mapping[str, Sequence[int]]
+CachedTokens: TypeAlias = Mapping[str, Sequence[int]]
 
-NOTHING: Final[Known] = {}
+EMPTY: Final[CachedTokens] = {}
 
 
 class TokenCache:
-    """For one prompt. `past` is known from an earlier one, `used` is all that this one has: what the next one can know.
+    """Token cache of a prompt. `past` are the pieces of an earlier prompt, `used` the pieces of the current prompt.
 
-    A dialect asks only for pieces whose tokens do not depend on what stands around them, so the prompt is the same without it.
+    A dialect caches only pieces whose tokens do not depend on the surrounding text, so the prompt is the same without the
+    cache.
     """
 
-    def __init__(self, past: Known = NOTHING) -> None:
+    def __init__(self, past: CachedTokens = EMPTY) -> None:
         self.used: dict[str, Sequence[int]] = {}
         self._past = past
 
     def tokens(self, text: str, make: Callable[[], Sequence[int]]) -> Sequence[int]:
-        """The tokens of a piece; they are made if they are not known."""
-        found = self.used.get(text) or self._past.get(text)
-        if found is None:
-            found = make()
-        self.used[text] = found
-        return found
+        """Return the tokens of a piece, computed by `make` if not cached."""
+        tokens = self.used.get(text) or self._past.get(text)
+        if tokens is None:
+            tokens = make()
+        self.used[text] = tokens
+        return tokens
 
     @property
     def size(self) -> int:
-        """Roughly how many bytes it takes to remember what was used."""
+        """Approximate memory use of the cached pieces, in bytes."""
         return sum(len(text) + 8 * len(tokens) for text, tokens in self.used.items())

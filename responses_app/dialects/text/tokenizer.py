@@ -1,4 +1,4 @@
-"""Text to token ids and back, one token at a time, without ever cutting a character."""
+"""Tokenizer adapter: text to token ids, and incremental decoding to whole characters."""
 
 from __future__ import annotations
 
@@ -18,111 +18,113 @@ from responses_app.dialects.text.pretokens import composes, keeps_all_bytes, saf
 from responses_app.dialects.text.slices import SLICE, slices
 from responses_app.dialects.text.token_cache import TokenCache
 
-# Marks around text that must not become a special token; from the private use area, so that no template touches them.
-_GUARD = re.compile("\ue0f1(\\d+)\ue0f2")
-# Tokens that steer a model, although many tokenizers do not declare them as special.
-_STEERING = re.compile(r"<[|｜].+[|｜]>|</?(?:think|tools|tool_calls?|tool_responses?|arg_key|arg_value)>")
+# Marks of escaped special tokens, from the private use area, which templates leave unchanged.
+_ESCAPED = re.compile("\ue0f1(\\d+)\ue0f2")
+# Control tokens of chat formats that many tokenizers do not declare as special.
+_CONTROL_TOKEN = re.compile(r"<[|｜].+[|｜]>|</?(?:think|tools|tool_calls?|tool_responses?|arg_key|arg_value)>")
 
 
 class Decoder(Protocol):
-    """Turns the tokens of one generation into text."""
+    """Incremental decoder of the tokens of a generation."""
 
     def feed(self, token: int) -> str:
-        """The characters that this token completes."""
+        """Return the characters completed by `token`."""
         ...
 
     def flush(self) -> str:
-        """What is held back, as U+FFFD where it is no character."""
+        """Return the incomplete rest, as U+FFFD if invalid."""
         ...
 
 
 class TokenizerAdapter:
-    """A tokenizer, which is this object's alone until it is made. All tables are built at once: it is shared by all runs.
+    """Thread-safe adapter of a `tokenizers` tokenizer; takes ownership. All tables are built at construction.
 
-    `visible` are special tokens that are text all the same, because a scanner looks for them.
+    `visible` are special tokens decoded as text, because a scanner searches for them.
     """
 
     def __init__(self, tokenizer: Tokenizer, visible: Collection[str] = ()) -> None:
         self._tokenizer = tokenizer
         added = tokenizer.get_added_tokens_decoder()
-        self._steering = [
+        self._control_tokens = [
             each.content
             for each in added.values()
-            if each.special or each.content in visible or _STEERING.fullmatch(each.content)
+            if each.special or each.content in visible or _CONTROL_TOKEN.fullmatch(each.content)
         ]
-        self._unspelled = _escaped_ids(tokenizer, self._steering)
-        self._spelled = _any_of(self._steering)
-        self._apart = _between(added.values()) if _is_byte_level(tokenizer) else None
+        self._escaped_ids_of = _escaped_ids(tokenizer, self._control_tokens)
+        self._control_pattern = _any_of(self._control_tokens)
+        self._separators = _separator_pattern(added.values()) if _is_byte_level(tokenizer) else None
         self._bytes = _byte_table(tokenizer, frozenset(added))
         self._bound = LowerBound(self._bytes) if self._bytes is not None and keeps_all_bytes(tokenizer) else None
         self._cut = safe_cut(tokenizer)
         self._composes = composes(tokenizer)
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)
 
-    def encode(self, text: str, memo: TokenCache | None = None, budget: Budget | None = None) -> list[int]:
-        """Token ids of a rendered prompt: special tokens by their text, except where `guard` was.
+    def encode(self, text: str, token_cache: TokenCache | None = None, budget: Budget | None = None) -> list[int]:
+        """Encode a rendered prompt: special tokens by text, except escaped ones (`escape_special`).
 
-        What stands between special tokens the tokenizer reads by itself, so that a `memo` may know it.
-        Raises UnicodeEncodeError, and TooLong or Stopped by the budget.
+        The text between special tokens is encoded separately, so that `token_cache` can reuse it. Raises UnicodeEncodeError,
+        and TooLong or Stopped by the budget.
         """
-        text.encode()  # the tokenizer's own error would not say what is wrong
+        text.encode()  # the tokenizer's own error does not name lone surrogates
         budget = budget or Budget()
         self._check_length(text, budget)
         ids: list[int] = []
-        for index, part in enumerate(_GUARD.split(text)):
+        for index, part in enumerate(_ESCAPED.split(text)):
             if index % 2:
-                words = self._plain(int(part))
+                words = self._ids_of_escaped(int(part))
                 budget.spend(len(words))
                 ids += words
-            elif memo is None or self._apart is None:
+            elif token_cache is None or self._separators is None:
                 for group in self._groups(part):
-                    ids += self._read(group, budget)
+                    ids += self._encode_text(group, budget)
             else:
-                for piece in self._apart.split(part):
-                    ids += self._piece(piece, memo, budget) if piece else ()
+                for piece in self._separators.split(part):
+                    ids += self._piece(piece, token_cache, budget) if piece else ()
         return ids
 
     def escape_special(self, text: str) -> str:
-        """The same text, marked so that tokens that steer the model stay words in it: nobody can write himself a turn.
+        """Escape the special tokens of `text`, so that a client cannot forge turns.
 
-        So it is for every mark that is one token of this model. One that takes several looks the same whoever wrote it.
+        This covers every marker that is a single token of the model. Longer markers cannot be distinguished from text.
         """
-        if self._spelled is None:
+        if self._control_pattern is None:
             return text
-        return self._spelled.sub(lambda match: f"\ue0f1{self._steering.index(match[0])}\ue0f2", _GUARD.sub("", text))
+        return self._control_pattern.sub(
+            lambda match: f"\ue0f1{self._control_tokens.index(match[0])}\ue0f2", _ESCAPED.sub("", text)
+        )
 
     def id(self, token: str) -> int | None:
-        """The id of a token, None if there is no such token."""
+        """Return the id of a token, None for an unknown token."""
         found: int | None = self._tokenizer.token_to_id(token)
         return found
 
-    def spell(self, token: int) -> bytes:
-        """The bytes of a token; none for a number that is no token."""
+    def token_bytes(self, token: int) -> bytes:
+        """Return the bytes of a token; empty for an unknown id."""
         if self._bytes is not None:
             return self._bytes[token] if 0 <= token < len(self._bytes) else b""
         return str(self._tokenizer.decode([token], skip_special_tokens=False)).encode()
 
     def decoder(self) -> Decoder:
-        """A fresh decoder for one generation."""
+        """Create a decoder for a generation."""
         if self._bytes is not None:
             return _ByteDecoder(self._bytes, self.hidden)
         return _WindowDecoder(lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=False)), self.hidden)
 
     def _check_length(self, text: str, budget: Budget) -> None:
-        """Raises TooLong for a text that has too many bytes for its budget, whatever they are."""
-        if self._bound is None or budget.most is None or len(text) <= budget.most:
+        """Raise TooLong if the byte count alone proves that the text exceeds the budget."""
+        if self._bound is None or budget.limit is None or len(text) <= budget.limit:
             return
-        text = _GUARD.sub("", text)
+        text = _ESCAPED.sub("", text)
         self._bound.count(normalize("NFC", text) if self._composes else text, budget.require)
 
     def _groups(self, text: str) -> Iterator[str]:
-        """The text in pieces of about SLICE characters, cut at special tokens."""
-        if self._apart is None or len(text) <= SLICE:
+        """Yield parts of about SLICE characters, cut at special tokens."""
+        if self._separators is None or len(text) <= SLICE:
             yield text
             return
         group: list[str] = []
         size = 0
-        for piece in self._apart.split(text):
+        for piece in self._separators.split(text):
             group.append(piece)
             size += len(piece)
             if size > SLICE:
@@ -130,28 +132,28 @@ class TokenizerAdapter:
                 group, size = [], 0
         yield "".join(group)
 
-    def _piece(self, text: str, memo: TokenCache, budget: Budget) -> Sequence[int]:
-        """The token ids of what stands between special tokens, or of one of them; counted once."""
+    def _piece(self, text: str, token_cache: TokenCache, budget: Budget) -> Sequence[int]:
+        """Return the token ids of a special token, or of the text between two, counted in the budget once."""
         before = budget.spent
-        ids = memo.tokens(text, partial(self._read, text, budget))
+        ids = token_cache.tokens(text, partial(self._encode_text, text, budget))
         budget.spend(before + len(ids) - budget.spent)
         return ids
 
-    def _read(self, text: str, budget: Budget) -> list[int]:
+    def _encode_text(self, text: str, budget: Budget) -> list[int]:
         ids: list[int] = []
         for piece in slices(text, self._cut):
-            # Without the place of each token in the text, which takes as long as all the rest.
+            # The fast variant computes no offsets, which take as long as all the rest.
             found = self._tokenizer.encode_batch_fast([piece], add_special_tokens=False)[0].ids
             budget.spend(len(found))
             ids += found
         return ids
 
-    def _plain(self, index: int) -> list[int]:
-        return self._unspelled[index] if index < len(self._unspelled) else []
+    def _ids_of_escaped(self, index: int) -> list[int]:
+        return self._escaped_ids_of[index] if index < len(self._escaped_ids_of) else []
 
 
 class _ByteDecoder:
-    """For byte-level tokenizers: the bytes of the tokens, cut at characters."""
+    """Decoder for byte-level tokenizers: decodes the bytes of the tokens incrementally."""
 
     def __init__(self, table: Sequence[bytes], hidden: frozenset[int]) -> None:
         self._table = table
@@ -159,16 +161,18 @@ class _ByteDecoder:
         self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
 
     def feed(self, token: int) -> str:
+        """Return the characters completed by `token`."""
         if token in self._hidden or not 0 <= token < len(self._table):
             return self.flush()
         return self._utf8.decode(self._table[token])
 
     def flush(self) -> str:
+        """Return the incomplete rest as U+FFFD."""
         return self._utf8.decode(b"", True)
 
 
 class _WindowDecoder:
-    """For any other tokenizer: decodes the newest tokens again, behind the ones whose text is known."""
+    """Decoder for all other tokenizers: decodes a window of the newest tokens again and returns the new text."""
 
     def __init__(self, decode: Callable[[Sequence[int]], str], hidden: frozenset[int]) -> None:
         self._decode = decode
@@ -177,16 +181,18 @@ class _WindowDecoder:
         self._new: list[int] = []
 
     def feed(self, token: int) -> str:
+        """Return the characters completed by `token`."""
         if token in self._hidden:
             return self.flush()
         self._new.append(token)
-        text = self._unsaid()
+        text = self._new_text()
         return "" if text.endswith("\ufffd") else self._accept(text)
 
     def flush(self) -> str:
-        return self._accept(self._unsaid()) if self._new else ""
+        """Return the rest of the text."""
+        return self._accept(self._new_text()) if self._new else ""
 
-    def _unsaid(self) -> str:
+    def _new_text(self) -> str:
         return self._decode([*self._known, *self._new])[len(self._decode(self._known)) :]
 
     def _accept(self, text: str) -> str:
@@ -196,7 +202,7 @@ class _WindowDecoder:
 
 
 def _escaped_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
-    """The token ids of the text of each of these tokens, read as ordinary text."""
+    """Return the token ids of each text, encoded as ordinary text instead of as a special token."""
     tokenizer.encode_special_tokens = True
     try:
         return [_as_text(tokenizer, text) for text in texts]
@@ -205,15 +211,15 @@ def _escaped_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:
 
 
 def _as_text(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Token ids of a text that is a token by itself; one that is not declared special is found all the same, unless cut."""
+    """Encode the text of a token as ordinary text; cut after the first character if the tokenizer finds the token all the same."""
     whole: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
     if tokenizer.token_to_id(text) not in whole:
         return whole
     return [token for part in (text[:1], text[1:]) for token in tokenizer.encode(part, add_special_tokens=False).ids]
 
 
-def _between(added: Iterable[AddedToken]) -> re.Pattern[str] | None:
-    """Matches tokens that the tokenizer cuts out before it reads what is between them, whatever that is."""
+def _separator_pattern(added: Iterable[AddedToken]) -> re.Pattern[str] | None:
+    """Return a pattern for the tokens that split a text into independently encoded parts."""
     texts = [
         each.content
         for each in added
@@ -229,7 +235,7 @@ def _any_of(texts: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _byte_table(tokenizer: Tokenizer, literal: frozenset[int]) -> list[bytes] | None:
-    """The bytes of every token id, None if the tokenizer does not work on bytes; `literal` tokens are written as they are."""
+    """Return the bytes of every token id, None if not byte-level. `literal` tokens are encoded as UTF-8."""
     if not _is_byte_level(tokenizer):
         return None
     vocab = tokenizer.get_vocab(with_added_tokens=True)
@@ -248,10 +254,10 @@ def _is_byte_level(tokenizer: Tokenizer) -> bool:
 
 
 def _byte_alphabet() -> dict[str, int]:
-    """The characters that byte-level tokenizers write for bytes: printable Latin-1 for itself, the others from U+0100 on."""
+    """Return the byte-level alphabet: printable Latin-1 unchanged, remaining bytes from U+0100 on."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(0x100) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(others)}
+    unprintable = [byte for byte in range(0x100) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + index): byte for index, byte in enumerate(unprintable)}
 
 
 _BYTES = _byte_alphabet()

@@ -1,4 +1,4 @@
-"""White space between items is a separator and dies; inside of an item it stays."""
+"""White space buffer: white space between items is a separator and dropped, white space inside an item is text."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ WHITE: Final = " \t\r\n"
 
 
 class WhitespaceBuffer:
-    """Holds white space back until something follows it in the same item.
+    """Holds white space back until more text of the same item follows.
 
-    `bare` means that white space at the start of the item is no text: it stands behind a marker.
+    `bare` drops white space at the start of the item, where it follows a marker.
     """
 
     def __init__(self, *, bare: bool = False) -> None:
         self._bare = bare
-        self._fresh = True
+        self._is_empty = True
         self._white = ""
 
     def feed(self, text: str) -> str:
-        """What may be said of the text so far."""
+        """Return the new text without trailing white space."""
         text = self._white + text
-        said = text.rstrip(WHITE)
-        self._white = text[len(said) :]
-        if not said:
+        visible = text.rstrip(WHITE)
+        self._white = text[len(visible) :]
+        if not visible:
             return ""
-        if self._fresh and self._bare:
-            said = said.lstrip(WHITE)
-        self._fresh = False
-        return said
+        if self._is_empty and self._bare:
+            visible = visible.lstrip(WHITE)
+        self._is_empty = False
+        return visible
 
     @property
     def held(self) -> int:
-        """How many characters wait."""
+        """Number of characters held back."""
         return len(self._white)
 
     def flush(self) -> str:
-        """The white space behind what was said; none if nothing was, for then it is no text."""
+        """Return the white space after the text; empty if the item has no text."""
         white, self._white = self._white, ""
-        return "" if self._fresh else white
+        return "" if self._is_empty else white
 
     def reset(self) -> None:
-        """A marker came, another item begins."""
-        self._bare, self._fresh, self._white = True, True, ""
+        """Start a new item, after a marker."""
+        self._bare, self._is_empty, self._white = True, True, ""

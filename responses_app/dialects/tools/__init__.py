@@ -1,1 +1,1 @@
-"""Tools."""
+"""Conversion of tools, calls and outputs to functions and back."""

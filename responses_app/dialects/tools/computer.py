@@ -1,4 +1,4 @@
-"""The actions of a computer that the client drives: what a model is told of them, and which of its words are one."""
+"""Actions of a computer driven by the client: schemas for the model, and validation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NUMBER: Final = {"type": "integer"}
 _KEYS: Final = {"type": "array", "items": {"type": "string"}}
 _BUTTONS: Final = ("left", "right", "wheel", "back", "forward")
 _SPOT: Final = {"x": _NUMBER, "y": _NUMBER}
-# type of an action -> its keys, with their schemas.
+# Type of an action -> keys with schemas.
 _ACTIONS: Final[Mapping[str, Json]] = {
     "click": {"button": {"type": "string", "enum": list(_BUTTONS)}, **_SPOT},
     "double_click": _SPOT,
@@ -28,30 +28,32 @@ _ACTIONS: Final[Mapping[str, Json]] = {
     "type": {"text": {"type": "string"}},
     "wait": {},
 }
-# Held while the mouse does something; a client may give it back, no model is told of it.
-_HELD: Final = frozenset({"click", "double_click", "drag", "move", "scroll"})
+# Keys held during a mouse action: optional in requests of clients, not offered to models.
+_WITH_HELD_KEYS: Final = frozenset({"click", "double_click", "drag", "move", "scroll"})
 
 
-def _whole(value: object) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _is_string_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def _path(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, dict) and set(one) == set(_SPOT) and _spots(one) for one in value)
+def _is_path(value: object) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(entry, dict) and set(entry) == set(_SPOT) and _is_point(entry) for entry in value
+    )
 
 
-def _spots(value: Json) -> bool:
-    return all(map(_whole, value.values()))
+def _is_point(value: Json) -> bool:
+    return all(map(_is_integer, value.values()))
 
 
 _VALID: Final[Mapping[str, Callable[[object], bool]]] = {
     "button": lambda value: value in _BUTTONS,
-    "path": _path,
-    "keys": _strings,
+    "path": _is_path,
+    "keys": _is_string_list,
     "text": lambda value: isinstance(value, str),
 }
 
@@ -64,35 +66,37 @@ def _schema(kind: str, keys: Json) -> Json:
 ACTION: Final[Json] = {"anyOf": [_schema(kind, keys) for kind, keys in _ACTIONS.items()]}
 
 
-def is_action(said: object) -> bool:
-    """Whether this is one action, with all that belongs to it and nothing else."""
-    kind = said.get("type") if isinstance(said, Mapping) else None
-    if not isinstance(said, Mapping) or not isinstance(kind, str) or kind not in _ACTIONS:
+def is_action(value: object) -> bool:
+    """Return True for a valid action without unknown keys."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not isinstance(kind, str) or kind not in _ACTIONS:
         return False
-    given = {key: value for key, value in said.items() if key != "type" and value is not None}
-    optional = {"keys"} if kind in _HELD else set()
-    return given.keys() - optional == _ACTIONS[kind].keys() and all(_VALID.get(key, _whole)(given[key]) for key in given)
+    values = {key: entry for key, entry in value.items() if key != "type" and entry is not None}
+    optional = {"keys"} if kind in _WITH_HELD_KEYS else set()
+    return values.keys() - optional == _ACTIONS[kind].keys() and all(
+        _VALID.get(key, _is_integer)(values[key]) for key in values
+    )
 
 
-def actions(said: Json) -> dict[str, Any] | None:
-    """The body of a call of the tool `computer`, which does several things one after the other."""
-    wanted = said.get("actions")
+def actions(value: Json) -> dict[str, Any] | None:
+    """Return the body of a call of the tool `computer`, which has several actions; None if invalid."""
+    wanted = value.get("actions")
     if not isinstance(wanted, list) or not wanted or not all(map(is_action, wanted)):
         return None
     return {"actions": wanted, "pending_safety_checks": []}
 
 
-def action(said: Json) -> dict[str, Any] | None:
-    """The body of a call of the tool in its first form, `computer_use_preview`, which does one thing."""
-    wanted = said.get("action")
+def action(value: Json) -> dict[str, Any] | None:
+    """Return the body of a call of the tool `computer_use_preview`, which has a single action; None if invalid."""
+    wanted = value.get("action")
     return {"action": wanted, "pending_safety_checks": []} if is_action(wanted) else None
 
 
 def arguments(item: Json) -> Json:
-    """The arguments of an earlier call."""
+    """Return the arguments of an earlier call."""
     return {key: item[key] for key in ("actions", "action") if item.get(key) is not None}
 
 
 def output(item: Json) -> list[dict[str, Any]]:
-    """What the client gave back: the screen as it is now."""
+    """Return the screenshot sent by the client, as content parts."""
     return [{"type": "input_image", "image_url": item["output"]["image_url"], "detail": "auto"}]

@@ -1,4 +1,4 @@
-"""Which tools a turn offers to the model, which of them it may call, and which of them it must."""
+"""Tool selection of a turn: offered, allowed and required tools."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Tool: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Toolset:
-    """`offered` go into the prompt; `callable` are the names that may be called, None for any; `forced` must be called."""
+    """`offered` tools go into the prompt; `callable` are the allowed names, None for any; `forced` must be called."""
 
     offered: Sequence[Tool]
     callable: frozenset[str] | None
     forced: Sequence[Tool]
 
     def allows(self, name: str) -> bool:
-        """Whether a call of `name` is a call; else it is only text.
+        """Return True if a call of `name` counts as a call, False if as text.
 
-        A name that no tool has is still a call as long as the choice is free: the client sees what its model did.
+        With a free choice unknown names are calls too: the client sees the model's mistake.
         """
         return self.callable is None or name in self.callable
 
 
 def toolset(turn: Turn) -> Toolset:
-    """The tools of a turn under its `tool_choice` (§3.10). Raises BadTurn for kinds of tools and choices that no dialect speaks."""
-    tools = [_function(tool, index) for index, tool in enumerate(turn.tools)]
+    """Select the tools of a turn by `tool_choice`. Raises UnsupportedInput for unsupported tools and choices."""
+    tools = [_check_function(tool, index) for index, tool in enumerate(turn.tools)]
     choice = turn.tool_choice
     if isinstance(choice, str):
         return _by_mode(choice, tools)
     if choice.get("type") == "allowed_tools":
         return _by_mode(str(choice.get("mode", "auto")), _allowed(choice, tools), only=True)
     if choice.get("type") == "function":
-        return Toolset(tools, frozenset([str(choice.get("name"))]), [_find(tools, choice.get("name"))])
+        return Toolset(tools, frozenset([str(choice.get("name"))]), [_find_tool(tools, choice.get("name"))])
     raise UnsupportedInput(
         f"Tool choice {choice.get('type')!r} is not supported with this model.", "tool_choice", "invalid_value"
     )
@@ -57,7 +57,7 @@ def _by_mode(mode: str, tools: Sequence[Tool], *, only: bool = False) -> Toolset
     return Toolset(tools, names, tools)
 
 
-def _function(tool: Tool, index: int) -> Tool:
+def _check_function(tool: Tool, index: int) -> Tool:
     if tool.get("type") == "function":
         return tool
     raise UnsupportedInput(
@@ -66,12 +66,12 @@ def _function(tool: Tool, index: int) -> Tool:
 
 
 def _allowed(choice: Tool, tools: Sequence[Tool]) -> list[Tool]:
-    names = {str(_find(tools, entry.get("name"))["name"]) for entry in choice.get("tools") or ()}
+    names = {str(_find_tool(tools, entry.get("name"))["name"]) for entry in choice.get("tools") or ()}
     return [tool for tool in tools if tool["name"] in names]
 
 
-def _find(tools: Sequence[Tool], name: object) -> Tool:
-    found = next((tool for tool in tools if tool["name"] == name), None)
-    if found is None:
+def _find_tool(tools: Sequence[Tool], name: object) -> Tool:
+    match = next((tool for tool in tools if tool["name"] == name), None)
+    if match is None:
         raise UnsupportedInput(f"Tool choice {name!r} not found in 'tools' parameter.", "tool_choice", "invalid_value")
-    return found
+    return match

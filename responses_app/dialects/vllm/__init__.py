@@ -1,1 +1,1 @@
-"""Vllm."""
+"""Chat dialect with the output parsers of vLLM."""

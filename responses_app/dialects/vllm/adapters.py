@@ -1,4 +1,4 @@
-"""vLLM's own parsers, fed with one token at a time, for the models whose format our scanner does not read."""
+"""Adapters of vLLM's output parsers, fed one token at a time, for formats without a scanner of our own."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from responses_app.dialects.base import UnsupportedInput
-from responses_app.dialects.chat.prompt import function
+from responses_app.dialects.chat.prompt import template_tool
 from responses_app.dialects.constraints.structural_tag import Format
 from responses_app.dialects.tools.selection import Tool
 
 Delta = Any
-"""A DeltaMessage of vLLM: `reasoning`, `content` and `tool_calls`, each of them or none."""
+"""A DeltaMessage of vLLM with optional `reasoning`, `content` and `tool_calls`."""
 ITEM_END: Final = None
 
 
 class VllmToolParser(Protocol):
-    """Text and tokens of one generation to deltas; ITEM_END where an item is known to be complete."""
+    """Converts text and tokens of a generation to deltas; yields ITEM_END where an item is known to be complete."""
 
     @property
     def reasoning_tokens(self) -> int:
-        """How many tokens were reasoning so far."""
+        """Number of reasoning tokens so far."""
         ...
 
     def feed(self, text: str, token: int) -> Iterator[Delta]:
-        """Deltas that this token completes; `text` are the characters that it completes."""
+        """Yield the deltas completed by `token`; `text` are the characters completed by `token`."""
         ...
 
     def finish(self) -> Iterator[Delta]:
-        """Deltas that were held back."""
+        """Yield the deltas held back."""
         ...
 
 
 class EngineParser:
-    """One of the declarative parsers: its semantic events are told one by one, so that their order is kept."""
+    """Adapter of a declarative parser. Events are converted singly, to preserve the order."""
 
     def __init__(self, engine: Any, prompt: Sequence[int]) -> None:
         from vllm.parser.engine.parser_engine_config import ParserState
@@ -45,17 +45,20 @@ class EngineParser:
 
     @property
     def reasoning_tokens(self) -> int:
+        """Number of reasoning tokens so far."""
         return int(self._engine.count_reasoning_tokens(()))
 
     def feed(self, text: str, token: int) -> Iterator[Delta]:
+        """Yield the deltas completed by `token`."""
         for event in self._engine._feed(text, [token]):
-            yield from self._tell(event, finished=False)
+            yield from self._convert(event, finished=False)
 
     def finish(self) -> Iterator[Delta]:
+        """Yield the deltas held back."""
         for event in self._engine._engine.finish():
-            yield from self._tell(event, finished=True)
+            yield from self._convert(event, finished=True)
 
-    def _tell(self, event: Any, *, finished: bool) -> Iterator[Delta]:
+    def _convert(self, event: Any, *, finished: bool) -> Iterator[Delta]:
         delta = self._engine._strip_trailing_reasoning(self._engine._events_to_delta([event], finished=finished))
         if delta is not None:
             yield delta
@@ -64,7 +67,7 @@ class EngineParser:
 
 
 class LegacyParser:
-    """A pair of older parsers. They must know which token is the last, so they hear each when the next one is there."""
+    """Adapter of a pair of older parsers. Each token is delayed until the next: the parsers must know the last token."""
 
     def __init__(self, parser: Any, request: Any, prompt: Sequence[int]) -> None:
         self._parser = parser
@@ -75,15 +78,18 @@ class LegacyParser:
 
     @property
     def reasoning_tokens(self) -> int:
+        """Number of reasoning tokens so far."""
         return int(self._parser.count_reasoning_tokens(self._tokens))
 
     def feed(self, text: str, token: int) -> Iterator[Delta]:
+        """Yield the deltas completed by the token before `token`."""
         waiting, self._waiting = self._waiting, (text, [token])
         self._tokens.append(token)
         if waiting is not None:
             yield from self._parse(*waiting, finished=False)
 
     def finish(self) -> Iterator[Delta]:
+        """Yield the deltas of the last token."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
             yield from self._parse(*waiting, finished=True)
@@ -95,7 +101,7 @@ class LegacyParser:
 
 
 class ParserRegistry:
-    """The parsers of a model, by the names that vLLM gives them. Raises ValueError if it has none of such a name."""
+    """Parsers of a model, by names of vLLM. Raises ValueError for unknown names."""
 
     def __init__(self, tokenizer: Any, reasoning_parser: str | None, tool_parser: str | None) -> None:
         from vllm.parser.parser_manager import ParserManager
@@ -113,7 +119,7 @@ class ParserRegistry:
         self._engine = self._common_engine()
 
     def parser(self, tools: Sequence[Tool], prompt: Sequence[int], *, thinking: bool) -> VllmToolParser:
-        """A fresh parser for one generation."""
+        """Create a parser for a generation."""
         params = _tools(tools)
         kwargs = {"chat_template_kwargs": {"enable_thinking": thinking, "thinking": thinking}}
         if self._engine is not None:
@@ -122,14 +128,14 @@ class ParserRegistry:
 
     @property
     def marks(self) -> tuple[str, str] | None:
-        """What begins and ends the reasoning, None if the parsers do not say."""
+        """Markers of the beginning and end of reasoning, None if unknown."""
         parser = self._pair(self._tokenizer).reasoning_parser
         start = getattr(parser, "reasoning_start_str", None)
         end = getattr(parser, "reasoning_end_str", None)
         return (str(start), str(end)) if start and end else None
 
     def calls(self, tools: Sequence[Tool], *, only_one: bool) -> Format:
-        """The format of at least one call, as the model writes it. Raises BadTurn if vLLM has no grammar for it (F6)."""
+        """Return the format of a call, repeatable unless `only_one`. Raises UnsupportedInput without a grammar in vLLM."""
         from vllm.tool_parsers.structural_tag_registry import get_model_structural_tag, limit_to_single_tool_call
 
         model = getattr(self._pair.tool_parser_cls, "structural_tag_model", None)
@@ -142,7 +148,7 @@ class ParserRegistry:
         return dict((limit_to_single_tool_call(tag) if only_one else tag).model_dump(mode="json")["format"])
 
     def _common_engine(self) -> Callable[..., Any] | None:
-        """The declarative engine behind the parsers, if they share one."""
+        """Return the declarative engine shared by both parsers, if any."""
         classes = [each for each in (self._pair.reasoning_parser_cls, self._pair.tool_parser_cls) if each is not None]
         engines = {getattr(each, "_parser_engine_cls", None) for each in classes}
         return engines.pop() if len(engines) == 1 else None
@@ -151,11 +157,11 @@ class ParserRegistry:
 def _tools(tools: Sequence[Tool]) -> list[Any]:
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionToolsParam
 
-    return [ChatCompletionToolsParam.model_validate(function(tool)) for tool in tools]
+    return [ChatCompletionToolsParam.model_validate(template_tool(tool)) for tool in tools]
 
 
 def _request(tools: Sequence[Any]) -> Any:
-    """What the older parsers want to know: which tools there are. The choice is free, so that they read the model's own form."""
+    """Build the request for older parsers. Tool choice `auto` makes them parse the model's own call format."""
     from vllm.entrypoints.openai.chat_completion.protocol import ChatCompletionRequest
 
     more: Mapping[str, Any] = {"tools": list(tools), "tool_choice": "auto"} if tools else {}

@@ -1,4 +1,4 @@
-"""Talks to a chat model through its own template, and listens through vLLM's parser registry."""
+"""Chat dialect with the model's chat template and vLLM's output parsers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from responses_app.dialects.base import Turn
 from responses_app.dialects.chat.dialect import QUIET, ChatDialect
 from responses_app.dialects.chat.prompt import ImagePlaceholder
-from responses_app.dialects.chat.structural_tags import ReasoningStart, before
+from responses_app.dialects.chat.structural_tags import ReasoningStart, reasoning_formats
 from responses_app.dialects.chat.template import ChatTemplate
-from responses_app.dialects.constraints.structural_tag import answer, constraint, sequence
+from responses_app.dialects.constraints.structural_tag import constraint, sequence, text_format
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.dialects.tools.selection import toolset
 from responses_app.dialects.vllm.adapters import ParserRegistry
@@ -18,7 +18,7 @@ from responses_app.engine_interface import Constraint
 
 
 class VllmDialect(ChatDialect):
-    """A chat model with other marks than `<think>` and Hermes calls."""
+    """Dialect of chat models with formats other than `<think>` and Hermes calls."""
 
     def __init__(
         self,
@@ -28,33 +28,40 @@ class VllmDialect(ChatDialect):
         registry: ParserRegistry,
         *,
         supports_images: bool = False,
-        spell: ImagePlaceholder | None = None,
+        image_placeholder: ImagePlaceholder | None = None,
     ) -> None:
         marks = registry.marks
-        super().__init__(vocabulary, template, stop_token_ids, marks=marks, supports_images=supports_images, token_text=spell)
+        super().__init__(
+            vocabulary,
+            template,
+            stop_token_ids,
+            marks=marks,
+            supports_images=supports_images,
+            image_placeholder=image_placeholder,
+        )
         self._registry = registry
-        self._reasons = marks is not None
+        self._has_reasoning = marks is not None
 
     def constrain(self, turn: Turn) -> Constraint | None:
-        """A structural tag over the whole answer. A format binds every answer: with one the model makes no calls."""
-        tools, content = toolset(turn), answer(turn)
+        """Return a structural tag over the whole output. A text format excludes tool calls."""
+        tools, content = toolset(turn), text_format(turn)
         if tools.forced:
             only_one = len(tools.forced) == 1 or not turn.parallel_tool_calls
             content = self._registry.calls(tools.forced, only_one=only_one)
         if content is None:
             return None
-        thinking = self._thinking(turn) if self._reasons else ReasoningStart.NEVER
-        return constraint(sequence(*before(thinking, self._marks), content))
+        thinking = self._reasoning_start(turn) if self._has_reasoning else ReasoningStart.NEVER
+        return constraint(sequence(*reasoning_formats(thinking, self._marks), content))
 
     def parser_for(self, turn: Turn) -> VllmOutputParser:
-        """A fresh listener. With `parallel_tool_calls: false` it hides what follows the first call (§3.9)."""
+        """Create an output parser. With `parallel_tool_calls: false` the parser ends after the first call."""
         allows = toolset(turn).allows
-        # The parser knows every tool, so that it finds the marks of a call that is not allowed too.
+        # The parser gets every tool, so that it also finds calls of tools that are not allowed.
         parser = self._registry.parser(turn.tools, self._opening(turn), thinking=turn.effort not in QUIET)
         return VllmOutputParser(self.vocabulary, self.stop_token_ids, parser, allows, one_call=not turn.parallel_tool_calls)
 
     def _opening(self, turn: Turn) -> list[int]:
-        """The end of the prompt, behind the last turn that is over: marks of reasoning before it say nothing of the answer (F2)."""
+        """Return the prompt after the last completed turn: earlier reasoning markers do not concern the output."""
         prompt = self.render(turn)
-        over = (at for at in reversed(range(len(prompt))) if prompt[at] in self.stop_token_ids)
-        return prompt[next(over, -1) + 1 :]
+        turn_ends = (at for at in reversed(range(len(prompt))) if prompt[at] in self.stop_token_ids)
+        return prompt[next(turn_ends, -1) + 1 :]

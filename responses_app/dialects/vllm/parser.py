@@ -1,4 +1,4 @@
-"""Hears the tokens of one generation through a parser of vLLM."""
+"""Output parser on top of vLLM's parsers."""
 
 from __future__ import annotations
 
@@ -13,25 +13,29 @@ from responses_app.dialects.text.whitespace import WhitespaceBuffer
 from responses_app.dialects.vllm.adapters import ITEM_END, Delta, VllmToolParser
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Call, Json
-from responses_app.protocol.deltas import Delta as Delta_
+from responses_app.protocol.deltas import Delta as ProtocolDelta
 
 logger = logging.getLogger(__name__)
 
 
-# What a parser holds back at a cut because it may become `<tool_call>`, `</think>`, `[TOOL_CALLS]` and the like.
-_HALF = re.compile(r"\s*(?:<[/|]?[\w|=]*|\[[A-Z_]*)")
+# Text held back by a parser as a possible `<tool_call>`, `</think>`, `[TOOL_CALLS]` or similar marker.
+_PARTIAL_MARKER = re.compile(r"\s*(?:<[/|]?[\w|=]*|\[[A-Z_]*)")
 
 
-def _half_a_marker(delta: Delta) -> bool:
-    """Whether these are the first characters of a marker and nothing else: it was cut off, and is no text (E4)."""
-    said = [getattr(delta, "reasoning", None), getattr(delta, "content", None)]
-    return not getattr(delta, "tool_calls", None) and any(said) and all(not one or _HALF.fullmatch(one) for one in said)
+def _is_partial_marker(delta: Delta) -> bool:
+    """Return True if the delta is only the beginning of a marker, cut off at the end, and therefore no text."""
+    visible = [getattr(delta, "reasoning", None), getattr(delta, "content", None)]
+    return (
+        not getattr(delta, "tool_calls", None)
+        and any(visible)
+        and all(not one or _PARTIAL_MARKER.fullmatch(one) for one in visible)
+    )
 
 
 class VllmOutputParser:
-    """Deltas to pieces, in their order. A parser that fails is left: what follows is text (F4).
+    """Converts deltas of vLLM to deltas of the protocol. After a failure of the parser the rest becomes text.
 
-    Log-probabilities go with the first text that leaves at or after their token.
+    Log-probabilities are attached to the first text emitted at or after their token.
     """
 
     def __init__(
@@ -47,109 +51,109 @@ class VllmOutputParser:
         self._vocabulary = vocabulary
         self._stops = stops
         self._parser: VllmToolParser | None = parser
-        self._counted = parser
+        self._token_counter = parser
         self._allows = allows
         self._one_call = one_call
-        self._speech = DeltaBuffer()
+        self._deltas = DeltaBuffer()
         self._decoder = vocabulary.decoder()
-        self._spacing = WhitespaceBuffer()
-        self._voice: TextChannel | None = None  # of the open item
-        self._index = -1  # of the open call
+        self._white_space = WhitespaceBuffer()
+        self._channel: TextChannel | None = None  # text channel of the open item
+        self._index = -1  # index of the open call
         self._logprobs: list[Json] = []
 
     @property
     def reasoning_tokens(self) -> int:
-        """How many tokens were spent on reasoning, as the parser counts."""
-        return self._counted.reasoning_tokens
+        """Number of reasoning tokens, as counted by the parser."""
+        return self._token_counter.reasoning_tokens
 
-    def feed(self, chunk: Chunk) -> list[Delta_]:
-        """Pieces that these tokens complete."""
+    def feed(self, chunk: Chunk) -> list[ProtocolDelta]:
+        """Return the deltas completed by `chunk`."""
         for index, token in enumerate(chunk.tokens):
             if self.done:
                 break
-            self._hear(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
-        return self._speech.take()
+            self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
+        return self._deltas.take()
 
-    def finish(self) -> list[Delta_]:
-        """Whatever was held back. The open item stays open."""
+    def finish(self) -> list[ProtocolDelta]:
+        """Return the text held back. The open item stays open."""
         if not self.done:
             self._finish(cut=True)
-        return self._speech.take()
+        return self._deltas.take()
 
-    def _hear(self, token: int, logprob: Logprob | None) -> None:
+    def _feed_token(self, token: int, logprob: Logprob | None) -> None:
         if token in self._stops:
             self._finish(cut=False)
             self._end_item()
             return
         text = self._decoder.feed(token)
         if logprob is not None:
-            self._logprobs.append(to_wire(logprob, self._vocabulary.spell))
+            self._logprobs.append(to_wire(logprob, self._vocabulary.token_bytes))
         if self._parser is None:
-            self._say(MESSAGE, text)
+            self._append(MESSAGE, text)
             return
         try:
-            self._tell(self._parser.feed(text, token))
+            self._emit(self._parser.feed(text, token))
         except Exception:
             logger.exception("a parser of vLLM failed; what follows is taken as text")
             self._parser = None
-            self._say(MESSAGE, text)
+            self._append(MESSAGE, text)
 
     def _finish(self, *, cut: bool) -> None:
         parser, self._parser = self._parser, None
         if parser is not None:
-            self._tell_rest(parser, cut=cut)
+            self._emit_rest(parser, cut=cut)
         if not cut and not self.done:
-            self._say(self._voice or MESSAGE, self._decoder.flush())
-        if self._voice is MESSAGE:
-            self._speech.say(MESSAGE, self._spacing.flush())
+            self._append(self._channel or MESSAGE, self._decoder.flush())
+        if self._channel is MESSAGE:
+            self._deltas.append(MESSAGE, self._white_space.flush())
 
-    def _tell_rest(self, parser: VllmToolParser, *, cut: bool) -> None:
+    def _emit_rest(self, parser: VllmToolParser, *, cut: bool) -> None:
         try:
-            self._tell(delta for delta in parser.finish() if not (cut and (delta is ITEM_END or _half_a_marker(delta))))
+            self._emit(delta for delta in parser.finish() if not (cut and (delta is ITEM_END or _is_partial_marker(delta))))
         except Exception:
             logger.exception("a parser of vLLM failed at the end; what it held back is lost")
 
-    def _tell(self, deltas: Iterable[Delta]) -> None:
+    def _emit(self, deltas: Iterable[Delta]) -> None:
         for delta in deltas:
             if self.done:
                 return
             if delta is ITEM_END:
                 self._end_item()
                 continue
-            self._say(REASONING, getattr(delta, "reasoning", None) or "")
-            self._say(MESSAGE, delta.content or "")
+            self._append(REASONING, getattr(delta, "reasoning", None) or "")
+            self._append(MESSAGE, delta.content or "")
             for call in delta.tool_calls or ():
                 self._call(call)
 
-    def _say(self, voice: TextChannel, text: str) -> None:
+    def _append(self, channel: TextChannel, text: str) -> None:
         if not text:
             return
-        if voice is not self._voice:
+        if channel is not self._channel:
             self._end_item()
-            self._voice = voice
-            if voice is REASONING:  # it stands behind a marker, whether or not the parser told
-                self._spacing.reset()
-        said = self._spacing.feed(text)
-        logprobs = self._logprobs if said and voice is MESSAGE else []
-        self._speech.say(voice, said, logprobs)
-        if said:
+            self._channel = channel
+            if channel is REASONING:  # reasoning follows a marker, even if the parser reports none
+                self._white_space.reset()
+        visible = self._white_space.feed(text)
+        logprobs = self._logprobs if visible and channel is MESSAGE else []
+        self._deltas.append(channel, visible, logprobs)
+        if visible:
             self._logprobs = []
 
     def _call(self, call: Delta) -> None:
-        """A call begins or goes on; one without a name, or that is not allowed, is text."""
+        """Open or continue a call. A call without a name, or of a tool that is not allowed, becomes text."""
         name, arguments = call.function.name, call.function.arguments or ""
         if call.index != self._index:
             self._end_item()
             self._index = call.index
             allowed = bool(name) and self._allows(name)
-            self._voice = ARGUMENTS if allowed else MESSAGE
+            self._channel = ARGUMENTS if allowed else MESSAGE
             if allowed:
-                self._speech.add(Call(name))
-        self._speech.say(self._voice or MESSAGE, arguments)
+                self._deltas.add(Call(name))
+        self._deltas.append(self._channel or MESSAGE, arguments)
 
     def _end_item(self) -> None:
-        self._speech.end()
-        self.done = self._one_call and self._voice is ARGUMENTS
-        if self._voice is not None:
-            self._spacing.reset()
-        self._voice, self._index = None, -1
+        self._deltas.end()
+        self.done = self._one_call and self._channel is ARGUMENTS
+        if self._channel is not None:
+            self._white_space.reset()
+        self._channel, self._index = None, -1

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from django.conf import settings
 
-from responses_app.dialects.content import ImageReference, images
+from responses_app.dialects.content import ImageReference, iter_images
 from responses_app.errors import InvalidRequest, RateLimited
 from responses_app.images import decode, decode_pool
 from responses_app.images.decode import InvalidImage
@@ -66,7 +66,7 @@ async def previous_images(keys: Sequence[int], items: Items) -> ImageBytes:
 
 
 def _listed(items: Items) -> list[ImageReference]:
-    return list(images(items))
+    return list(iter_images(items))
 
 
 def _decoded(shown: Sequence[ImageReference]) -> ImageBytes:

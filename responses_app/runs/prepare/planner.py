@@ -145,7 +145,7 @@ def _prepared(
     """Return the request and the items of the prompt as `_told_items`, and the images of the items. Raises Invalid."""
     context.check_unique(before, own)
     told, items = _items_for_model(order, before, own)
-    return told, items, list(content.images(items))
+    return told, items, list(content.iter_images(items))
 
 
 def _items_for_model(
@@ -197,7 +197,7 @@ async def build_engine_request(
         effort=(order.reasoning or {}).get("effort"),
         all_reasoning=context_of == "all_turns",
         format=order.format,
-        memo=memo,
+        token_cache=memo,
     )
     grammars = await definitions.convert(order.project, as_functions.formats(turn))
     turn, origins = await long_work.apart(order.project, is_long(turn), partial(as_functions.to_functions, turn, grammars.ebnf))
@@ -257,7 +257,7 @@ async def _request(
     telling = partial(_render, dialect, turn, budget)
     tokens, constraint = await long_work.run(order.project, is_long(turn), telling, budget.stop)
     if isinstance(tokens, TooLong) and not truncates:
-        raise _exceeded(f"at least {tokens.least}", limit)
+        raise _exceeded(f"at least {tokens.min_tokens}", limit)
     await constraint_check.check_constraints(served.engine, order, constraint)
     prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
     if prompt is None or (truncates and not prompt.fits(limit - 1)):
@@ -265,7 +265,7 @@ async def _request(
         try:
             turn, prompt = await Truncation(prompts, turn, limit - wanted, limit - 1).search()
         except TooLong as error:
-            raise _exceeded(f"at least {error.least}", limit) from error
+            raise _exceeded(f"at least {error.min_tokens}", limit) from error
     prompt.check_pixels()
     room = limit - prompt.length
     if room < 1:

@@ -68,7 +68,7 @@ class PromptRenderer:
     async def measured(self, turn: Turn, tokens: Sequence[int]) -> RenderedPrompt:
         """Return the prompt of a rendered turn with its images. Raises BadTurn for an image that was deleted, Invalid, EngineDown."""
         is_large = len(turn.items) > long_work.LONG_ITEMS
-        shown = await long_work.apart(self.project, is_large, lambda: list(content.images(turn.items)))
+        shown = await long_work.apart(self.project, is_large, lambda: list(content.iter_images(turn.items)))
         if not shown:
             return RenderedPrompt(tokens, (), len(tokens))
         seen = [await self._check_vision(image) for image in shown]

@@ -32,7 +32,7 @@ class Truncation:
     def __init__(self, prompts: PromptRenderer, turn: Turn, most: int, limit: int) -> None:
         self._prompts, self._most, self._limit = prompts, most, limit
         # Tokens of items that the steps share.
-        self._turn = replace(turn, memo=turn.memo or TokenCache())
+        self._turn = replace(turn, token_cache=turn.token_cache or TokenCache())
         self._units = droppable(turn.items)
         sizes = (sum(size(turn.items[place]) for place in unit) for unit in self._units)
         self._sizes = [0, *accumulate(sizes)]

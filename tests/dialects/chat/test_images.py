@@ -14,7 +14,7 @@ from tokenizers.pre_tokenizers import ByteLevel
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
-from responses_app.dialects.content import images
+from responses_app.dialects.content import iter_images
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 
@@ -108,20 +108,20 @@ def test_text_without_images_reads_the_same_in_all_of_them(template: str) -> Non
 
 @pytest.mark.parametrize("template", [TEXT, JSON, REFUSING])
 def test_a_template_that_takes_strings_only_is_told_the_placeholders_of_the_model(template: str) -> None:
-    model = ChatDialect(VOCABULARY, ChatTemplate(template), [], supports_images=True, token_text=lambda _: "<image>")
+    model = ChatDialect(VOCABULARY, ChatTemplate(template), [], supports_images=True, image_placeholder=lambda _: "<image>")
     assert model.supports_images
     turn = Turn([user("Look:", IMAGE, "there <image>"), *returned(IMAGE, "Here")], TODAY)
     assert "[user]Look:\n<image>\nthere " in model._text(turn)
     assert model._text(turn).endswith("[tool]<image>\nHere")
     assert list[int | None](model.render(turn)).count(VOCABULARY.id("<image>")) == 2
     assert not ChatDialect(
-        VOCABULARY, ChatTemplate(template), [], supports_images=False, token_text=lambda _: "<image>"
+        VOCABULARY, ChatTemplate(template), [], supports_images=False, image_placeholder=lambda _: "<image>"
     ).supports_images
 
 
 def test_placeholders_may_be_numbered_through_the_prompt() -> None:
     model = ChatDialect(
-        VOCABULARY, ChatTemplate(TEXT), [], supports_images=True, token_text=lambda number: f"<|image_{number}|>"
+        VOCABULARY, ChatTemplate(TEXT), [], supports_images=True, image_placeholder=lambda number: f"<|image_{number}|>"
     )
     assert model._text(Turn([user(IMAGE, "and", IMAGE), user(IMAGE)], TODAY)) == (
         "[user]<|image_1|>\nand\n<|image_2|>[user]<|image_3|>"
@@ -132,7 +132,7 @@ def test_placeholders_may_be_numbered_through_the_prompt() -> None:
 
 
 def test_a_template_that_takes_parts_writes_its_own_placeholders() -> None:
-    model = ChatDialect(VOCABULARY, ChatTemplate(PARTS), [], supports_images=True, token_text=lambda _: "(image)")
+    model = ChatDialect(VOCABULARY, ChatTemplate(PARTS), [], supports_images=True, image_placeholder=lambda _: "(image)")
     assert model._text(Turn([user("Look:", IMAGE)], TODAY)) == "[user]Look:<image>"
 
 
@@ -168,8 +168,8 @@ def test_images_are_listed_in_the_order_in_which_they_are_told() -> None:
         for name in "ba"
     ]
     items = [user({**IMAGE, "image_url": "first"}), *calls, *outputs]
-    assert [image.url for image in images(items)] == ["first", "a", "b"]
-    assert [image.path for image in images(items)] == ["input[0].content[0]", "input[4].output[0]", "input[3].output[0]"]
+    assert [image.url for image in iter_images(items)] == ["first", "a", "b"]
+    assert [image.path for image in iter_images(items)] == ["input[0].content[0]", "input[4].output[0]", "input[3].output[0]"]
 
 
 words = st.lists(st.sampled_from([IMAGE, "<image>", "<|image_pad|>", "a", "", "<|vision_start|>", "\ue0f10\ue0f2"]), max_size=6)
@@ -179,4 +179,4 @@ words = st.lists(st.sampled_from([IMAGE, "<image>", "<|image_pad|>", "a", "", "<
 def test_there_are_as_many_placeholders_as_images_whatever_is_written(messages: list[list[Any]], template: str) -> None:
     turn = Turn([user(*parts) for parts in messages], TODAY)
     token = VOCABULARY.id("<|image_pad|>" if template is EITHER else "<image>")
-    assert list[int | None](chat(template).render(turn)).count(token) == len(list(images(turn.items)))
+    assert list[int | None](chat(template).render(turn)).count(token) == len(list(iter_images(turn.items)))

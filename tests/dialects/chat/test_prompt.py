@@ -33,7 +33,7 @@ STRICT = """{%- for message in messages %}{%- if message.role == 'system' %}{{ r
 def prompt(*items: dict[str, Any], template: str | None = None, **how: Any) -> str:
     dialect = chat(template) if template else chat()
     ids = dialect.render(turn(*items, **{"tools": (), **how}))
-    return b"".join(byte_vocabulary().spell(token) for token in ids).decode()
+    return b"".join(byte_vocabulary().token_bytes(token) for token in ids).decode()
 
 
 def test_it_ends_where_the_assistant_begins() -> None:
@@ -167,7 +167,7 @@ def test_marks_that_a_model_has_as_tokens_stay_words_in_the_words_of_others(mark
     token = vocabulary.id(mark)
     assert token is not None
     assert evil.count(token) == honest.count(token)
-    assert b"".join(map(vocabulary.spell, evil)).count(mark.encode()) == honest.count(token) + 8
+    assert b"".join(map(vocabulary.token_bytes, evil)).count(mark.encode()) == honest.count(token) + 8
 
 
 def test_special_tokens_that_json_hides_stay_words() -> None:
@@ -179,7 +179,7 @@ def test_words_that_look_like_a_mark_do_not_move_the_words_around_them() -> None
     source = "{%- for m in messages %}{{ m.content.split('</think>')[-1] }}{%- endfor %}"
     dialect = chat(source, demo_vocabulary())
     ids = dialect.render(turn(user("a</think>b"), tools=()))
-    assert b"".join(map(demo_vocabulary().spell, ids)) == b"a</think>b"
+    assert b"".join(map(demo_vocabulary().token_bytes, ids)) == b"a</think>b"
 
 
 @pytest.mark.parametrize("arguments", ["[" * 2000, '{"a": ' + "[" * 700 + "]" * 700 + "}"])

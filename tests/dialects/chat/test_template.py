@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from responses_app.dialects.chat.template import ChatTemplate, TemplateRefused
+from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from tests.support.dialects.parser_driver import TODAY
 
 HI = [{"role": "user", "content": "ü"}]
@@ -57,5 +57,5 @@ def test_tools_may_have_a_template_of_their_own() -> None:
     ],
 )
 def test_what_it_cannot_render_or_must_not_do_is_refused(source: str) -> None:
-    with pytest.raises(TemplateRefused):
+    with pytest.raises(TemplateRejected):
         render(source)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
-from responses_app.dialects.harmony.parser import CALL, END_OF_TEXT, RETURN, bytes_of
+from responses_app.dialects.harmony.parser import CALL, END_OF_TEXT, RETURN, token_bytes
 from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
 
 PERSON = {
@@ -86,12 +86,12 @@ def _compiler(name: str) -> Any:
     import xgrammar
 
     if name == "harmony":
-        vocabulary = [bytes_of(harmony().encoding, token) for token in range(201088)]
+        vocabulary = [token_bytes(harmony().encoding, token) for token in range(201088)]
         stops = [RETURN, CALL, END_OF_TEXT]
     else:
         stop = demo_vocabulary().id("<|im_end|>")
         assert stop is not None
-        vocabulary = [demo_vocabulary().spell(token) for token in range(4096)]
+        vocabulary = [demo_vocabulary().token_bytes(token) for token in range(4096)]
         while not vocabulary[-1]:
             vocabulary.pop()
         stops = [stop]

@@ -68,16 +68,16 @@ def test_it_is_the_same_at_every_turn_of_a_conversation(
         items = [*items, *part]
         told = turn(*items, tools=(WEATHER,) if tools else ())
         memo = TokenCache(memo.used)
-        assert dialect.render(replace(told, memo=memo)) == dialect.render(told)
+        assert dialect.render(replace(told, token_cache=memo)) == dialect.render(told)
 
 
 @pytest.mark.parametrize("name", ["harmony", "bytes", "demo"])
 def test_what_is_known_is_not_made_again(name: str) -> None:
     dialect, items = DIALECTS[name], [user("one"), said("two"), user("three")]
     first = TokenCache()
-    dialect.render(replace(turn(*items), memo=first))
+    dialect.render(replace(turn(*items), token_cache=first))
     second = TokenCache(first.used)
-    dialect.render(replace(turn(*items, said("four"), user("five")), memo=second))
+    dialect.render(replace(turn(*items, said("four"), user("five")), token_cache=second))
     new = set(second.used) - set(first.used)
     assert len(set(first.used) & set(second.used)) > 3
     assert not any(word in text for text in new for word in ("one", "three"))
@@ -85,8 +85,8 @@ def test_what_is_known_is_not_made_again(name: str) -> None:
 
 def test_only_what_the_last_prompt_had_is_remembered() -> None:
     first = TokenCache()
-    harmony().render(replace(turn(user("one")), memo=first))
+    harmony().render(replace(turn(user("one")), token_cache=first))
     second = TokenCache(first.used)
-    harmony().render(replace(turn(user("two")), memo=second))
+    harmony().render(replace(turn(user("two")), token_cache=second))
     assert not any("one" in text for text in second.used)
     assert second.size < 2 * first.size

@@ -54,14 +54,14 @@ def test_special_tokens_are_no_text_but_have_their_bytes(name: str, special: str
     token = vocabulary.id(special)
     assert token is not None
     assert vocabulary.decoder().feed(token) == ""
-    assert vocabulary.spell(token) == special.encode()
+    assert vocabulary.token_bytes(token) == special.encode()
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
 def test_a_number_that_is_no_token_says_nothing(name: str) -> None:
     vocabulary = VOCABULARIES[name]()
     assert vocabulary.decoder().feed(1_000_000) == ""
-    assert vocabulary.spell(1_000_000) == b""
+    assert vocabulary.token_bytes(1_000_000) == b""
 
 
 def test_a_long_text_of_a_windowed_tokenizer_keeps_its_spaces() -> None:
@@ -76,7 +76,7 @@ def test_tokens_that_steer_are_guarded_although_they_are_not_declared_special() 
     vocabulary = TokenizerAdapter(tokenizer)
     guarded = vocabulary.encode(vocabulary.escape_special("</think><|plan|><b>"))
     assert not {vocabulary.id("</think>"), vocabulary.id("<|plan|>")} & set(guarded)
-    assert b"".join(map(vocabulary.spell, guarded)).replace(b" ", b"") == b"</think><|plan|><b>"
+    assert b"".join(map(vocabulary.token_bytes, guarded)).replace(b" ", b"") == b"</think><|plan|><b>"
     assert guarded[-1] == vocabulary.id("<b>")
 
 
@@ -86,4 +86,4 @@ def test_guarded_text_spells_special_tokens_out() -> None:
     assert vocabulary.encode("a<|im_end|>").count(special or -1) == 1
     guarded = vocabulary.encode(vocabulary.escape_special("a<|im_end|>b"))
     assert special not in guarded
-    assert b"".join(map(vocabulary.spell, guarded)) == b"a<|im_end|>b"
+    assert b"".join(map(vocabulary.token_bytes, guarded)) == b"a<|im_end|>b"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Turn
-from responses_app.dialects.content import images
+from responses_app.dialects.content import iter_images
 from responses_app.dialects.tools.as_functions import map_tool_calls, to_functions
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, TextDelta
@@ -160,8 +160,8 @@ def test_the_screen_of_a_computer_is_an_image_that_a_function_returned() -> None
     }
     turn = to_functions(Turn([item], DAY, tools=TOOLS))[0]
     assert turn.items[0]["output"] == [{"type": "input_image", "image_url": "x", "detail": "auto"}]
-    assert [image.path for image in images([item])] == ["input[0].output"]
-    assert [(image.item, image.url) for image in images(turn.items)] == [("cuo_1", "x")]
+    assert [image.path for image in iter_images([item])] == ["input[0].output"]
+    assert [(image.item, image.url) for image in iter_images(turn.items)] == [("cuo_1", "x")]
 
 
 def test_the_first_form_of_a_computer_says_how_large_its_screen_is() -> None:

@@ -73,7 +73,7 @@ def test_no_item_more_than_needed_is_left_out(name: str, data: st.DataObject) ->
     most = data.draw(st.integers(whole // 3, whole - 1))
     found, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())
     assert len(turn.items) - len(found.items) == fewest(dialect, turn, most)
-    assert list(prompt.tokens) == dialect.render(replace(found, memo=None))
+    assert list(prompt.tokens) == dialect.render(replace(found, token_cache=None))
 
 
 @pytest.mark.parametrize("name", DIALECTS)
