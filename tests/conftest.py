@@ -11,11 +11,12 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import lanes
+from tests.support import hypothesis_profile, lanes
 
 if TYPE_CHECKING:
     from tests.support.server.serve_command import Server
 
+hypothesis_profile.load()
 
 # Rooms whose tests share something that is slow to start: one worker runs all of them. The slowest come first.
 TOGETHER = ("contract", "server", "web", "clients")

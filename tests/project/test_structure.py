@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).parents[1]
+# A program of its own, which a test runs too.
+CHAOS = TESTS / "chaos"
 ROOT = TESTS.parent
 MODULES = sorted(path for path in TESTS.rglob("*.py") if path.parent != TESTS / "clients" / "python")
 # Folders that test something else than one package: programs around the package, whole servers, clients of others, the documents.
@@ -25,9 +27,16 @@ def imported_test_modules(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "tests")
 
 
+def is_helper(name: str, path: Path) -> bool:
+    """Whether a test module may import the module `name`: a helper, or a part of the program that its folder is."""
+    if name == "tests.run" or name.startswith("tests.support"):
+        return True
+    return CHAOS in path.parents and name.startswith("tests.chaos") and not name.rpartition(".")[2].startswith("test_")
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
 def test_helpers_come_from_support(path: Path) -> None:
-    foreign = [name for name in imported_test_modules(path) if name != "tests.run" and not name.startswith("tests.support")]
+    foreign = [name for name in imported_test_modules(path) if not is_helper(name, path)]
     assert not foreign, f"{path.relative_to(ROOT)} imports {foreign}: move what it needs to tests/support"
 
 

@@ -6,7 +6,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.dialects.constraints import grammar, regex_to_ebnf, structural_tag
@@ -60,7 +60,6 @@ def lark(definition: str) -> str:
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(deadline=None)
 @given(data=st.data())
 def test_a_regular_expression_takes_what_python_takes(pattern: str, data: st.DataObject) -> None:
     text = data.draw(st.from_regex(pattern, fullmatch=True, alphabet=st.sampled_from('abcdABC019 "\\\n\tx')))
@@ -69,7 +68,6 @@ def test_a_regular_expression_takes_what_python_takes(pattern: str, data: st.Dat
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@settings(deadline=None)
 @given(text=st.text(alphabet='abcABC019 "\\\n\txd', max_size=6))
 def test_it_takes_nothing_else(pattern: str, text: str) -> None:
     assert matches(regex(pattern), text) == bool(re.fullmatch(pattern, text))
@@ -133,7 +131,6 @@ def test_what_is_no_such_grammar_says_why(definition: str, why: str) -> None:
         lark(definition)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_whatever_is_sent_it_is_a_grammar_or_a_clear_no(text: str) -> None:
     for syntax in ("regex", "lark"):

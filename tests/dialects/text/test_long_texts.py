@@ -54,7 +54,7 @@ def ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 
 @given(st.sampled_from(sorted(KNOWN_PATTERNS)), st.booleans(), TEXTS, st.integers(1, 12))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_slices_have_the_tokens_of_the_whole(pattern: str, normalizer: bool, text: str, size: int) -> None:
     tokenizer = known(pattern, normalizer)
     assert safe_cut(tokenizer) is CUT
@@ -64,7 +64,7 @@ def test_slices_have_the_tokens_of_the_whole(pattern: str, normalizer: bool, tex
 
 
 @given(TEXTS, st.integers(1, 12))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_slices_of_harmony_have_the_tokens_of_the_library(text: str, size: int) -> None:
     encoding = harmony().encoding
     whole = encoding.encode(text, disallowed_special=())
@@ -74,14 +74,14 @@ def test_slices_of_harmony_have_the_tokens_of_the_library(text: str, size: int) 
 
 
 @given(TEXTS, st.sampled_from([" ", "\u3000", " \t"]), st.integers(4090, 4100), TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_long_runs_of_white_space_have_the_tokens_of_the_library(before: str, space: str, count: int, behind: str) -> None:
     text = before + space * count + behind
     assert harmony_text(harmony().encoding).encode(text) == harmony().encoding.encode(text, disallowed_special=())
 
 
 @given(TEXTS, TEXTS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_prompts_of_harmony_are_those_of_the_library(rules: str, text: str) -> None:
     told = turn(user(text), {**user(text), "role": "developer"}, user("x"), instructions=rules, tools=(WEATHER,))
     again = Conversation.from_messages(
@@ -155,7 +155,7 @@ def bounds() -> dict[str, tuple[LowerBound, TokenizerAdapter | None]]:
 
 
 @given(st.sampled_from(sorted(bounds())), TEXTS | st.text())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_a_text_has_at_least_as_many_tokens_as_its_bound(name: str, text: str) -> None:
     bound, vocabulary = bounds()[name]
     found = vocabulary.encode(text) if vocabulary else harmony_text(harmony().encoding).encode(text)

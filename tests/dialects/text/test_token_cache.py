@@ -59,7 +59,7 @@ def rounds(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @given(st.sampled_from(sorted(DIALECTS)), st.lists(rounds(), min_size=1, max_size=5), st.booleans())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_it_is_the_same_at_every_turn_of_a_conversation(
     name: str, conversation: list[list[dict[str, Any]]], tools: bool
 ) -> None:
