@@ -1,4 +1,4 @@
-"""What the admin does with responses that were chosen: end, delete and export them, through the code that the API uses."""
+"""Admin actions on selected responses: cancel, delete, export, through the same code as the API."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from responses_app.store.log import reader
 
 
 @admin.action(description="Cancel running responses", permissions=["end"])
-def cancel(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Response]) -> None:
-    """End each that has not ended; what it has said is kept."""
-    running = list(chosen.filter(ended_at=None))
-    ended = sum(_ended(request, row) for row in running)
-    messages.success(request, f"Cancelled {ended} of {len(running)} running responses.")
+def cancel(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Response]) -> None:
+    """Cancel the running responses of the selection. Generated output stays stored."""
+    running = list(selected.filter(ended_at=None))
+    cancelled = sum(_cancel(request, row) for row in running)
+    messages.success(request, f"Cancelled {cancelled} of {len(running)} running responses.")
     del responses
 
 
 @admin.action(description="Delete responses", permissions=["end"])
-def delete(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Response]) -> HttpResponse | None:
-    """Ask first, telling what goes; then delete each, with the items that nothing else needs."""
-    rows = list(chosen)
+def delete(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Response]) -> HttpResponse | None:
+    """Delete the selected responses and unshared items, after a confirmation page."""
+    rows = list(selected)
     if "confirmed" not in request.POST:
         context = {
             **responses.admin_site.each_context(request),
@@ -41,31 +41,31 @@ def delete(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Re
             "rows": [(row, reader.last_number(row.pk) + 1, len(orphaned_items(row))) for row in rows],
         }
         return TemplateResponse(request, "admin/responses_app/response/delete.html", context)
-    gone = sum(_ended(request, row) and erase(row.project, row.uid) for row in rows)
-    messages.success(request, f"Deleted {gone} of {len(rows)} responses.")
+    deleted = sum(_cancel(request, row) and erase(row.project, row.uid) for row in rows)
+    messages.success(request, f"Deleted {deleted} of {len(rows)} responses.")
     return None
 
 
 @admin.action(description="Export as JSONL", permissions=["view"])
-def export(responses: ModelAdmin[Any], request: HttpRequest, chosen: QuerySet[Response]) -> HttpResponse:
-    """The snapshot of each that has ended, a line each, the oldest first."""
+def export(responses: ModelAdmin[Any], request: HttpRequest, selected: QuerySet[Response]) -> HttpResponse:
+    """Export the selected responses as JSON lines, oldest first: terminal snapshots, or id and status while running."""
     del responses, request
-    answer = HttpResponse(b"".join(_lines(chosen)), content_type="application/x-ndjson; charset=utf-8")
-    answer["Content-Disposition"] = 'attachment; filename="responses.jsonl"'
-    return answer
+    response = HttpResponse(b"".join(_lines(selected)), content_type="application/x-ndjson; charset=utf-8")
+    response["Content-Disposition"] = 'attachment; filename="responses.jsonl"'
+    return response
 
 
 ACTIONS = (cancel, delete, export)
 
 
-def _lines(chosen: QuerySet[Response]) -> Iterator[bytes]:
-    for row in reader.with_last_event(chosen).order_by("pk"):
+def _lines(selected: QuerySet[Response]) -> Iterator[bytes]:
+    for row in reader.with_last_event(selected).order_by("pk"):
         yield (
             reader.terminal_snapshot(row) or orjson.dumps({"id": row.uid, "object": "response", "status": row.status})
         ) + b"\n"
 
 
-def _ended(request: HttpRequest, row: Response) -> bool:
+def _cancel(request: HttpRequest, row: Response) -> bool:
     try:
         async_to_sync(manager.current().cancel)(row)
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""The log of one response for the admin: a page of its events at a time, sealed or not, and each event in full."""
+"""Admin views of the event log of a response: pages of events, and a single event in full."""
 
 from __future__ import annotations
 
@@ -25,46 +25,47 @@ from responses_app.web.render.sanitize import visible
 from responses_app.web.responses.numbers import parse_number
 
 TEMPLATES = "admin/responses_app/response"
-SHOWN = 100
-FEW = 20
-BRIEF = 120
-LAST = 2**31 - 1
-BEFORE = EventFrame(-1, "", b"")
+PAGE_SIZE = 100
+PREVIEW_SIZE = 20
+MAX_SUMMARY_CHARS = 120
+# The largest value of an integer column in Postgres.
+MAX_NUMBER = 2**31 - 1
+NO_EVENT = EventFrame(-1, "", b"")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An event in the list: its time, how much later it is than the one before, and the beginning of what it says."""
+    """Row of the event list. `later` is the time since the previous event in milliseconds."""
 
     frame: EventFrame
     later: int
 
     def brief(self) -> str:
-        """What is its own: of a delta its text, of another event all but its type and number."""
+        """Summarize the event: the text of a delta, or else the JSON without type and number."""
         event = json.loads(self.frame.data)
-        said = event.get("delta", {key: value for key, value in event.items() if key not in {"type", "sequence_number"}})
-        return visible(json.dumps(said, ensure_ascii=False)[:BRIEF])
+        content = event.get("delta", {key: value for key, value in event.items() if key not in {"type", "sequence_number"}})
+        return visible(json.dumps(content, ensure_ascii=False)[:MAX_SUMMARY_CHARS])
 
 
 def pretty(text: str | bytes) -> SafeString:
-    """JSON to be read by people."""
+    """Format JSON with indentation, as an HTML block."""
     return format_html('<pre class="json">{}</pre>', visible(json.dumps(json.loads(text), indent=2, ensure_ascii=False)))
 
 
 def urls(responses: ModelAdmin[Any]) -> list[URLPattern]:
-    """The two addresses below that of a response."""
+    """Return the URL patterns of the log and of a single event of a response."""
     wrap = responses.admin_site.admin_view
 
     def log(request: HttpRequest, pk: int) -> TemplateResponse:
-        row = _found(responses, request, pk)
-        return _answer(responses, request, "log", row, **_page(pk, _after(request)))
+        row = _get_response(responses, request, pk)
+        return _render(responses, request, "log", row, **_page(pk, _after(request)))
 
     def event(request: HttpRequest, pk: int, number: int) -> TemplateResponse:
-        row = _found(responses, request, pk)
-        frame = next(iter(_frames(pk, number - 1, 1)), BEFORE) if number <= LAST else BEFORE
+        row = _get_response(responses, request, pk)
+        frame = next(iter(_frames(pk, number - 1, 1)), NO_EVENT) if number <= MAX_NUMBER else NO_EVENT
         if frame.number != number:
             raise Http404
-        return _answer(responses, request, "event", row, frame=frame, wire=pretty(frame.data))
+        return _render(responses, request, "event", row, frame=frame, wire=pretty(frame.data))
 
     return [
         path("<int:pk>/log/", wrap(log), name="responses_app_response_log"),
@@ -72,44 +73,45 @@ def urls(responses: ModelAdmin[Any]) -> list[URLPattern]:
     ]
 
 
-def beginning(row: Response) -> SafeString:
-    """The first events, and a link to all of them."""
+def preview(row: Response) -> SafeString:
+    """Render the first events, with a link to the whole log."""
     page = _page(row.pk, -1)
-    return mark_safe(render_to_string(f"{TEMPLATES}/beginning.html", {**page, "lines": page["lines"][:FEW], "row": row}))  # noqa: S308 - a template's
+    context = {**page, "lines": page["lines"][:PREVIEW_SIZE], "row": row}
+    return mark_safe(render_to_string(f"{TEMPLATES}/preview.html", context))  # noqa: S308 - rendered by a template
 
 
 def _after(request: HttpRequest) -> int:
-    found = parse_number(request.GET.get("after", ""), LAST)
-    return -1 if found is None else found
+    number = parse_number(request.GET.get("after", ""), MAX_NUMBER)
+    return -1 if number is None else number
 
 
-def _found(responses: ModelAdmin[Any], request: HttpRequest, pk: int) -> Response:
+def _get_response(responses: ModelAdmin[Any], request: HttpRequest, pk: int) -> Response:
     row: Response = get_object_or_404(responses.get_queryset(request), pk=pk)
     if not responses.has_view_permission(request, row):
         raise PermissionDenied
     return row
 
 
-def _answer(responses: ModelAdmin[Any], request: HttpRequest, name: str, row: Response, **context: Any) -> TemplateResponse:
+def _render(responses: ModelAdmin[Any], request: HttpRequest, name: str, row: Response, **context: Any) -> TemplateResponse:
     title = f"{name.capitalize()} of {row.uid}"
     common = {**responses.admin_site.each_context(request), "opts": responses.opts, "row": row, "title": title}
     return TemplateResponse(request, f"{TEMPLATES}/{name}.html", {**common, **context})
 
 
 def _page(pk: int, after: int) -> dict[str, Any]:
-    """The events behind `after`, and from where the pages around them begin."""
-    # One more in front, whose time the first one is later than.
-    frames = _frames(pk, max(after - 1, -1), SHOWN + 1)
-    before = frames[0] if frames and after >= 0 else BEFORE
-    shown = [frame for frame in frames if frame.number > after][:SHOWN]
-    lines = [Line(frame, frame.ms - earlier.ms) for earlier, frame in pairwise([before, *shown])]
+    """Build the template context of the events after number `after`, with the links to the other pages."""
+    # Includes the event before the page, for the time difference of the first row.
+    frames = _frames(pk, max(after - 1, -1), PAGE_SIZE + 1)
+    before = frames[0] if frames and after >= 0 else NO_EVENT
+    on_page = [frame for frame in frames if frame.number > after][:PAGE_SIZE]
+    lines = [Line(frame, frame.ms - earlier.ms) for earlier, frame in pairwise([before, *on_page])]
     end = reader.last_number(pk)
     return {
         "lines": lines,
         "end": end,
-        "previous": max(after - SHOWN, -1) if after >= 0 else None,
-        "next": shown[-1].number if shown and shown[-1].number < end else None,
-        "last": max(end - SHOWN, -1),
+        "previous": max(after - PAGE_SIZE, -1) if after >= 0 else None,
+        "next": on_page[-1].number if on_page and on_page[-1].number < end else None,
+        "last": max(end - PAGE_SIZE, -1),
     }
 
 

@@ -1,4 +1,7 @@
-"""The Django admin: responses with their logs, and items, to look at, keys to revoke. No page of it counts or joins a whole table."""
+"""Registrations of the admin: read-only responses, items and conversations; API keys and memberships to edit.
+
+No page counts or joins a whole table.
+"""
 
 from __future__ import annotations
 
@@ -22,28 +25,28 @@ from responses_app.models import ApiKey, Conversation, ConversationItem, Item, M
 from responses_app.protocol.ids import PREFIXES
 from responses_app.store.log import reader
 
-EXACT_UP_TO = 10_000
-DEEPEST = 200_000
-# Columns of a response that no page shows in a list: a chain of a thousand turns has thousands of keys.
-WIDE = ("history", "metadata")
+MAX_EXACT_COUNT = 10_000
+MAX_OFFSET = 200_000
+# Large columns of a response, not shown in lists. The history of a long chain has thousands of keys.
+LARGE_COLUMNS = ("history", "metadata")
 SEARCH_HELP = "An ID, or the beginning of one."
 
 
 class CappedPaginator(Paginator):  # type: ignore[type-arg]
-    """Counts exactly up to a limit, and asks the planner's statistics beyond it: count(*) over millions of rows takes seconds."""
+    """Paginator with an exact count up to a limit and an estimate beyond: count(*) over millions of rows takes seconds."""
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, exact while it is small."""
+        """Number of rows: exact up to MAX_EXACT_COUNT, then estimated from the planner's statistics."""
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
-        exact = rows.order_by()[: EXACT_UP_TO + 1].count()
-        return exact if exact <= EXACT_UP_TO or rows.query.where else max(exact, _estimate(rows.model))
+        exact = rows.order_by()[: MAX_EXACT_COUNT + 1].count()
+        return exact if exact <= MAX_EXACT_COUNT or rows.query.where else max(exact, _estimate(rows.model))
 
     @cached_property
     def num_pages(self) -> int:
-        """No page lies so deep that Postgres would step over millions of rows to find it; older ones are found by search."""
+        """Number of pages, limited by MAX_OFFSET, since Postgres would skip millions of rows. Search finds older rows."""
         pages: int = super().num_pages
-        return min(pages, DEEPEST // self.per_page)
+        return min(pages, MAX_OFFSET // self.per_page)
 
 
 def _estimate(model: type[Model]) -> int:
@@ -53,45 +56,45 @@ def _estimate(model: type[Model]) -> int:
     return int(row[0]) if row else 0
 
 
-class Titled(admin.ModelAdmin):  # type: ignore[type-arg]
-    """A list under the name of what it lists."""
+class PlainTitleAdmin(admin.ModelAdmin):  # type: ignore[type-arg]
+    """Admin with the plural name of the model as the title of the list."""
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """The list, titled `Responses` and not `Select response to view`."""
+        """Show the list, titled `Responses` and not `Select response to view`."""
         title = capfirst(str(self.opts.verbose_name_plural))
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
 
-class ReadOnly(Titled):
-    """To be looked at: the log is never edited by hand."""
+class ReadOnlyAdmin(PlainTitleAdmin):
+    """Admin without adding, changing and deleting."""
 
     paginator = CappedPaginator
     show_full_result_count = False
     list_per_page = 50
     list_max_show_all = 50
-    # Newest first, by primary key: any other order would sort the whole table.
+    # Newest first, by primary key. A different order would sort the whole table.
     sortable_by = ()
     search_help_text = SEARCH_HELP
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never."""
+        """Deny."""
         del request, obj
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never."""
+        """Deny."""
         del request, obj
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never: DELETE /v1/responses/{id} keeps what later responses need, the admin would not."""
+        """Deny: the deletion of Django would also delete items that later responses need."""
         del request, obj
         return False
 
 
 @admin.register(Response)
-class ResponseAdmin(ReadOnly):
-    """Responses, newest first, with ways to their items, their log and their neighbours in the chain."""
+class ResponseAdmin(ReadOnlyAdmin):
+    """Responses, newest first, with links to items, log, conversation and chain."""
 
     list_display = ("uid", "model", "status", "project", "input_tokens", "output_tokens", "created_at")
     list_filter = ("status", "background", "created_at", "key")
@@ -111,24 +114,24 @@ class ResponseAdmin(ReadOnly):
     readonly_fields = ("previous", "conversation_link", "links", "log", "snapshot")
 
     def has_end_permission(self, request: HttpRequest) -> bool:
-        """Whoever may delete responses may stop them too. Django's own deletion is for nobody: it keeps nothing that others need."""
+        """Return whether the user may cancel and delete responses through the actions."""
         return request.user.has_perm("responses_app.delete_response")
 
     def get_urls(self) -> list[URLPattern]:
-        """Those of its log too."""
+        """Add the URLs of the log."""
         return [*log_view.urls(self), *super().get_urls()]
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """The link from a conversation filters by it."""
+        """Allow the filter in the link from a conversation."""
         return lookup == "conversation__id__exact" or super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Response]:
-        """Without what no list shows."""
-        return super().get_queryset(request).defer(*WIDE)
+        """Defer large columns."""
+        return super().get_queryset(request).defer(*LARGE_COLUMNS)
 
     @admin.display(description="previous response")
     def previous(self, row: Response) -> str | SafeString:
-        """A link to the response that this one continues."""
+        """Link to the previous response."""
         if not row.previous_uid:
             return "None"
         url = reverse("admin:responses_app_response_changelist")
@@ -136,7 +139,7 @@ class ResponseAdmin(ReadOnly):
 
     @admin.display(description="conversation")
     def conversation_link(self, row: Response) -> str | SafeString:
-        """A link to the conversation that it belongs to."""
+        """Link to the conversation."""
         if row.conversation is None:
             return "None"
         url = reverse("admin:responses_app_conversation_change", args=[row.conversation_id])
@@ -144,7 +147,7 @@ class ResponseAdmin(ReadOnly):
 
     @admin.display(description="links")
     def links(self, row: Response) -> SafeString:
-        """Links to its page for people, its items and the whole thread."""
+        """Link to the page of the response, to the items and to the thread."""
         return format_html(
             '<a href="{}">Open page</a> · <a href="{}?response__id__exact={}">Items</a> · <a href="{}?q={}">Thread</a>',
             reverse("response", args=[row.uid]),
@@ -156,19 +159,19 @@ class ResponseAdmin(ReadOnly):
 
     @admin.display(description="events")
     def log(self, row: Response) -> SafeString:
-        """The beginning of the log, and a way to the rest."""
-        return log_view.beginning(row)
+        """Show the first events, with a link to the whole log."""
+        return log_view.preview(row)
 
     @admin.display(description="last event")
     def snapshot(self, row: Response) -> str | SafeString:
-        """The last event of the log: the terminal snapshot, once there is one."""
+        """Show the last event of the log: the terminal event if the response has ended."""
         last = reader.last_event(reader.with_last_event(Response.objects.filter(pk=row.pk)).only("pk").get())
         return pretty(last) if last else "No events yet"
 
 
 @admin.register(Item)
-class ItemAdmin(ReadOnly):
-    """Items in their wire form."""
+class ItemAdmin(ReadOnlyAdmin):
+    """Items in wire form."""
 
     list_display = ("uid", "type", "direction", "response_uid", "project")
     list_filter = (("direction", admin.ChoicesFieldListFilter),)
@@ -178,25 +181,30 @@ class ItemAdmin(ReadOnly):
     readonly_fields = ("response_link", "wire")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Item]:
-        """A list shows no bodies, so it reads none."""
-        return super().get_queryset(request).select_related("response").defer("body", *(f"response__{name}" for name in WIDE))
+        """Defer the bodies, not shown in lists."""
+        return (
+            super()
+            .get_queryset(request)
+            .select_related("response")
+            .defer("body", *(f"response__{name}" for name in LARGE_COLUMNS))
+        )
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Item], search_term: str
     ) -> tuple[QuerySet[Item], bool]:
-        """By one index or the other: an OR across the join would read every item."""
+        """Search by response id or by item id: an OR across the join would read every item."""
         if search_term.startswith(PREFIXES["response"]):
             return queryset.filter(response__uid=search_term.strip()), False
         return super().get_search_results(request, queryset, search_term)
 
     @admin.display(description="response")
     def response_uid(self, row: Item) -> str:
-        """The id of its response."""
+        """Show the id of the response."""
         return row.response.uid if row.response else "Deleted"
 
     @admin.display(description="response")
     def response_link(self, row: Item) -> str | SafeString:
-        """A link to its response."""
+        """Link to the response."""
         if row.response is None:
             return "Deleted"
         url = reverse("admin:responses_app_response_change", args=[row.response_id])
@@ -204,17 +212,17 @@ class ItemAdmin(ReadOnly):
 
     @admin.display(description="body")
     def wire(self, row: Item) -> SafeString:
-        """The item as JSON."""
+        """Show the item as JSON."""
         return pretty(row.body)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """The link from a response filters by it."""
+        """Allow the filter in the link from a response."""
         return lookup == "response__id__exact" or super().lookup_allowed(lookup, value, request)  # type: ignore[arg-type]
 
 
 @admin.register(Conversation)
-class ConversationAdmin(ReadOnly):
-    """Conversations, newest first, with a way to their items."""
+class ConversationAdmin(ReadOnlyAdmin):
+    """Conversations, newest first, with links to items and responses."""
 
     list_display = ("uid", "project", "created_at")
     search_fields = ("uid__startswith",)
@@ -223,7 +231,7 @@ class ConversationAdmin(ReadOnly):
 
     @admin.display(description="links")
     def links(self, row: Conversation) -> SafeString:
-        """Links to its items and its responses."""
+        """Link to the items and to the responses."""
         return format_html(
             '<a href="{}?q={}">Items</a> · <a href="{}?conversation__id__exact={}">Responses</a>',
             reverse("admin:responses_app_conversationitem_changelist"),
@@ -234,8 +242,8 @@ class ConversationAdmin(ReadOnly):
 
 
 @admin.register(ConversationItem)
-class EntryAdmin(ReadOnly):
-    """Items by their place in a conversation."""
+class ConversationItemAdmin(ReadOnlyAdmin):
+    """Items of conversations, by position."""
 
     list_display = ("uid", "conversation", "item")
     list_select_related = ("conversation", "item")
@@ -243,33 +251,33 @@ class EntryAdmin(ReadOnly):
     search_help_text = "A full conversation ID."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ConversationItem]:
-        """Without the bodies of the items, which no page here shows."""
+        """Defer the bodies of the items, not shown on any page."""
         rows: QuerySet[ConversationItem] = super().get_queryset(request).select_related("conversation", "item")
         return rows.defer("item__body")
 
 
 @admin.register(ApiKey)
-class ApiKeyAdmin(Titled):
-    """Keys: to be renamed or revoked here, and made on the key page or by `manage.py createkey`, which show the secret once."""
+class ApiKeyAdmin(PlainTitleAdmin):
+    """API keys, to rename or revoke. The key page and `manage.py createkey` create keys, and show the secret."""
 
     list_display = ("name", "project", "prefix", "created_at", "last_used_at", "revoked_at")
     list_filter = ("project", ("revoked_at", admin.EmptyFieldListFilter))
     readonly_fields = ("prefix", "created_at", "last_used_at")
 
     def has_add_permission(self, request: HttpRequest) -> bool:
-        """Never: a key made here could not show its secret."""
+        """Deny: the admin cannot show the secret of a new key."""
         del request
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never: a revoked key still names who made a response."""
+        """Deny: responses refer to the key, also after revocation."""
         del request, obj
         return False
 
 
 @admin.register(Membership)
-class MembershipAdmin(Titled):
-    """Who belongs to which project."""
+class MembershipAdmin(PlainTitleAdmin):
+    """Memberships of users in projects."""
 
     list_display = ("user", "project")
     list_select_related = ("user",)

@@ -11,7 +11,7 @@ from django.db import connection
 from django.test import TestCase
 from django.test.utils import CaptureQueriesContext
 
-from responses_app.admin.registrations import EXACT_UP_TO, CappedPaginator
+from responses_app.admin.registrations import MAX_EXACT_COUNT, CappedPaginator
 from responses_app.models import ApiKey, Event, Item, Response
 from responses_app.store.log.writer import LogWriter
 from responses_app.web import csp
@@ -27,7 +27,7 @@ BOUNDED = re.compile(r"LIMIT \d+|\"id\" = \d+|_id\" = \d+|\"uid\" = '")
 def counted(sql: str, queries: list[dict[str, str]]) -> bool:
     """Whether a limited count had found that few rows match."""
     where = sql.partition(" WHERE ")[2].partition(" ORDER BY ")[0]
-    return bool(where) and any(f"WHERE {where} LIMIT {EXACT_UP_TO + 1})" in query["sql"] for query in queries)
+    return bool(where) and any(f"WHERE {where} LIMIT {MAX_EXACT_COUNT + 1})" in query["sql"] for query in queries)
 
 
 class AdminTest(TestCase):
@@ -141,4 +141,4 @@ class AdminTest(TestCase):
 
     def test_the_paginator_counts_exactly_while_that_is_cheap(self) -> None:
         self.assertEqual(CappedPaginator(Event.objects.all(), 50).count, 66)
-        self.assertGreater(EXACT_UP_TO, 66)
+        self.assertGreater(MAX_EXACT_COUNT, 66)

@@ -38,7 +38,7 @@ class Command(BaseCommand):
             self.stdout.write("Nothing was erased. Say --yes to erase it.")
 
     def _project(self, project: str, keys: bool, yes: bool) -> None:
-        counts = erasure.of_project(project)
+        counts = erasure.count_project(project)
         if not any(counts.values()):
             raise CommandError(f"There is nothing of a project {project!r}.")
         self._tell(f"project {project!r}", counts)
@@ -52,7 +52,7 @@ class Command(BaseCommand):
         row = Conversation.objects.filter(uid=uid).first()
         if row is None:
             raise CommandError(f"There is no conversation {uid!r}.")
-        self._tell(f"conversation {uid!r}", erasure.of_conversation(row))
+        self._tell(f"conversation {uid!r}", erasure.count_conversation(row))
         self.stdout.write("Items that a response outside of it needs stay.")
         if yes:
             self._do(erasure.erase_conversation(row))

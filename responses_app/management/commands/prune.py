@@ -61,7 +61,7 @@ class Command(BaseCommand):
         if limit is None:
             self.stdout.write("items: kept, no age given")
         elif dry_run:
-            self.stdout.write(f"items: up to {orphans.due(now - limit).count()} would be deleted")
+            self.stdout.write(f"items: up to {orphans.orphaned_before(now - limit).count()} would be deleted")
         else:
             self.stdout.write(f"items: {self._prune('items', orphans.prune(now - limit), pause)} deleted")
 

@@ -153,7 +153,7 @@ def _log(
         return None
     record = RequestRecord(order.dump(), plan.request.prompt, served.name, order.priority)
     row = _row(order, uid, now, plan.before)
-    return ResponseLog(row, [*plan.before.carried, *plan.own], plan.fetched, record, worker)
+    return ResponseLog(row, [*plan.before.unsaved, *plan.own], plan.fetched, record, worker)
 
 
 def _row(order: CreateRequest, uid: str, now: float, before: ConversationContext) -> Response:

@@ -32,7 +32,7 @@ async def previous_context(order: CreateRequest) -> ConversationContext:
             param="previous_response_id",
             code="previous_response_not_found",
         )
-    if not context.ready:
+    if not context.has_ended:
         raise InvalidRequest(
             f"Previous response with id '{uid}' is still in progress.",
             param="previous_response_id",

@@ -93,7 +93,7 @@ async def plan(
     request, listener = await build_engine_request(
         uid, told, served, items, seen, uids, today=today, functions=functions, measure=measure, memo=memo
     )
-    fetched = images.fetched({**_of(before.carried, past), **new})
+    fetched = images.fetched({**_of(before.unsaved, past), **new})
     return PreparedRequest(before, own, items, seen, fetched, request, _hearing(order, listener), told, today)
 
 

@@ -76,7 +76,7 @@ def claim(worker: UUID, models: Sequence[str], *, max_waiting: int, max_started:
     """Claim free leases: up to `max_started` of started and `max_waiting` of waiting responses. Return the responses' primary keys.
 
     Without `heartbeat_fresh`, claim only leases without a worker. A process that missed its own heartbeats may have lost the
-    connection to the database, so it cannot tell which other workers are dead.
+    connection to the database, so it cannot judge which other workers are dead.
     """
     claimed = _claim(worker, models, STARTED, max_started, heartbeat_fresh=heartbeat_fresh) if max_started > 0 else []
     if max_waiting > 0:

@@ -1,4 +1,4 @@
-"""The SQL of conversations: made, changed, extended, read by pages and deleted."""
+"""Queries of conversations: create, change, read in pages, delete."""
 
 from __future__ import annotations
 
@@ -18,34 +18,37 @@ from responses_app.store.log.records import ConversationLocked, ImageBytes
 
 
 class ItemExists(Exception):
-    """The conversation has that item already."""
+    """The conversation already has an item with the same id."""
 
 
 async def find(project: str, uid: str) -> Conversation | None:
-    """The conversation, or None."""
+    """Find a conversation by id; None if not found."""
     return await Conversation.objects.filter(project=project, uid=uid).afirst()
 
 
 def create(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: ImageBytes) -> None:
-    """Keep a new conversation and its first items, at once or not at all."""
+    """Insert a conversation with initial items, in a single transaction."""
     with durable_transaction():
         row.save(force_insert=True)
-        _insert_entries(row, items, fetched)
+        _insert_items(row, items, fetched)
 
 
 def add(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: ImageBytes) -> list[str]:
-    """Append items, all or none; their bodies, in the same order. Raises Locked, Present, Conversation.DoesNotExist."""
+    """Append items, all or none. Return the stored bodies in the same order.
+
+    Raises ConversationLocked, ItemExists, Conversation.DoesNotExist.
+    """
     with durable_transaction():
-        _open(row)
+        _lock(row)
         if row.conversation_items.filter(uid__in=[item["id"] for item in items]).exists():
             raise ItemExists
-        return _insert_entries(row, items, fetched)
+        return _insert_items(row, items, fetched)
 
 
 def remove(row: Conversation, uid: str) -> bool:
-    """Take an item out. False if it is not there. Raises Locked, Conversation.DoesNotExist."""
+    """Remove an item. False if not found. Raises ConversationLocked, Conversation.DoesNotExist."""
     with durable_transaction():
-        _open(row)
+        _lock(row)
         keys = list(row.conversation_items.filter(uid=uid).values_list("item_id", flat=True))
         row.conversation_items.filter(uid=uid).delete()
         orphans.mark(keys, timezone.now())
@@ -53,16 +56,19 @@ def remove(row: Conversation, uid: str) -> bool:
 
 
 def delete(row: Conversation) -> None:
-    """Delete a conversation. Items that no response has become orphans. Raises Locked, Conversation.DoesNotExist."""
+    """Delete a conversation. Items without a response become orphans.
+
+    Raises ConversationLocked, Conversation.DoesNotExist.
+    """
     with durable_transaction():
-        _open(row)
+        _lock(row)
         keys = list(row.conversation_items.values_list("item_id", flat=True))
         row.delete()
         orphans.mark(keys, timezone.now())
 
 
 async def context(row: Conversation) -> ConversationContext:
-    """All items, oldest first, in one query however long the conversation is. Raises Locked while a response adds to it."""
+    """Read all items, oldest first, in a single query. Raises ConversationLocked while a response of the conversation runs."""
     if await active_response(row).aexists():
         raise ConversationLocked
     entries = row.conversation_items.order_by("pk").values_list("item_id", "item__body")
@@ -72,50 +78,53 @@ async def context(row: Conversation) -> ConversationContext:
 
 
 def active_response(row: Conversation) -> QuerySet[Response]:
-    """The response that is under way in the conversation, if there is one."""
+    """Select the running response of a conversation; at most 1 row."""
     return Response.objects.filter(conversation=row, ended_at=None)
 
 
 async def item(row: Conversation, uid: str) -> str | None:
-    """The body of one item, or None."""
+    """Read the body of an item; None if not found."""
     return await row.conversation_items.filter(uid=uid).values_list("item__body", flat=True).afirst()
 
 
 async def page(row: Conversation, *, limit: int, newest_first: bool, after: str | None) -> ItemPage | None:
-    """Up to `limit` items behind the item `after`. None if there is no such item."""
+    """Read up to `limit` items after the item `after`. None if `after` is not found."""
     entries = row.conversation_items.order_by("-pk" if newest_first else "pk")
     if after is not None:
-        mark = await row.conversation_items.filter(uid=after).values_list("pk", flat=True).afirst()
-        if mark is None:
+        position = await row.conversation_items.filter(uid=after).values_list("pk", flat=True).afirst()
+        if position is None:
             return None
-        entries = entries.filter(pk__lt=mark) if newest_first else entries.filter(pk__gt=mark)
+        entries = entries.filter(pk__lt=position) if newest_first else entries.filter(pk__gt=position)
     rows = [pair async for pair in entries.values_list("item_id", "item__body")[: limit + 1]]
     return ItemPage(rows[:limit], len(rows) > limit)
 
 
-def _open(row: Conversation) -> None:
-    """Wait for others that add, since the order of entries is that of their keys; do not wait for a response."""
+def _lock(row: Conversation) -> None:
+    """Lock a conversation against concurrent additions, because primary keys determine the order of items.
+
+    Does not wait for a running response: raises ConversationLocked instead.
+    """
     Conversation.objects.select_for_update().get(pk=row.pk)
     if active_response(row).exists():
         raise ConversationLocked
 
 
-def _insert_entries(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: ImageBytes) -> list[str]:
-    """New items are kept; one whose id is known is linked, and what is stored wins over what was sent (checklist 142)."""
-    wanted: dict[str, Mapping[str, Any]] = {}
+def _insert_items(row: Conversation, items: Sequence[Mapping[str, Any]], fetched: ImageBytes) -> list[str]:
+    """Insert new items and link all items. A known id links the stored item; the body in the request is ignored."""
+    by_id: dict[str, Mapping[str, Any]] = {}
     for item in items:
-        wanted.setdefault(item["id"], item)
-    known = (
-        Item.objects.filter(project=row.project, uid__in=wanted)
+        by_id.setdefault(item["id"], item)
+    stored = (
+        Item.objects.filter(project=row.project, uid__in=by_id)
         .exclude(response__stored=False, conversation_items=None)
         .order_by("-pk")
     )
-    rows = {one.uid: one for one in known}
-    new = [_item(row, body) for uid, body in wanted.items() if uid not in rows]
+    rows = {item.uid: item for item in stored}
+    new = [_item(row, body) for uid, body in by_id.items() if uid not in rows]
     Item.objects.bulk_create(new)
     images.insert(new, fetched)
-    rows.update((one.uid, one) for one in new)
-    ConversationItem.objects.bulk_create([ConversationItem(conversation=row, item=rows[uid], uid=uid) for uid in wanted])
+    rows.update((item.uid, item) for item in new)
+    ConversationItem.objects.bulk_create([ConversationItem(conversation=row, item=rows[uid], uid=uid) for uid in by_id])
     return [rows[item["id"]].body for item in items]
 
 

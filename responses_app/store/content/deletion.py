@@ -1,4 +1,4 @@
-"""Deletion: a response goes with its log; its items stay only while a later response of its thread still refers to them."""
+"""Deletion of responses. An item stays as long as a later response of the thread refers to the item."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from responses_app.store.db import durable_transaction
 
 
 def erase(project: str, uid: str) -> bool:
-    """Delete a response for good. False if there is none. Descendants stay readable and can be continued (case H14)."""
+    """Delete a response with the log. False if not found. Later responses of the thread stay readable and continuable."""
     with durable_transaction():
         row = Response.objects.select_for_update().filter(project=project, uid=uid).first()
         if row is None:
@@ -20,15 +20,15 @@ def erase(project: str, uid: str) -> bool:
 
 
 def orphaned_items(row: Response) -> list[int]:
-    """The items that go with a response: its own and those before it that nothing else refers to."""
+    """List items that only `row` refers to: own items and items of the history. Return primary keys."""
     own = set(row.items.values_list("pk", flat=True)) | set(row.history)
     others = Response.objects.filter(thread=row.thread).exclude(pk=row.pk)
-    kept = {pk for history in others.values_list("history", flat=True) for pk in history}
-    kept.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
-    return list(Item.objects.filter(pk__in=own - kept, conversation_items=None).values_list("pk", flat=True))
+    needed = {pk for history in others.values_list("history", flat=True) for pk in history}
+    needed.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
+    return list(Item.objects.filter(pk__in=own - needed, conversation_items=None).values_list("pk", flat=True))
 
 
 def expired_unstored(before: datetime, limit: int) -> list[tuple[str, str]]:
-    """Project and id of up to `limit` responses of `store:false` that ended before then, those that have waited longest first."""
+    """List up to `limit` responses of `store: false` ended before `before`, oldest first, as (project, id)."""
     rows = Response.objects.filter(stored=False, ended_at__lt=before).order_by("ended_at")
     return list(rows.values_list("project", "uid")[:limit])

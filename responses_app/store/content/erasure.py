@@ -1,4 +1,4 @@
-"""Erasure of a project's or a conversation's data: what there is, counted by kind, and its deletion in small transactions."""
+"""Erasure of all data of a project or a conversation: counts by kind, and deletion in small transactions."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from responses_app.store.content import orphans
 from responses_app.store.content.deletion import erase
 
 BATCH = 200
-# How long a process may take to end a response that is under way.
-END_LIMIT_S = 30.0
-LOOK_S = 0.2
+# Seconds for the owner to end a running response.
+CANCEL_TIMEOUT_S = 30.0
+POLL_S = 0.2
 
 Counts = Mapping[str, int]
 
 
-def counted(responses: QuerySet[Response], items: QuerySet[Item], conversations: QuerySet[Conversation]) -> Counts:
-    """Count what belongs to these rows, by kind."""
+def count_rows(responses: QuerySet[Response], items: QuerySet[Item], conversations: QuerySet[Conversation]) -> Counts:
+    """Count rows by kind: responses, conversations, items, events, pages and images."""
     return {
         "responses": responses.count(),
         "of them running": responses.filter(ended_at=None).count(),
@@ -34,41 +34,41 @@ def counted(responses: QuerySet[Response], items: QuerySet[Item], conversations:
     }
 
 
-def of_project(project: str) -> Counts:
-    """Count what a project has, its keys and members included."""
-    kept = counted(
+def count_project(project: str) -> Counts:
+    """Count the data of a project, including API keys and memberships."""
+    counts = count_rows(
         Response.objects.filter(project=project),
         Item.objects.filter(project=project),
         Conversation.objects.filter(project=project),
     )
     keys, members = ApiKey.objects.filter(project=project), Membership.objects.filter(project=project)
-    return {**kept, "API keys": keys.count(), "memberships": members.count()}
+    return {**counts, "API keys": keys.count(), "memberships": members.count()}
 
 
-def of_conversation(row: Conversation) -> Counts:
-    """Count what a conversation has: its responses, and the items of both."""
-    return counted(row.responses.all(), _items_of(row), Conversation.objects.filter(pk=row.pk))
+def count_conversation(row: Conversation) -> Counts:
+    """Count the data of a conversation, including responses and items of responses."""
+    return count_rows(row.responses.all(), _items_of(row), Conversation.objects.filter(pk=row.pk))
 
 
 def erase_project(project: str) -> Iterator[tuple[str, int]]:
-    """Erase all responses, conversations and items of a project; after each batch, what it was."""
+    """Erase all responses, conversations and items of a project. Yield kind and size of each batch."""
     responses = Response.objects.filter(project=project)
-    yield from _ended(responses)
-    yield from _deleted("responses", responses)
-    yield from _deleted("conversations", Conversation.objects.filter(project=project))
-    yield from _deleted("items", Item.objects.filter(project=project))
+    yield from _cancel_running(responses)
+    yield from _delete_in_batches("responses", responses)
+    yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project))
+    yield from _delete_in_batches("items", Item.objects.filter(project=project))
 
 
 def erase_keys(project: str) -> Iterator[tuple[str, int]]:
-    """Erase the API keys and the memberships of a project."""
-    yield from _deleted("API keys", ApiKey.objects.filter(project=project))
-    yield from _deleted("memberships", Membership.objects.filter(project=project))
+    """Erase the API keys and memberships of a project. Yield kind and size of each batch."""
+    yield from _delete_in_batches("API keys", ApiKey.objects.filter(project=project))
+    yield from _delete_in_batches("memberships", Membership.objects.filter(project=project))
 
 
 def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
-    """Erase a conversation, its responses and its items, but for items that a response outside of it needs."""
+    """Erase a conversation with responses and items, except items needed by a response elsewhere."""
     responses = row.responses.all()
-    yield from _ended(responses)
+    yield from _cancel_running(responses)
     uids = list(responses.values_list("uid", flat=True))
     keys = list(_items_of(row).values_list("pk", flat=True))
     project = row.project
@@ -82,26 +82,26 @@ def erase_conversation(row: Conversation) -> Iterator[tuple[str, int]]:
 
 
 def _items_of(row: Conversation) -> QuerySet[Item]:
-    entered = row.conversation_items.values("item_id")
-    return Item.objects.filter(project=row.project, pk__in=entered) | Item.objects.filter(
+    linked = row.conversation_items.values("item_id")
+    return Item.objects.filter(project=row.project, pk__in=linked) | Item.objects.filter(
         project=row.project, response__in=row.responses.all()
     )
 
 
-def _ended(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
-    """Have what runs be ended by its process, as DELETE does; what no process ends in time is erased under way."""
+def _cancel_running(responses: QuerySet[Response]) -> Iterator[tuple[str, int]]:
+    """Cancel running responses and wait up to CANCEL_TIMEOUT_S seconds; the caller erases the rest while running."""
     running: Sequence[int] = list(responses.filter(ended_at=None).values_list("pk", flat=True))
     for pk in running:
         leases.cancel(pk)
-    deadline = time.monotonic() + END_LIMIT_S
+    deadline = time.monotonic() + CANCEL_TIMEOUT_S
     while running and time.monotonic() < deadline and Response.objects.filter(pk__in=running, ended_at=None).exists():
-        time.sleep(LOOK_S)
+        time.sleep(POLL_S)
     if running:
         yield "responses stopped", len(running)
 
 
-def _deleted(kind: str, rows: QuerySet[Any]) -> Iterator[tuple[str, int]]:
-    """Delete the rows, batch by batch."""
+def _delete_in_batches(kind: str, rows: QuerySet[Any]) -> Iterator[tuple[str, int]]:
+    """Delete rows in batches. Yield kind and size of each batch."""
     while keys := list(rows.order_by("pk").values_list("pk", flat=True)[:BATCH]):
         rows.filter(pk__in=keys).delete()
         yield kind, len(keys)

@@ -1,4 +1,4 @@
-"""What was said before: the items of a chain, and the items that a request refers to by id."""
+"""Conversation history: the items of a chain of responses, and items referenced by id."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from django.db.models import Q
 from responses_app.models import Direction, Item, Response, Status
 from responses_app.store.log.records import ImageBytes
 
-READY = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
+ENDED = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
 class ConversationContext:
-    """All items up to and including one response, oldest first, with their primary keys and the thread they belong to.
+    """Items of a chain or conversation, oldest first, with primary keys. `thread` is the uid of the chain's first response.
 
-    Items behind those that have keys are not in the store: a stored response that continues from here keeps them as its own.
-    `images` are those of the items, where they are known; None has them looked up.
+    The first `len(keys)` items are stored; a stored response continuing from here stores the rest as input items.
+    `images` holds the fetched images of the items; None if not loaded.
     """
 
     keys: Sequence[int]
     items: Sequence[dict[str, Any]]
     thread: str
     status: str
-    # The primary key of the conversation that the response is to go into.
+    # Primary key of the conversation of the new response.
     conversation: int | None = None
     images: ImageBytes | None = None
 
     @property
-    def carried(self) -> Sequence[dict[str, Any]]:
-        """The items that are not in the store."""
+    def unsaved(self) -> Sequence[dict[str, Any]]:
+        """The items not in the store."""
         return self.items[len(self.keys) :]
 
     @property
-    def ready(self) -> bool:
-        """Whether the response has ended, so that it can be continued."""
-        return self.status in READY
+    def has_ended(self) -> bool:
+        """True if the previous response has ended and can be continued."""
+        return self.status in ENDED
 
 
 async def context(project: str, uid: str) -> ConversationContext | None:
-    """The context that a continuation of `uid` starts from, in two queries however long the chain is. None if there is none."""
-    # What is kept for polling alone cannot be continued: the continuation would keep it for ever.
+    """Load the context of a response for a continuation, in two queries. None if not found."""
+    # A response of `store: false` cannot be continued, because the continuation would keep its items.
     row = (
         await Response.objects.filter(project=project, uid=uid, stored=True)
         .values("id", "history", "thread", "status")
@@ -54,13 +54,13 @@ async def context(project: str, uid: str) -> ConversationContext | None:
         return None
     items = Item.objects.filter(Q(pk__in=row["history"]) | Q(response_id=row["id"])).order_by("pk")
     bodies = dict([pair async for pair in items.values_list("pk", "body")])
-    # Its own items follow its history, which may have come out of a conversation and so in another order than that of the keys.
+    # Own items follow the history. A history from a conversation may differ from the order of primary keys.
     keys = list(dict.fromkeys([pk for pk in row["history"] if pk in bodies] + list(bodies)))
     return ConversationContext(keys, [orjson.loads(bodies[pk]) for pk in keys], row["thread"], row["status"])
 
 
 async def of_response(row: Response) -> tuple[ConversationContext, ConversationContext]:
-    """What came before a response that is under way, and its own input, as it found them when it began."""
+    """Load history and input of a running response, for a takeover."""
     own = [
         pair
         async for pair in Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("pk", "body")
@@ -74,7 +74,7 @@ async def of_response(row: Response) -> tuple[ConversationContext, ConversationC
 
 
 async def find(project: str, uids: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Stored items by id, for `item_reference`; the oldest wins where an id was stored twice."""
+    """Find stored items by id, for `item_reference`. For an id stored twice, the older item wins."""
     items = Item.objects.filter(project=project, uid__in=uids).exclude(response__stored=False, conversation_items=None)
     rows = items.order_by("-pk").values_list("uid", "body")
     return {uid: orjson.loads(body) async for uid, body in rows}

@@ -1,4 +1,4 @@
-"""Images that were fetched: kept beside the items that name their addresses, so that nobody has to fetch them again."""
+"""Fetched images, stored beside the items, so that later requests need not fetch again."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from responses_app.store.log.records import ImageBytes
 
 
 async def by_keys(keys: Sequence[int]) -> ImageBytes:
-    """Those of the items with these primary keys."""
-    return await _found(Image.objects.filter(item_id__in=keys))
+    """Load the images of items by primary keys of the items."""
+    return await _load(Image.objects.filter(item_id__in=keys))
 
 
 async def by_ids(project: str, uids: Sequence[str]) -> ImageBytes:
-    """Those of the items with these ids; the oldest wins where an id was stored twice, as in `history.find`."""
-    return await _found(Image.objects.filter(item__project=project, item__uid__in=uids))
+    """Load the images of items by ids of the items. For an id stored twice, the older item wins, as in `history.find`."""
+    return await _load(Image.objects.filter(item__project=project, item__uid__in=uids))
 
 
 def insert(items: Iterable[Item], images: ImageBytes) -> None:
-    """Insert the images of items that were just inserted."""
+    """Insert images of `items`, after the items are inserted."""
     by_item: dict[str, list[tuple[str, bytes]]] = {}
     for (uid, url), data in images.items():
         by_item.setdefault(uid, []).append((url, data))
@@ -30,7 +30,7 @@ def insert(items: Iterable[Item], images: ImageBytes) -> None:
     )
 
 
-async def _found(rows: QuerySet[Image]) -> ImageBytes:
+async def _load(rows: QuerySet[Image]) -> ImageBytes:
     return {
         (uid, url): bytes(data) async for uid, url, data in rows.order_by("-item_id").values_list("item__uid", "url", "data")
     }

@@ -1,4 +1,4 @@
-"""Orphans: items that stand in no conversation any more, belong to no response, and may still be needed by the history of one."""
+"""Orphaned items: without a conversation and without a response, perhaps still needed by the history of a response."""
 
 from __future__ import annotations
 
@@ -11,47 +11,47 @@ from django.db.models import QuerySet
 from responses_app.models import Item
 
 BATCH = 10_000
-# The histories of a project are read once for each batch: no index leads from an item to them.
-NEEDED = """
+# Reads all histories of the project once per batch, because no index maps items to histories.
+REFERENCED_SQL = """
 SELECT DISTINCT item FROM responses_app_response, unnest(history) AS item
 WHERE project = %s AND item IN (SELECT unnest(%s::bigint[]))
 """
 
 
 def mark(keys: Sequence[int], now: datetime) -> None:
-    """Note since when these items are orphans, those of them that are."""
+    """Set `orphaned_at` on the orphans among the items."""
     Item.objects.filter(pk__in=keys, response=None, conversation_items=None).update(orphaned_at=now)
 
 
 def erase(project: str, keys: Sequence[int]) -> int:
-    """Delete those of the items that are orphans and that no response of their project needs; how many."""
+    """Delete orphans without a reference in a history of the project. Return the number deleted."""
     with transaction.atomic():
         mine = Item.objects.filter(pk__in=keys, project=project)
-        # Locked, so that none is put into a conversation meanwhile.
+        # Locked against a concurrent addition to a conversation.
         locked = set(mine.select_for_update().order_by("pk").values_list("pk", flat=True))
         orphans = list(Item.objects.filter(pk__in=locked, response=None, conversation_items=None).values_list("pk", flat=True))
-        doomed = set(orphans) - needed(project, orphans)
-        Item.objects.filter(pk__in=doomed).delete()
-        # What is needed goes with the last response that needs it (store.erase), and what has found a place stays.
-        Item.objects.filter(pk__in=locked - doomed, orphaned_at__isnull=False).update(orphaned_at=None)
-    return len(doomed)
+        unneeded = set(orphans) - referenced(project, orphans)
+        Item.objects.filter(pk__in=unneeded).delete()
+        # Referenced items are deleted with the last response that needs them (`deletion.erase`). The rest is linked again and stays.
+        Item.objects.filter(pk__in=locked - unneeded, orphaned_at__isnull=False).update(orphaned_at=None)
+    return len(unneeded)
 
 
-def needed(project: str, keys: Sequence[int]) -> set[int]:
-    """Find those of the items that the history of a response of the project names."""
+def referenced(project: str, keys: Sequence[int]) -> set[int]:
+    """Find the items referenced in histories of the project."""
     if not keys:
         return set()
     with connection.cursor() as cursor:
-        cursor.execute(NEEDED, [project, list(keys)])
+        cursor.execute(REFERENCED_SQL, [project, list(keys)])
         return {row[0] for row in cursor.fetchall()}
 
 
-def due(before: datetime) -> QuerySet[Item]:
-    """The items that were orphans before then."""
+def orphaned_before(before: datetime) -> QuerySet[Item]:
+    """Select items orphaned before the time `before`."""
     return Item.objects.filter(orphaned_at__lt=before)
 
 
 def prune(before: datetime) -> Iterator[int]:
-    """Delete the orphans of before then, project by project; after each batch, how many it was."""
-    while project := due(before).order_by("orphaned_at").values_list("project", flat=True).first():
-        yield erase(project, list(due(before).filter(project=project).values_list("pk", flat=True)[:BATCH]))
+    """Delete items orphaned before the time `before`, project by project. Yield the size of each batch."""
+    while project := orphaned_before(before).order_by("orphaned_at").values_list("project", flat=True).first():
+        yield erase(project, list(orphaned_before(before).filter(project=project).values_list("pk", flat=True)[:BATCH]))

@@ -1,4 +1,4 @@
-"""Pages of stored responses, by key and filter, in one query however many there are."""
+"""Lists of stored responses: pages with filters, each a single query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from responses_app.store.log.reader import terminal_snapshot, with_last_event
 
 @dataclass(frozen=True, slots=True)
 class ResponseFilter:
-    """What a list is narrowed to; what is None or empty narrows nothing."""
+    """Filters of a list of responses. None or an empty value matches everything."""
 
     model: str | None = None
     status: str | None = None
@@ -26,33 +26,35 @@ class ResponseFilter:
 
 @dataclass(frozen=True, slots=True)
 class ResponsePage:
-    """Responses with their terminal snapshots as JSON bytes, None for one that runs; and whether more follow."""
+    """Page of responses with terminal snapshots as JSON bytes, None while running. `more`: whether more follow."""
 
     rows: Sequence[tuple[Response, bytes | None]]
     more: bool
 
 
 async def page(
-    project: str, wanted: ResponseFilter, *, limit: int, newest_first: bool, after: str | None
+    project: str, filters: ResponseFilter, *, limit: int, newest_first: bool, after: str | None
 ) -> ResponsePage | None:
-    """Up to `limit` responses behind the response `after`. None if there is no such response."""
-    rows = _narrowed(Response.objects.filter(Q(stored=True) | Q(background=True), project=project), wanted)
+    """Read up to `limit` responses after the response `after`. None if `after` is not found."""
+    rows = _filter(Response.objects.filter(Q(stored=True) | Q(background=True), project=project), filters)
     if after is not None:
-        mark = await Response.objects.filter(project=project, uid=after).values_list("pk", flat=True).afirst()
-        if mark is None:
+        position = await Response.objects.filter(project=project, uid=after).values_list("pk", flat=True).afirst()
+        if position is None:
             return None
-        rows = rows.filter(pk__lt=mark) if newest_first else rows.filter(pk__gt=mark)
-    found = [row async for row in with_last_event(rows).order_by("-pk" if newest_first else "pk").defer("history")[: limit + 1]]
-    return ResponsePage([(row, terminal_snapshot(row)) for row in found[:limit]], len(found) > limit)
+        rows = rows.filter(pk__lt=position) if newest_first else rows.filter(pk__gt=position)
+    page_rows = [
+        row async for row in with_last_event(rows).order_by("-pk" if newest_first else "pk").defer("history")[: limit + 1]
+    ]
+    return ResponsePage([(row, terminal_snapshot(row)) for row in page_rows[:limit]], len(page_rows) > limit)
 
 
-def _narrowed(rows: QuerySet[Response], wanted: ResponseFilter) -> QuerySet[Response]:
-    given = {
-        "model": wanted.model,
-        "status": wanted.status,
-        "conversation__uid": wanted.conversation,
-        "metadata__contains": dict(wanted.metadata),
-        "created_at__gte": wanted.since,
-        "created_at__lt": wanted.until,
+def _filter(rows: QuerySet[Response], filters: ResponseFilter) -> QuerySet[Response]:
+    conditions = {
+        "model": filters.model,
+        "status": filters.status,
+        "conversation__uid": filters.conversation,
+        "metadata__contains": dict(filters.metadata),
+        "created_at__gte": filters.since,
+        "created_at__lt": filters.until,
     }
-    return rows.filter(**{name: one for name, one in given.items() if one})
+    return rows.filter(**{name: value for name, value in conditions.items() if value})
