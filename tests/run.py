@@ -56,7 +56,7 @@ def main(arguments: Sequence[str]) -> int:
             with Postgres(Path(folder), FAST, may_create_databases=True) as postgres:
                 return _run(arguments, _environ(Path(folder), postgres.url), progress)
         except (install.InstallError, PostgresError) as error:
-            progress.say(f"test: {error}")
+            progress.line(f"test: {error}")
             return 1
         except KeyboardInterrupt:
             return 130
@@ -67,9 +67,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progress) -> int:
     results = {name: _call(name, command, environ, progress) for name, command in _commands(arguments).items()}
     if shutil.which(BROWSER) is None:
-        progress.say(f"test: {NO_BROWSER}")
+        progress.line(f"test: {NO_BROWSER}")
     for name, (code, seconds) in results.items():
-        progress.say(f"{'ok' if code == 0 else 'FAILED':>6}  {name} ({seconds:.0f} s)")
+        progress.line(f"{'ok' if code == 0 else 'FAILED':>6}  {name} ({seconds:.0f} s)")
     return max(min(abs(code), 1) for code, _ in results.values())
 
 
@@ -90,7 +90,7 @@ def _commands(arguments: Sequence[str]) -> dict[str, list[str]]:
 
 
 def _call(name: str, command: Sequence[str], environ: Mapping[str, str], progress: Progress) -> tuple[int, float]:
-    progress.say(f"--- {name}")
+    progress.line(f"--- {name}")
     began = time.monotonic()
     program = str(Path(sys.prefix) / "bin" / command[0])
     code = subprocess.run([program, *command[1:]], env=environ, cwd=ROOT, check=False).returncode

@@ -1,1 +1,1 @@
-"""Local."""
+"""This installation: data folder, secrets, database URL, limits of the transport."""

@@ -1,4 +1,4 @@
-"""The one folder that everything lives in, with the lock that keeps a second server out of it."""
+"""Data folder of the server, with a lock against a second server."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 class InUse(Exception):
-    """Another server works in this data folder."""
+    """Data folder in use by another server."""
 
 
 def data_dir() -> Path:
-    """RESPONSES_DATA_DIR, or `.data` beside the code; always absolute."""
+    """Return RESPONSES_DATA_DIR, or `.data` beside the code, as an absolute path."""
     return Path(os.environ.get("RESPONSES_DATA_DIR") or ROOT / ".data").resolve()
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that only its owner can enter; one that exists keeps its mode."""
+    """Make a folder with mode 0700; an existing folder keeps its mode."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(exist_ok=True, mode=0o700)
 
 
 def open_log(file: Path, flags: int = 0) -> int:
-    """Open a log for writing, for its owner's eyes only; one of an older version is closed to others. `flags` as in os.open."""
+    """Open a log for writing with mode 0600, also for an existing file. `flags` as in os.open."""
     make_folder(file.parent)
     fd = os.open(file, os.O_WRONLY | os.O_CREAT | flags, 0o600)
     os.fchmod(fd, 0o600)
@@ -33,7 +33,7 @@ def open_log(file: Path, flags: int = 0) -> int:
 
 
 def lock(folder: Path) -> int:
-    """Take the folder, making it if needed. The lock lasts as long as any process holds the descriptor. Raises InUse."""
+    """Lock the folder, which is made if missing. The lock lasts while any process holds the descriptor. Raises InUse."""
     make_folder(folder)
     fd = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -48,7 +48,7 @@ def lock(folder: Path) -> int:
 
 
 def load_or_create(file: Path, make: str) -> str:
-    """The secret in `file`; if there is none, `make` is written there, for our eyes only, and returned."""
+    """Return the secret in `file`. A missing file is written with `make`, mode 0600."""
     try:
         text = file.read_text().strip()
     except FileNotFoundError:
@@ -58,7 +58,7 @@ def load_or_create(file: Path, make: str) -> str:
 
 def _write(file: Path, text: str) -> str:
     make_folder(file.parent)
-    # Written beside and moved: a crash between the two leaves no empty secret behind.
+    # Written to a temporary file and renamed, so that a crash leaves no empty secret.
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(fd, "w") as out:

@@ -17,17 +17,17 @@ SOCKET_NAME = f".s.PGSQL.{PORT}"
 
 
 def default_url(data_dir: Path) -> str:
-    """The DATABASE_URL of the embedded Postgres of this data folder, whether or not it runs."""
+    """Return the DATABASE_URL of the embedded Postgres of a data folder, running or not."""
     return _url(data_dir, ROLE)
 
 
 def superuser_url(data_dir: Path) -> str:
-    """The same with all rights, for its operator; the server does not use it."""
+    """Return the URL of the superuser, for operators; the server does not use this URL."""
     return _url(data_dir, SUPERUSER)
 
 
 def socket_dir(data_dir: Path) -> Path:
-    """Where the socket lies: in the data folder, or below /tmp if that path would be too long for a socket address."""
+    """Return the socket's folder: in the data folder, or below /tmp if the path is too long for a socket address."""
     folder = data_dir.resolve() / "run"
     if len(os.fsencode(folder / SOCKET_NAME)) <= SOCKET_LIMIT:
         return folder
@@ -35,5 +35,5 @@ def socket_dir(data_dir: Path) -> Path:
 
 
 def _url(data_dir: Path, role: str) -> str:
-    # With a port, as libpq would take that of the environment (PGPORT).
+    # With a port, as libpq would use PGPORT of the environment.
     return f"postgresql://{role}@/{DATABASE}?host={quote(str(socket_dir(data_dir)), safe='')}&port={PORT}"

@@ -1,4 +1,4 @@
-"""The SECRET_KEY: given by the operator, or made once and kept in the data folder."""
+"""SECRET_KEY: set by the operator, or created once and stored in the data folder."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ COMMAND = "python3 -c 'import secrets; print(secrets.token_urlsafe(48))'"
 
 
 def secret_key(data_dir: Path) -> str:
-    """The key in `data_dir/secret_key`, made at the first call. API keys are hashed with it: losing it revokes them all."""
+    """Return the key in `data_dir/secret_key`, created at the first call. API keys are hashed with this key."""
     return load_or_create(data_dir / "secret_key", secrets.token_urlsafe(48))
 
 
 def check_secret_key(value: str) -> str:
-    """Return a key that the operator has given. Raises ImproperlyConfigured, without the value, if it is too short."""
+    """Return the operator's key. Raises ImproperlyConfigured, without the value, for a short key."""
     if value and len(value) < MIN_LENGTH:
         raise ImproperlyConfigured(f"SECRET_KEY must have at least {MIN_LENGTH} characters; this makes one: {COMMAND}")
     return value

@@ -1,4 +1,4 @@
-"""Limits of the transport, which the application sets and the server applies."""
+"""Limits of the transport, set by the application and applied by the HTTP server."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class TransportLimits:
-    """Limits of one process: connections, and bytes of unfinished bodies and messages in all and of one key."""
+    """Limits of a process: connections, and bytes of unfinished bodies and messages, in total and per key."""
 
     connections: int = 4096
     unfinished: int = 512 * MIB

@@ -1,1 +1,1 @@
-"""What `bin/serve` needs: installing, the embedded Postgres, the front door, and an end that leaves nothing behind."""
+"""Programs behind `bin/serve`: installation, embedded Postgres, HTTP server, process supervision."""

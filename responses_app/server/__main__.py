@@ -1,8 +1,8 @@
-"""The outer process of `bin/serve`: installs, starts the server in a session of its own, and leaves nothing behind it.
+"""Outer process of `bin/serve`: installs packages, starts the server in a session of its own, and cleans up.
 
-Two processes, because Ctrl-C in a terminal goes to every process in its group: vLLM's and Postgres's would be gone before
-the responses that they still work on had ended. Only this one hears it, and passes it on. If the server is killed, this
-process ends what it left; if this one is killed, its guard (engines/orphan_guard.py) does.
+Ctrl-C in a terminal signals every process of the foreground group. vLLM and Postgres would exit before running responses
+end. Only the outer process receives the signal, and passes the signal on to the server. If the server is killed, the
+outer process ends the remaining processes; if the outer process is killed, the orphan guard (engines/orphan_guard.py) does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from responses_app.server.cli.progress import Progress
 from responses_app.server.processes import process_tree
 
 EXPECTED = (InUse, ports.CannotListen, install.InstallError)
-# What we are told, and what the server is told then: a closed terminal is a request to stop.
+# Received signals and the signals passed on: a closed terminal stops the server.
 PASSED_ON = {
     signal.SIGINT: signal.SIGINT,
     signal.SIGTERM: signal.SIGTERM,
@@ -33,7 +33,7 @@ PASSED_ON = {
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run to the end; the exit code."""
+    """Run until the server ends. Return the exit code."""
     options, progress = parse(argv), Progress()
     os.environ["RESPONSES_DATA_DIR"] = str(data_dir())
     signal.signal(signal.SIGTERM, _leave)
@@ -41,10 +41,10 @@ def main(argv: Sequence[str]) -> int:
     try:
         return _serve(options, argv, progress)
     except EXPECTED as error:
-        progress.say(f"serve: {error}")
+        progress.line(f"serve: {error}")
         return 1
     except KeyboardInterrupt:
-        progress.say("Interrupted; nothing is left running.")
+        progress.line("Interrupted; nothing is left running.")
         return 130
 
 
@@ -63,34 +63,36 @@ def _serve(options: Options, argv: Sequence[str], progress: Progress) -> int:
 
 
 def _run(argv: Sequence[str], held: int, progress: Progress) -> int:
-    """Start the server, pass signals on, wait. It inherits the lock, so that the folder is ours until both have ended."""
+    """Start the server, pass signals on and wait. The server inherits the lock, which lasts until both processes end."""
     environ = {**os.environ, "RESPONSES_OUTER": str(os.getpid())}
     command = [sys.executable, "-m", "responses_app.server.processes.main", *argv]
     relay = SignalRelay()
     for number in PASSED_ON:
-        signal.signal(number, relay.hear)
+        signal.signal(number, relay.receive)
     child = subprocess.Popen(command, env=environ, pass_fds=(held,), start_new_session=True, stdin=subprocess.DEVNULL)
-    relay.to(child.pid)
+    relay.connect(child.pid)
     child.returncode = process_tree.wait_for(child.pid)
     if child.returncode < 0:
         name = signal.Signals(-child.returncode).name
-        progress.say(f"serve: the server was ended by {name}; what it had started is ended now.")
+        progress.line(f"serve: the server was ended by {name}; what it had started is ended now.")
         return 128 - child.returncode
     return child.returncode
 
 
 class SignalRelay:
-    """Passes signals on to the server; those that come before it is there are kept for it."""
+    """Signal relay to the server; signals that arrive before the server has started are stored."""
 
     def __init__(self) -> None:
         self.pid = 0
         self.kept: list[signal.Signals] = []
 
-    def hear(self, number: int, _frame: FrameType | None) -> None:
+    def receive(self, number: int, _frame: FrameType | None) -> None:
+        """Pass a signal on, or store the signal until the server has started."""
         self.kept.append(PASSED_ON[signal.Signals(number)])
         self._pass()
 
-    def to(self, pid: int) -> None:
+    def connect(self, pid: int) -> None:
+        """Set the process id of the server and pass stored signals on."""
         self.pid = pid
         self._pass()
 

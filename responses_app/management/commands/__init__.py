@@ -1,1 +1,1 @@
-"""Our own commands, beside Django's."""
+"""Commands of `manage.py`."""

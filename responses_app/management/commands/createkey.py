@@ -11,9 +11,12 @@ from responses_app.models import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey
 
 
 class Command(BaseCommand):
+    """Command `createkey`."""
+
     help = "Create an API key and print it. It can’t be shown again: only a hash is stored."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
         parser.add_argument("name", help="name of the key, such as CI")
         parser.add_argument("--project", help="keys in the same project share responses (default: the name)")
         parser.add_argument(
@@ -34,8 +37,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, name: str, project: str | None, model: list[str], **limits: Any) -> None:
-        told = {field: limits[field] for field in ("requests_per_minute", "max_concurrent")}
-        _, secret = ApiKey.make(name, project, None, **told, allowed_models=model)
+        """Run the command."""
+        limits_given = {field: limits[field] for field in ("requests_per_minute", "max_concurrent")}
+        _, secret = ApiKey.make(name, project, None, **limits_given, allowed_models=model)
         self.stdout.write(secret)
 
 

@@ -1,4 +1,4 @@
-"""`manage.py engine`: vLLM as a worker of its own, which any number of web processes reach by its URL."""
+"""`manage.py engine`: runs vLLM as an engine worker, which web processes reach by URL."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from responses_app.server.engine_worker.program import declare
 
 
 class Command(BaseCommand):
+    """Command `engine`."""
+
     help = (
         "Run one model in vLLM, and start it again whenever it dies. Prints the engine URL for "
         "bin/serve --engine, or for RESPONSES_MODELS, when it is ready. Ctrl-C ends it."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
         declare(parser)
 
     def run_from_argv(self, argv: list[str]) -> None:
+        """Replace this process by the program."""
         if "--help" in argv or "-h" in argv:
             super().run_from_argv(argv)
-        # Without Django, which it does not need, as long as it lives.
+        # Replace this process by a program without Django.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": "manage.py engine"}
         os.execve(sys.executable, [sys.executable, "-m", "responses_app.server.engine_worker.program", *argv[2:]], environ)  # noqa: S606

@@ -1,4 +1,4 @@
-"""`manage.py erase`: erases the data of a project, a conversation or a person, after telling what goes."""
+"""`manage.py erase`: erases the data of a project, a conversation or a user, after a summary."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from responses_app.web.accounts import account
 
 
 class Command(BaseCommand):
-    help = "Erase the data of a project, a conversation or a person. Without --yes it only tells what would go."
+    """Command `erase`."""
+
+    help = "Erase the data of a project, a conversation or a user. Without --yes, only print what would be erased."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--project", metavar="NAME", help="all responses, conversations and items of a project")
         what.add_argument("--conversation", metavar="ID", help="a conversation with its responses and items")
@@ -26,6 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--yes", action="store_true", help="do it")
 
     def handle(self, *_args: Any, yes: bool, keys: bool, **what: Any) -> None:
+        """Run the command."""
         if keys and not what["project"]:
             raise CommandError("--keys goes with --project.")
         if what["user"]:
@@ -35,13 +39,13 @@ class Command(BaseCommand):
         else:
             self._project(what["project"], keys, yes)
         if not yes:
-            self.stdout.write("Nothing was erased. Say --yes to erase it.")
+            self.stdout.write("Nothing was erased. Add --yes to erase the data.")
 
     def _project(self, project: str, keys: bool, yes: bool) -> None:
         counts = erasure.count_project(project)
         if not any(counts.values()):
             raise CommandError(f"There is nothing of a project {project!r}.")
-        self._tell(f"project {project!r}", counts)
+        self._print_summary(f"project {project!r}", counts)
         if not keys:
             self.stdout.write("The API keys and memberships stay; --keys erases them too.")
         if yes:
@@ -52,7 +56,7 @@ class Command(BaseCommand):
         row = Conversation.objects.filter(uid=uid).first()
         if row is None:
             raise CommandError(f"There is no conversation {uid!r}.")
-        self._tell(f"conversation {uid!r}", erasure.count_conversation(row))
+        self._print_summary(f"conversation {uid!r}", erasure.count_conversation(row))
         self.stdout.write("Items that a response outside of it needs stay.")
         if yes:
             self._do(erasure.erase_conversation(row))
@@ -61,14 +65,14 @@ class Command(BaseCommand):
         user = User.objects.filter(username=name).first()
         if user is None:
             raise CommandError(f"There is no account {name!r}.")
-        self._tell(f"account {name!r}", account.count_records(user))
+        self._print_summary(f"account {name!r}", account.count_records(user))
         for project in account.own_projects(user):
-            self.stdout.write(f"Nobody else is a member of the project {project!r}, which stays: see --project.")
+            self.stdout.write(f"No other user is a member of the project {project!r}, which stays: see --project.")
         if yes:
             account.erase_account(user)
             self.stdout.write("Erased.")
 
-    def _tell(self, title: str, counts: Mapping[str, int]) -> None:
+    def _print_summary(self, title: str, counts: Mapping[str, int]) -> None:
         self.stdout.write(f"{title}: " + ", ".join(f"{count} {kind}" for kind, count in counts.items()))
 
     def _do(self, steps: Iterator[tuple[str, int]]) -> None:

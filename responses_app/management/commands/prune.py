@@ -24,9 +24,12 @@ PAUSE = 0.1
 
 
 class Command(BaseCommand):
+    """Command `prune`."""
+
     help = "Delete data that is older than its retention period. Ages: 7d, 12h, 30m, 45s or off. Safe while the server runs."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
         defaults = {
             "deltas": settings.RESPONSES_KEEP_DELTAS,
             "responses": settings.RESPONSES_KEEP_RESPONSES,
@@ -46,6 +49,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *_args: Any, dry_run: bool, pause: float, **options: Any) -> None:
+        """Run the command."""
         now = datetime.now(UTC)
         for name in WHAT:
             limit: timedelta | None = options[name]

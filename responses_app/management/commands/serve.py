@@ -1,4 +1,4 @@
-"""`manage.py serve`: the same as bin/serve, without its virtual environment."""
+"""`manage.py serve`: runs the server as `bin/serve` does, in the current virtual environment."""
 
 from __future__ import annotations
 
@@ -12,16 +12,20 @@ from responses_app.server.cli.args import EPILOG, declare
 
 
 class Command(BaseCommand):
-    help = "Serve the Responses API, with Postgres and engines of its own unless told otherwise."
+    """Command `serve`."""
+
+    help = "Serve the Responses API, with Postgres and engines of its own by default."
 
     def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
         parser.epilog = EPILOG
         declare(parser)
 
     def run_from_argv(self, argv: list[str]) -> None:
+        """Replace this process by the program."""
         if "--help" in argv or "-h" in argv:
             super().run_from_argv(argv)
-        # The server must choose its event loop before Django is loaded, and here it is loaded: begin again.
+        # The server chooses its event loop before Django is loaded, so this process is replaced.
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environ = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "RESPONSES_PROG": "manage.py serve"}
         os.execve(sys.executable, [sys.executable, "-m", "responses_app.server", *argv[2:]], environ)  # noqa: S606

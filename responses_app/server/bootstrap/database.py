@@ -1,4 +1,4 @@
-"""The database of a start: Django, its tables, and a key to begin with."""
+"""Preparation of the database at start: Django, tables, first API key."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from responses_app.server.bootstrap.startup import CannotStart
 from responses_app.server.cli.progress import Progress
 
 CONNECT_LIMIT = 5
-# Several servers may start at once on one database: one of them makes the tables, and the others wait this long for it.
+# Servers that start at once on one database migrate in turn; each waits at most so many seconds.
 TURN_LIMIT = 120
-TURN = 0x56657262  # The number of the lock, which means nothing to anybody else.
+TURN = 0x56657262  # Number of the advisory lock.
 
 
 def check_settings() -> None:
-    """Read the settings before anything is started. Raises CannotStart with the one that is wrong."""
+    """Load the settings before anything is started. Raises CannotStart with the invalid setting."""
     from django.core.exceptions import ImproperlyConfigured
 
     try:
@@ -28,7 +28,7 @@ def check_settings() -> None:
 
 
 def prepare(folder: Path, progress: Progress) -> str:
-    """Django, its tables and a key, which is returned. Raises CannotStart."""
+    """Set up Django, migrate, and return the first API key. Raises CannotStart."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     with progress.step("Preparing the database"):
         import django
@@ -48,7 +48,7 @@ def prepare(folder: Path, progress: Progress) -> str:
 
 
 def sign_in_link() -> str:
-    """The path that signs the operator in, once; Django is set up. Raises CannotStart."""
+    """Return a sign-in path of the operator, valid once. Django must be set up. Raises CannotStart."""
     from django.db import OperationalError
 
     from responses_app.web.accounts import sign_in
@@ -65,12 +65,12 @@ def close_connections() -> None:
 
     for connection in connections.all(initialized_only=True):
         connection.close()
-        # Its threads would try to reach a Postgres that is gone. Only the wrapper for Postgres has it.
+        # The pool's threads would try to reach a stopped Postgres. Only Django's wrapper for Postgres has a pool.
         connection.close_pool()  # type: ignore[attr-defined]
 
 
 def _reach() -> None:
-    """Connect once outside the pool, which would go on trying for its own time and then not say why."""
+    """Connect once outside the pool: the time-out of the pool hides the reason of a failure."""
     from django.db import connection
 
     parameters = {**connection.get_connection_params(), "connect_timeout": CONNECT_LIMIT}

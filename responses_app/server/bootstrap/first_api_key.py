@@ -1,4 +1,4 @@
-"""The first API key: given, kept from the last time, or made."""
+"""First API key: configured, stored by an earlier start, or created."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PROJECT = "default"
 
 
 def first_key(data_dir: Path) -> str:
-    """RESPONSES_API_KEY, or the key in `data_dir/api_key`, made at the first call; the database knows it afterwards.
+    """Return RESPONSES_API_KEY, or the key in `data_dir/api_key`, created at the first call. The database gets the key.
 
-    A key that was revoked stays so: it is returned, and refused.
+    A revoked key stays revoked: the function returns the key, and the API rejects the key.
     """
     secret = os.environ.get("RESPONSES_API_KEY") or load_or_create(data_dir / "api_key", f"sk-{secrets.token_urlsafe(32)}")
     if not ApiKey.is_stored(secret):

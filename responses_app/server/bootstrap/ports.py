@@ -1,4 +1,4 @@
-"""Addresses: whether we will be able to listen, asked before the slow things begin, and how clients call them."""
+"""Listening addresses, checked before the slow steps of a start, and addresses for clients."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ REASONS = {
 
 
 class CannotListen(Exception):
-    """The address is taken, forbidden or not ours."""
+    """Address that is in use, forbidden or not local."""
 
 
 def check(host: str, port: int) -> None:
-    """Bind to the address and let go again. Raises CannotListen."""
+    """Check that the address can be bound. Raises CannotListen."""
     reserve(host, port).close()
 
 
 def reserve(host: str, port: int = 0) -> socket.socket:
-    """A socket that is bound to the address, or to a free port of it, and does not listen. Raises CannotListen.
+    """Return a socket bound to the address, or to a free port, that does not listen. Raises CannotListen.
 
-    As long as it is there the kernel gives the port to nobody who does not ask for it by number; whoever does may listen, as it
-    takes no connections itself.
+    While the socket is open, the kernel assigns the port to no other program that asks for any port. A program that asks
+    for this port may listen, as the reserving socket accepts no connections.
     """
     try:
         family, kind, proto, _, address = socket.getaddrinfo(
@@ -33,7 +33,7 @@ def reserve(host: str, port: int = 0) -> socket.socket:
         )[0]
         probe = socket.socket(family, kind, proto)
         try:
-            # As the server will: connections that are still closing do not count.
+            # As the server does: closing connections do not block the port.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
         except OSError:
@@ -46,11 +46,11 @@ def reserve(host: str, port: int = 0) -> socket.socket:
 
 
 def reachable(host: str) -> str:
-    """The host by which a client on this machine reaches whoever listens on `host`."""
+    """Return the host under which clients on this machine reach a server that listens on `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
 
 
 def address(host: str, port: int) -> str:
-    """`host:port` as a client on this machine would type it."""
+    """Return `host:port` for clients on this machine."""
     host = reachable(host)
     return f"{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{port}"

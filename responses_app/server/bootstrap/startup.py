@@ -1,4 +1,4 @@
-"""The first steps of every process that serves: its loop, its engines, and what is settled once they are up."""
+"""First steps of a serving process: event loop, engines, garbage collector settings."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from responses_app.server.processes.log_redirect import redirect_output, tail
 if TYPE_CHECKING:
     from responses_app.server.processes.lifecycle import ServerLifecycle
 
-# Events are made and dropped by the thousand, hardly any in a cycle: Python's own 700 would have the collector run all the time.
+# Thresholds of the garbage collector. Events rarely form cycles; Python's default of 700 would collect all the time.
 GC_THRESHOLDS = (20_000, 20, 50)
 EXIT_LIMIT = 3.0
-# How long a thread that computes keeps Python to itself, in seconds. A request waits for that at each of some twenty steps.
+# Switch interval of Python's threads in seconds. A request waits so long for a busy thread at each of about twenty steps.
 THREAD_SWITCH_S = 0.0001
 
 
 class CannotStart(Exception):
-    """The database or an engine is not there; the message says why."""
+    """Failure of a start; the message names the database or the engine and the reason."""
 
 
 def reactor() -> asyncio.AbstractEventLoop:
-    """Install Twisted's asyncio reactor on a uvloop: Daphne takes whatever reactor it finds, or else a slower loop."""
+    """Install Twisted's asyncio reactor on uvloop, before Daphne installs a slower reactor."""
     import uvloop
     from twisted.internet import asyncioreactor
 
@@ -41,24 +41,24 @@ def reactor() -> asyncio.AbstractEventLoop:
 
     from responses_app.server.http import twisted_log
 
-    twisted_log.begin()
+    twisted_log.install()
     return loop
 
 
 def start(life: ServerLifecycle, log: Path) -> bool:
-    """Start the engines, whose words go to `log`; False if a signal came first. Raises CannotStart."""
+    """Start the engines with their output in `log`. Return False after a signal. Raises CannotStart."""
     with redirect_output(log):
         try:
             return life.start() and _settle()
         except Exception as error:
-            # Anything at all: a model brings its own code and its own ways to fail.
+            # Any exception: a model's own code can fail in any way.
             traceback.print_exc()
             reason = f"the engine did not start: {error}"
     raise CannotStart(f"{reason}\nThe end of {log}:\n{tail(log)}")
 
 
 def exit_now(code: int) -> None:
-    """Exit, even if a thread of some library does not want to end."""
+    """Exit without waiting for threads of libraries."""
     logging.shutdown()
     timer = threading.Timer(EXIT_LIMIT, os._exit, (code,))
     timer.daemon = True
@@ -67,7 +67,7 @@ def exit_now(code: int) -> None:
 
 
 def _settle() -> bool:
-    """What has been made up to here, a million objects of vLLM's, stays: the garbage collector need not look at it again."""
+    """Exclude all objects made so far, about a million of vLLM's, from garbage collection."""
     escape_all_handlers()
     gc.collect()
     gc.freeze()

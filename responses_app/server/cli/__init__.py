@@ -1,1 +1,1 @@
-"""Cli."""
+"""Command line of `bin/serve`: arguments, model specifications, progress and the final banner."""

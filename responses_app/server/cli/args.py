@@ -1,4 +1,4 @@
-"""The command line of `serve`."""
+"""Command line arguments of `bin/serve`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ environment:
   RESPONSES_MODELS    what to serve if neither --model nor --engine is given: name=engine-url ...
 """
 
-# Web processes. Each has its own connections to Postgres, which have a price there.
+# Maximum number of web processes; each has its own connections to Postgres.
 MOST = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What was asked for. `models` as typed; `drain` in seconds; `web` processes."""
+    """Parsed options: `models` as typed, `drain` in seconds, `web` as a number of processes."""
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -40,18 +40,18 @@ class Options:
     worker: bool = False
 
     @property
-    def apart(self) -> bool:
-        """Whether this is more than one process that serves."""
+    def is_supervised(self) -> bool:
+        """Return True if several processes serve."""
         return self.worker or self.web > 1
 
     @property
     def address(self) -> str:
-        """http://host:port as a client on this machine would type it."""
+        """Return `http://host:port` for clients on this machine."""
         return f"http://{address(self.host, self.port)}"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add our options to any parser, Django's included."""
+    """Add the options to an argparse parser or a Django command parser."""
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="port to listen on (default: %(default)s)")
     parser.add_argument(
@@ -78,7 +78,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(argv: Sequence[str]) -> Options:
-    """Options from the command line. Prints help or a usage error, and then raises SystemExit, as argparse does."""
+    """Parse the command line. Prints help or a usage error and raises SystemExit, as argparse does."""
     parser = argparse.ArgumentParser(
         prog=os.environ.get("RESPONSES_PROG", "serve"),
         description="Serve the Responses API.",

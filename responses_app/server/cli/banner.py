@@ -1,4 +1,4 @@
-"""What `bin/serve` says when it is ready: secrets on a terminal only, as anything else may be a file that others read."""
+"""Banner of a ready server. Secrets are printed to a terminal only, since other output may be a readable file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from pathlib import Path
 from responses_app.local.data_dir import ROOT, data_dir
 from responses_app.server.cli.args import Options
 
-# As in web.sign_in, which cannot be imported before Django is set up.
+# As in web.accounts.sign_in, which cannot be imported before Django is set up.
 VALID_SECONDS = 15 * 60
 KEY_VARIABLE = "RESPONSES_API_KEY"
 
 
 def served() -> list[str]:
-    """The names of the models of the RESPONSES_MODELS setting."""
+    """Return the model names of the RESPONSES_MODELS setting."""
     return [entry.partition("=")[0] for entry in os.environ["RESPONSES_MODELS"].split()]
 
 
 def banner(options: Options, names: Sequence[str], key: str = "", link: str = "") -> str:
-    """What to do now, to be copied. Without `key` and `link`, the path that signs the operator in, it says where to get them."""
+    """Return first commands to copy. Without `key` and `link` (the sign-in path), the banner says where to find both."""
     body = f'{{"model": "{names[0]}", "input": "Hello!"}}'
     return f"""
 Ready.
@@ -40,7 +40,7 @@ Ctrl-C stops it.
 
 
 def sign_in_command(options: Options) -> str:
-    """The command that prints a link, for a shell in any folder and with an empty environment."""
+    """Return the shell command that prints a sign-in link, for any folder and an empty environment."""
     command = shlex.join([sys.executable, str(ROOT / "manage.py"), "signin", "--url", options.address])
     return command if data_dir() == ROOT / ".data" else f"RESPONSES_DATA_DIR={shlex.quote(str(data_dir()))} {command}"
 

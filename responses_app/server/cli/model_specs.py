@@ -1,4 +1,4 @@
-"""What is served: turns `--model` and `--engine` into the RESPONSES_MODELS setting."""
+"""Conversion of `--model` and `--engine` to the RESPONSES_MODELS setting."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ DEMOS = ("demo-chat", "demo-harmony", "demo-vision")
 DEFAULT = "demo-chat"
 LIST_LIMIT = 10.0
 RETRY = 0.25
-# A tape without a model beside it is taken to speak harmony, whose vocabulary the harmony library carries.
+# A tape without a model uses harmony, whose vocabulary is part of the harmony library.
 HARMONY = Path(__file__).parent / "gpt_oss"
 _NAMED = re.compile(r"(?![a-z]+://)(?P<name>[^\s=]+)=(?P<source>\S.*)")
 
 
 class InvalidModelSpec(Exception):
-    """A --model or --engine that names nothing we could serve."""
+    """Invalid `--model` or `--engine`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """One `--model`: the name to list it under, and what was given as its source."""
+    """Value of one `--model`: the listed name, and the source."""
 
     name: str
     source: str
 
 
-def lineup(models: tuple[str, ...], engine: str | None, build: Callable[[str], Path]) -> str:
-    """`name=engine-url` for each served model, separated by blanks. `build` makes a demo model and returns its folder.
+def models_setting(models: tuple[str, ...], engine: str | None, build: Callable[[str], Path]) -> str:
+    """Return RESPONSES_MODELS: `name=engine-url` for each model, separated by blanks. `build` builds a demo model's folder.
 
-    Raises BadModel. Without an engine each source is loaded by vLLM in this server. With an engine, the source says where
-    the tokenizer is, and the engine where the tokens come from; an `http://` engine is asked for its models if none is named.
+    Without `engine`, vLLM loads each source in this server. With `engine`, the source names the tokenizer, and the engine
+    generates; without models, an `http://` engine lists its own. Raises InvalidModelSpec.
     """
     entries = [f"{name}={url}" for name, url in _pairs([parse_spec(text) for text in models], engine, build)]
     names = [entry.partition("=")[0] for entry in entries]
@@ -50,7 +50,7 @@ def lineup(models: tuple[str, ...], engine: str | None, build: Callable[[str], P
 
 
 def on_disk(models: str) -> bool:
-    """Whether all models and tokenizers of a RESPONSES_MODELS setting lie on this machine, so that no hub need be asked."""
+    """Return True if all models and tokenizers of a RESPONSES_MODELS setting are on this machine."""
     return all(Path(_source(entry.partition("=")[2])).exists() for entry in models.split())
 
 
@@ -60,7 +60,7 @@ def _source(url: str) -> str:
 
 
 def parse_spec(text: str) -> ModelSpec:
-    """`NAME=SOURCE`, or a source that is its own name: a hub name, the last part of a path, the model of an engine URL."""
+    """Parse `NAME=SOURCE`, or a source whose name is the hub name, the last part of a path, or the model of an engine URL."""
     if named := _NAMED.fullmatch(text):
         return ModelSpec(named["name"], named["source"])
     if "://" in text:
@@ -92,7 +92,7 @@ def _engine_url(model: ModelSpec, engine: str | None, build: Callable[[str], Pat
 
 
 def _offered(engine: str) -> Iterator[ModelSpec]:
-    """The models that an engine has by itself."""
+    """Iterate over the models that an engine lists."""
     parts = urlsplit(engine)
     query = dict(parse_qsl(parts.query))
     if parts.scheme in ("vllm", "script"):
@@ -118,9 +118,9 @@ def _listed(engine: str) -> list[dict[str, str]]:
 
 
 def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Response:
-    """The answer of an engine that may still be loading: as long as the engine itself would be waited for."""
-    told = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
-    deadline = time.monotonic() + (float(told) if told else default_start_wait_s())
+    """Get a URL of an engine that may still be loading; retries for RESPONSES_ENGINE_START_WAIT seconds."""
+    wait_option = dict(parse_qsl(urlsplit(engine).query)).get("start_wait")
+    deadline = time.monotonic() + (float(wait_option) if wait_option else default_start_wait_s())
     while True:
         try:
             return httpx2.get(url, headers=headers, timeout=LIST_LIMIT)
@@ -144,17 +144,17 @@ def _place(source: str, build: Callable[[str], Path]) -> str:
 
 
 def _is_path(source: str) -> bool:
-    """Names on the hub are `name` or `owner/name`; anything else can only have been meant as a path."""
+    """Return True for a path: anything but a hub name, `name` or `owner/name`."""
     return source.startswith((".", "/", "~")) or source.count("/") > 1 or Path(source).is_dir()
 
 
 def _stem(path: str) -> str:
     name = unquote(Path(path.rstrip("/")).name).removesuffix(".jsonl")
-    return "-".join(name.split()) or "model"  # A blank would end the entry.
+    return "-".join(name.split()) or "model"  # A blank would end the entry of the setting.
 
 
 def _with(url: str, more: dict[str, str]) -> str:
     parts = urlsplit(url)
     query = urlencode({**dict(parse_qsl(parts.query)), **more})
-    # By hand: urlunsplit drops the two slashes before an empty host where it does not know the scheme.
+    # urlunsplit drops the slashes before an empty host of an unknown scheme.
     return f"{parts.scheme}://{parts.netloc}{parts.path}?{query}"

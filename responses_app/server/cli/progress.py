@@ -1,4 +1,4 @@
-"""Progress for people: one line per step, with a clock that runs where there is a terminal."""
+"""Progress output: a line for each step, with a running clock on a terminal."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from contextlib import contextmanager
 from typing import TextIO
 
 TICK = 0.5
-# Without a terminal a line per tick would drown the log; a long step still says now and then that it lives.
+# Without a terminal, a long step prints a line only every QUIET_TICK seconds.
 QUIET_TICK = 20.0
 
 
 class Progress:
-    """Says what is going on. `out` is the terminal unless a test gives something else."""
+    """Progress printer; `out` is stderr by default."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out = out or sys.stderr
         self.live = self.out.isatty()
 
-    def say(self, text: str = "") -> None:
-        """One line of its own."""
+    def line(self, text: str = "") -> None:
+        """Print a line."""
         print(text, file=self.out, flush=True)
 
     @contextmanager
     def step(self, title: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
-        """A step that takes a while: shows the seconds and what `detail` says now, and at the end how long it took."""
+        """Show a running step with its seconds and the text of `detail()`, and the total time at the end."""
         began, over = time.monotonic(), threading.Event()
         self._draw(f"{title} ...", end=not self.live)
         clock = threading.Thread(target=self._tick, args=(title, detail, began, over), daemon=True)

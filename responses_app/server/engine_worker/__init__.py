@@ -1,1 +1,1 @@
-"""Engine worker."""
+"""Engine worker: a vLLM server as a supervised process."""

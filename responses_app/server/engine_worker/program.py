@@ -1,4 +1,4 @@
-"""The engine worker, the program behind `manage.py engine`: keeps a vLLM server alive, and leaves nothing of it behind."""
+"""Engine worker, the program of `manage.py engine`: restarts a vLLM server and ends leftover processes."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from responses_app.server.cli.progress import Progress
 from responses_app.server.engine_worker.spec import WorkerSpec, plan
 from responses_app.server.engine_worker.vllm_process import VllmFailed, VllmProcess
 from responses_app.server.processes import process_tree
-from responses_app.server.processes.child import PARENT, say_ready
+from responses_app.server.processes.child import PARENT, notify_ready
 from responses_app.server.processes.log_redirect import tail
 
 logger = logging.getLogger("responses.engine")
 
-# Between a failure and the next start; the last one repeats. Who has run for STEADY seconds begins at the first again.
+# Seconds between a failure and the next start; the last value repeats. After STEADY seconds of service the first value applies.
 PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
 STEADY = 10.0
-# One that was never ready is tried this often: its model may be one that vLLM cannot serve.
+# Attempts for a server that was never ready: vLLM may be unable to serve the model.
 FIRST_TRIES = 3
 KEY = "RESPONSES_ENGINE_KEY"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
-    """Add our options to any parser, Django's included."""
+    """Add the options to an argparse parser or a Django command parser."""
     parser.add_argument(
         "--model",
         default=model_specs.DEFAULT,
@@ -47,11 +47,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one, which is printed)")
     parser.add_argument("--key", help=f"key that requests must bear; better given as {KEY}, where nobody sees it")
-    parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)  # A descriptor to say it on, for who has started us.
+    parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)  # Descriptor on which the parent process is notified.
 
 
 def main(argv: Sequence[str]) -> int:
-    """Run to the end; the exit code."""
+    """Run the worker until a signal. Return the exit code."""
     parser = argparse.ArgumentParser(prog=os.environ.get("RESPONSES_PROG", "engine"), description="Run one engine.")
     declare(parser)
     given = parser.parse_args(argv)
@@ -72,13 +72,13 @@ def main(argv: Sequence[str]) -> int:
 
 def _begin(given: argparse.Namespace) -> int:
     model = f"{given.name}={given.model}" if given.name else given.model
-    entry = model_specs.lineup((model,), None, _demo)
+    entry = model_specs.models_setting((model,), None, _demo)
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(entry) else "0")
     folder = plan(entry, given.host, given.port).folder(data_dir())
     make_folder(data_dir())
     held = lock(folder)
     try:
-        # Before the port is asked for, which an earlier worker's server may still have.
+        # Before the port is checked: the server of an earlier worker may still use the port.
         orphan_guard.kill_orphans(folder)
         with ports.reserve(given.host, given.port) as place:
             made = plan(entry, given.host, place.getsockname()[1], given.key or os.environ.pop(KEY, None))
@@ -106,17 +106,17 @@ def _run(made: WorkerSpec, folder: Path, ready: int | None) -> int:
 
 
 class WorkerProgram:
-    """`run` until a signal. What the engine leaves when it fails is ended before the next one starts."""
+    """Supervisor of a vLLM server: restarts a failed server after ending the remaining processes."""
 
     def __init__(self, plan: WorkerSpec, folder: Path, guards: frozenset[int] = frozenset(), ready: int | None = None) -> None:
         self.plan = plan
         self.engine = VllmProcess(plan, folder)
         self._guards, self._ready = guards, ready
-        self._since: float | None = None  # When this engine was ready.
+        self._since: float | None = None  # Monotonic time at which this server was ready.
         self._served = False
 
     async def run(self) -> int:
-        """The exit code: 0 after a signal, 1 if the engine never came up."""
+        """Run until a signal. Return exit code 0, or 1 if the server was never ready."""
         loop, work = asyncio.get_running_loop(), asyncio.ensure_future(self._keep())
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, work.cancel)
@@ -126,7 +126,7 @@ class WorkerProgram:
         return 0
 
     def clear(self) -> None:
-        """End all processes of the engine, in bounded time."""
+        """End all processes of the server in bounded time."""
         process_tree.end_descendants(os.getpid(), spare=self._guards)
         self.engine.clean_up()
 
@@ -152,10 +152,10 @@ class WorkerProgram:
             self._served = True
             sys.stdout.write(f"{self.plan.url}\n")
             sys.stdout.flush()
-            say_ready(self._ready)
+            notify_ready(self._ready)
 
     def _again(self, failed: VllmFailed, failures: int) -> bool:
-        """Whether to start it once more, and say why."""
+        """Log the failure. Return True to start the server again."""
         again = self._served or not (failed.hopeless or failures >= FIRST_TRIES)
         if again:
             logger.error("%s: %s; it is started again", self.plan.name, failed)

@@ -1,4 +1,4 @@
-"""Which engine a worker runs, and the URL by which web processes reach it."""
+"""Specification of an engine worker, with the URL for web processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from responses_app.server.cli.model_specs import InvalidModelSpec
 
 @dataclass(frozen=True, slots=True)
 class WorkerSpec:
-    """One worker. `model` is a folder or a name on the hub, `options` are for vLLM, `dialect` is for whoever writes its prompts."""
+    """Engine worker: `model` is a folder or hub name, `options` are vLLM's, `dialect` is for the prompt renderer."""
 
     name: str
     model: str
@@ -27,18 +27,18 @@ class WorkerSpec:
 
     @property
     def url(self) -> str:
-        """The engine URL, as `--engine` and RESPONSES_MODELS take it."""
+        """Return the engine URL for `--engine` and RESPONSES_MODELS."""
         query = {"model": self.name, "priority": "1", "tokenizer": self.model, **self.dialect}
         key = f":{quote(self.key, safe='')}@" if self.key else ""
         return f"http://{key}{address(self.host, self.port)}?{urlencode(query)}"
 
     def folder(self, data_dir: Path) -> Path:
-        """Where this worker keeps its lock, its log and its sockets."""
+        """Return the folder of the worker's lock, log and sockets."""
         return data_dir / "engines" / re.sub(r"[^\w.-]", "-", self.name)
 
 
 def plan(entry: str, host: str, port: int, key: str | None = None) -> WorkerSpec:
-    """The worker for one `name=vllm:///...` of a RESPONSES_MODELS setting. Raises BadModel for any other engine."""
+    """Parse an entry `name=vllm:///...` of a RESPONSES_MODELS setting. Raises InvalidModelSpec for another engine."""
     name, _, url = entry.partition("=")
     parts = urlsplit(url)
     if parts.scheme != "vllm":

@@ -1,4 +1,4 @@
-"""One life of a vLLM server: started, waited for, watched, until it fails."""
+"""Process of a vLLM server from start to failure."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from responses_app.server.bootstrap.ports import reachable
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.processes.process_tree import command_line, descendants, describe_exit, first_ended
 
-START_LIMIT = 3600.0  # Large weights may have to be downloaded first.
+START_LIMIT = 3600.0  # Seconds; the start may download large weights.
 LOOK = 0.2
 WATCH = 1.0
-# A busy server is slow to say that it is well; one that says nothing for so long is not.
+# Seconds after which a health check counts as failed; a busy server answers slowly.
 ANSWER_LIMIT = 10.0
 HUNG_LIMIT = 60.0
-# A socket's address holds 107 bytes, and vLLM's sockets are named by a UUID.
+# A socket address holds 107 bytes; vLLM names its sockets by a UUID.
 SOCKETS_LIMIT = 107 - 37
 
 
 class VllmFailed(Exception):
-    """The server is of no use any more. `hopeless`: another one would not be either."""
+    """Failure of a vLLM server. `hopeless` means that a restart would fail too."""
 
     def __init__(self, reason: str, hopeless: bool = False) -> None:
         super().__init__(reason)
@@ -36,7 +36,7 @@ class VllmFailed(Exception):
 
 
 class VllmProcess:
-    """The processes of one vLLM server. Whoever makes it ends what is left of them, with all other descendants."""
+    """Processes of a vLLM server. The caller ends remaining processes together with all other descendants."""
 
     def __init__(self, plan: WorkerSpec, folder: Path) -> None:
         self.plan = plan
@@ -45,16 +45,16 @@ class VllmProcess:
         self._server: subprocess.Popen[bytes] | None = None
 
     async def run(self, ready: Callable[[], None]) -> None:
-        """Start it, call `ready` when it takes requests, and watch it. Never returns: raises Failed."""
+        """Start the server, call `ready` when requests are accepted, and watch the server. Always raises VllmFailed."""
         server = self._start()
         await self._unless_ended([server.pid], self._until_ready())
         ready()
-        # Any of these can die while the others go on: nothing is generated then, and vLLM needs seconds to admit it.
+        # Any of these processes can die alone. Then nothing is generated, and vLLM reports the failure after seconds.
         cores = [pid for pid in descendants(server.pid) if command_line(pid).startswith("VLLM::")]
         await self._unless_ended([server.pid, *cores], self._while_well())
 
     def clean_up(self) -> None:
-        """Remove what its processes leave in the file system when they are killed."""
+        """Remove files that killed processes of the server leave behind."""
         shutil.rmtree(self._sockets, ignore_errors=True)
 
     def _start(self) -> subprocess.Popen[bytes]:
@@ -68,14 +68,14 @@ class VllmProcess:
             environ["VLLM_API_KEY"] = self.plan.key
         command = vllm_server.command(self.plan.model, self.plan.name, self.plan.host, self.plan.port, self.plan.options)
         with os.fdopen(open_log(self.log, os.O_TRUNC), "wb") as out:
-            # A session of its own: Ctrl-C is for us, and we decide when it ends.
+            # In a session of its own, so that Ctrl-C reaches the worker only.
             self._server = subprocess.Popen(
                 command, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
             )
         return self._server
 
     async def _unless_ended(self, pids: list[int], work: Coroutine[Any, Any, None]) -> None:
-        """Do the work, or raise Failed as soon as one of the processes has ended."""
+        """Await `work`. Raises VllmFailed as soon as any process ends."""
         ended, working = asyncio.ensure_future(first_ended(pids)), asyncio.ensure_future(work)
         try:
             await asyncio.wait({ended, working}, return_when=asyncio.FIRST_COMPLETED)
@@ -101,20 +101,20 @@ class VllmProcess:
             await asyncio.sleep(LOOK)
 
     async def _while_well(self) -> None:
-        """Ask how it is. Returns never: raises Failed when it says that it is broken, or nothing for too long."""
-        heard = time.monotonic()
+        """Check the server's health repeatedly. Raises VllmFailed when the server is broken or silent for too long."""
+        answered_at = time.monotonic()
         while True:
             await asyncio.sleep(WATCH)
             status = await self._health()
             if status >= 500:
-                raise VllmFailed(f"vLLM says that it is broken (HTTP {status})")
+                raise VllmFailed(f"vLLM reports a failure (HTTP {status})")
             if status:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > HUNG_LIMIT:
+                answered_at = time.monotonic()
+            elif time.monotonic() - answered_at > HUNG_LIMIT:
                 raise VllmFailed(f"vLLM has not answered for {HUNG_LIMIT:.0f} s")
 
     async def _health(self) -> int:
-        """The status of `GET /health`; 0 if there was no answer."""
+        """Return the status of `GET /health`, or 0 without an answer."""
         try:
             async with asyncio.timeout(ANSWER_LIMIT):
                 reader, writer = await asyncio.open_connection(reachable(self.plan.host), self.plan.port)

@@ -1,25 +1,25 @@
-"""Request admission before the body: what the application tells the transport about a request whose head has come."""
+"""Admission of a request before its body is read."""
 
 from __future__ import annotations
 
 import resource
 from typing import Protocol
 
-# Descriptors that the process needs beside those of its connections.
+# Descriptors that the process needs besides those of connections.
 SPARE_DESCRIPTORS = 512
-# A connection, and the temporary file of its body.
+# Descriptors of a connection: the socket, and the temporary file of the body.
 DESCRIPTORS_EACH = 2
 
 
 class Gate(Protocol):
-    """The part of the API that knows its addresses and its keys."""
+    """Interface to the API's paths and keys."""
 
     def is_api(self, path: str) -> bool:
-        """Whether this address needs a key and takes a long body."""
+        """Return True if `path` needs a key and accepts long bodies."""
         ...
 
     def cached_account(self, authorization: str) -> str | None:
-        """Return the account of a key that was looked up a moment ago; None if it has to be looked up."""
+        """Return the account of a cached key; None if a look-up is necessary."""
         ...
 
     async def look_up(self, authorization: str) -> str:
@@ -28,26 +28,26 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """A gate for an application without keys: all clients have one account."""
+    """Gate of an application without keys: all clients share one account."""
 
     def is_api(self, path: str) -> bool:
-        """Every address takes a long body."""
+        """Return True: every path accepts long bodies."""
         del path
         return True
 
     def cached_account(self, authorization: str) -> str | None:
-        """Ask nobody."""
+        """Return the shared account."""
         del authorization
         return "anybody"
 
     async def look_up(self, authorization: str) -> str:
-        """Ask nobody."""
+        """Return the shared account."""
         del authorization
         return "anybody"
 
 
 def affordable_connections(wanted: int) -> int:
-    """Return how many connections the limit of open files leaves room for, after raising it as far as it may be raised."""
+    """Return the number of connections that the limit of open files allows, after raising that limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     needed = wanted * DESCRIPTORS_EACH + SPARE_DESCRIPTORS
     if soft != resource.RLIM_INFINITY and soft < needed:

@@ -1,4 +1,4 @@
-"""Reads requests from a connection, asks who sends one before its body is read, and refuses in the API's words."""
+"""HTTP channel that checks the key before reading a body, and rejects requests with API errors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ logger = logging.getLogger("responses.door")
 
 Header = tuple[bytes, bytes]
 
-# A body to the API, and one to any other address.
+# Maximum bytes of a body: for the API, and for other paths.
 BODY_LIMIT: Final = 64 * 1024 * 1024
 PAGE_BODY_LIMIT: Final = 1024 * 1024
-# A client that is refused may still be sending. So many bytes are dropped, and no longer than it is silent for so many seconds:
-# closed at once, it would see a reset in place of the answer (RFC 9112 §9.6).
+# A rejected client may still be sending. So many bytes are dropped, until the client is silent for so many seconds.
+# Closing at once would send a reset in place of the answer (RFC 9112 §9.6).
 LINGER_BYTES: Final = 4 * BODY_LIMIT
 LINGER_IDLE_S: Final = 5.0
 
 
 def error(status: int, message: str) -> tuple[list[Header], bytes]:
-    """The headers and the body of an error (responses-api.md §1.10)."""
+    """Return headers and body of an error."""
     kind = "invalid_request_error" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "server_error"
     body = orjson.dumps({"error": {"message": message, "type": kind, "param": None, "code": None}})
     return _headers(body, new_id("req_")), body
@@ -41,29 +41,29 @@ def _headers(body: bytes, request_id: str) -> list[Header]:
 
 
 def too_large(limit: int) -> PayloadTooLarge:
-    """The refusal of a body over the limit."""
+    """Return the error for a body over the limit."""
     return PayloadTooLarge(f"The body of your request is larger than {limit // 1024 // 1024} MiB.")
 
 
 class HttpChannel(HTTPChannel):  # type: ignore[misc]
-    """One connection. `factory.server` is the Door, which knows the gate and the budget."""
+    """HTTP connection. `factory.server` is the DaphneServer with the gate and the budget."""
 
     _refused = _expects_continue = False
     _dropped = 0
-    # What has come of a body while its key is looked up; None at any other time.
+    # Parts of the body received during the look-up of the key; None at other times.
     _early: list[bytes] | None = None
     _asking: asyncio.Task[None] | None = None
 
-    # The head has come
+    # Head
 
     def allHeadersReceived(self) -> None:
-        """Twisted's, which would go on to read any body."""
+        """Admit the request before its body is read (overrides Twisted)."""
         super().allHeadersReceived()
         if self.length != 0:
             self._admit()
 
     def _send100Continue(self) -> None:
-        """Called by Twisted for `Expect: 100-continue`, before the request is admitted."""
+        """Send no 100 yet: Twisted calls this for `Expect: 100-continue` before admission."""
         self._expects_continue = True
 
     def _admit(self) -> None:
@@ -96,14 +96,14 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         self._go_on()
 
     def _go_on(self) -> None:
-        """Read what has come meanwhile, and go on reading."""
+        """Process the buffered body and resume reading."""
         early, self._early, self._asking = self._early or [], None, None
         self._networkProducer.resumeProducing()
         for data in early:
             self.rawDataReceived(data)
 
     def _let_in(self, charge: Charge, limit: int) -> None:
-        """Read the body, if its length is not over the limit."""
+        """Read the body unless its length exceeds the limit."""
         request = self.requests[-1]
         request.charge, request.limit = charge, limit
         expects, self._expects_continue = self._expects_continue, False
@@ -112,10 +112,10 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         elif expects:
             super()._send100Continue()
 
-    # The body comes
+    # Body
 
     def rawDataReceived(self, data: bytes) -> None:
-        """Twisted's; a body that is refused is dropped, and one whose key is looked up waits."""
+        """Drop the body of a rejected request, and buffer the body during a look-up (overrides Twisted)."""
         if self._refused:
             self._drop(len(data))
         elif self._early is not None:
@@ -125,12 +125,12 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
             super().rawDataReceived(data)
 
     def allContentReceived(self) -> None:
-        """Twisted's, unless the request was answered already."""
+        """Process the request unless answered already (overrides Twisted)."""
         if not self._refused:
             super().allContentReceived()
 
     def connectionLost(self, reason: Any) -> None:
-        """Twisted's, and nobody waits for the key any more."""
+        """Cancel the look-up of the key (overrides Twisted)."""
         if self._asking is not None:
             self._asking.cancel()
         super().connectionLost(reason)
@@ -140,10 +140,10 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         if self._dropped > LINGER_BYTES:
             self.forceAbortClient()
 
-    # Refusals
+    # Rejections
 
     def refuse(self, refusal: ApiError) -> None:
-        """Answer before the body has come to its end, and close the connection once the client has stopped sending."""
+        """Answer before the end of the body, and close the connection when the client stops sending."""
         if self._refused:
             return
         self._refused = True
@@ -155,10 +155,11 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         self.setTimeout(LINGER_IDLE_S)
 
     def refuse_slow(self) -> None:
-        """Answer a client whose body has not come in time."""
+        """Answer a client whose body was too slow."""
         self.refuse(TooSlow("The body of your request has not come in time. Send it again over a faster connection."))
 
     def lineLengthExceeded(self, line: bytes) -> Any:
+        """Answer 431 to a header line over the limit (overrides Twisted)."""
         del line
         self._too_large()
 
@@ -185,13 +186,13 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
 
 
 def _is_websocket(request: Any) -> bool:
-    """Whether Daphne takes it for a handshake, which has no body to speak of. Clients of HTTP/2 send `Upgrade: h2c` with any."""
+    """Return True for a WebSocket handshake. HTTP/2 clients send `Upgrade: h2c` with any request."""
     upgrade = request.requestHeaders.getRawHeaders(b"upgrade") or [b""]
     return bool(upgrade[0].lower() == b"websocket")
 
 
 def response_of(refusal: ApiError, request_id: str) -> bytes:
-    """The whole HTTP response for an error, with the headers that the API has in all of its own."""
+    """Return the encoded HTTP response of an error, with the headers of all API responses."""
     body = orjson.dumps(refusal.body())
     more = [(name.lower().encode(), value.encode()) for name, value in refusal.headers.items()]
     standing = [(b"openai-version", b"2020-10-01"), (b"openai-processing-ms", b"0")]
@@ -199,7 +200,7 @@ def response_of(refusal: ApiError, request_id: str) -> bytes:
 
 
 def overloaded(limit: int) -> bytes:
-    """The response to a connection over the limit."""
+    """Return the response to a connection over the limit."""
     refusal = RateLimited(f"{limit} connections are open, which is the limit. Try again in a moment.", retry_after=1)
     return response_of(refusal, new_id("req_"))
 

@@ -1,4 +1,4 @@
-"""Fair scheduling of large reads: connections that send much get a share of the event loop together, in turn."""
+"""Fair scheduling of large reads: connections with large uploads share a fixed part of the event loop, in turn."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-# A read of so many bytes is one of many: a request in one piece is shorter than two of them.
+# Bytes from which a read counts as part of a large upload.
 LARGE_READ = 32 * 1024
-# Large reads may take so long in each tick. The rest of it is for everybody else.
+# Length of a tick in seconds, and the share of large reads.
 TICK_S = 0.001
 SHARE_S = 0.0002
-# Connections that read again at each tick; what is left of the share decides how often.
+# Connections that resume at each tick.
 RESUMED = 4
 
 
 class Reader(Protocol):
-    """A connection that can be made to wait."""
+    """Connection whose reading can be paused."""
 
     def pause_reading(self) -> None:
-        """Read nothing for now."""
+        """Pause reading."""
         ...
 
     def resume_reading(self) -> None:
-        """Read again, if nothing else is against it."""
+        """Resume reading, unless paused for another reason."""
         ...
 
 
 class Pacer:
-    """The share that is left in this tick, and the connections that wait for the next one. One for each event loop."""
+    """Scheduler of large reads, one for each event loop: the remaining share of the tick and the waiting connections."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
         self._left = SHARE_S
         self._waiting: deque[Reader] = deque()
-        # Those whose turn has come in this tick and who have not read yet, and those who came too late for it.
+        # Connections whose turn is in this tick, and connections that were too late for their turn.
         self._due: set[Reader] = set()
         self._late: deque[Reader] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     @property
     def exhausted(self) -> bool:
-        """Whether the share of this tick is used up."""
+        """Return True if the share of this tick is used up."""
         return self._left <= 0
 
     def spend(self, reader: Reader, seconds: float) -> None:
-        """Count what a large read of this connection has taken. It goes behind those that wait."""
+        """Count the time of a large read, and queue the connection behind the waiting connections."""
         self._left -= seconds
         self._due.discard(reader)
         self._start()
@@ -55,7 +55,7 @@ class Pacer:
             self.wait(reader)
 
     def wait(self, reader: Reader) -> None:
-        """Have a connection wait for its turn; one that came too late for it in this tick has the next before all others."""
+        """Queue a connection. A connection that was too late for its turn comes first in the next tick."""
         reader.pause_reading()
         (self._late if reader in self._due else self._waiting).append(reader)
         self._start()
@@ -66,7 +66,7 @@ class Pacer:
 
     def _tick(self) -> None:
         self._timer = None
-        # A read that took longer than the share is paid for by the ticks that follow.
+        # A read longer than the share reduces the shares of the next ticks.
         self._left = min(self._left + SHARE_S, SHARE_S)
         self._due.clear()
         if not self.exhausted:

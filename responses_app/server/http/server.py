@@ -1,4 +1,4 @@
-"""Daphne with what it lacks: back-pressure, limits for bodies and for slow clients, and an end that lets responses finish."""
+"""Daphne server with back-pressure, limits of bodies and slow clients, and a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, Lim
 from responses_app.server.http.unfinished import Budget, Charge, Full
 from responses_app.server.http.websocket import EXTENSIONS, WebSocket
 
-# Read from the spool file at once; a body of 64 MiB takes a few hundred messages instead of Daphne's eight thousand.
+# Bytes read from the spool file at once: a body of 64 MiB takes 256 messages instead of Daphne's 8,192.
 BUFFER = 256 * 1024
-# Connections over the limit that are told so; those beyond are closed without a word.
-TOLD_MOST = 64
-TOLD_S = 1.0
+# Connections over the limit that get an answer; further connections are closed at once.
+MAX_ANSWERED_OVERLOADS = 64
+OVERLOAD_ANSWER_S = 1.0
 GOING_AWAY = 1001
-# How often to look whether a slow client has read on: hundreds that do not must not keep the loop busy.
-LOOK, LOOK_MOST, LOOK_LESS = 0.02, 0.5, 1.25
+# Seconds between checks of a slow client: first value, maximum, growth factor.
+CHECK_S, MAX_CHECK_S, CHECK_GROWTH = 0.02, 0.5, 1.25
 
 Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[Any], Awaitable[None]]], Awaitable[None]]
 
 
 def tcp(host: str, port: int) -> str:
-    """An endpoint of Twisted's for an address."""
+    """Return Twisted's endpoint string for an address."""
     return f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"
 
 
 def adopted(descriptor: int) -> str:
-    """An endpoint for a socket that listens already. It is closed, and a copy of it used."""
+    """Return Twisted's endpoint string for a listening socket, which is duplicated and closed."""
     return f"fd:fileno={descriptor}"
 
 
 class HttpRequestHandler(WebRequest):  # type: ignore[misc]
-    """A request whose body is counted and refused beyond its limit, instead of filling the disk."""
+    """Request whose body is counted, and rejected beyond the limit."""
 
     received = 0
     stage = HEAD
@@ -53,16 +53,18 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
     charge: Charge | None = None
 
     def __init__(self, channel: Any, *rest: Any) -> None:
-        # Twisted would read forms, and answer 400 by itself to one that is none; the application reads bodies.
+        # Twisted would parse forms and answer 400 to an invalid form; the application parses bodies.
         super().__init__(channel, *rest, parsePOSTFormSubmission=False)
         if isinstance(channel.transport, LimitedConnection):
-            channel.transport.begun += 1
+            channel.transport.request_count += 1
 
     def gotLength(self, length: int | None) -> None:
+        """Check the announced length of the body (overrides Twisted)."""
         self.stage = BODY
         super().gotLength(length)
 
     def handleContentChunk(self, data: bytes) -> None:
+        """Count a part of the body (overrides Twisted)."""
         if self.stage == LINGER:
             return
         self.received += len(data)
@@ -78,19 +80,20 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
         super().handleContentChunk(data)
 
     def process(self) -> Any:
+        """Pass the request to the application (overrides Daphne)."""
         self.stage = ANSWER
         done = super().process()
-        # The application has all of the body; its file would stay as long as the answer takes.
+        # The application has the whole body; otherwise the spool file would exist until the end of the response.
         self._drop_body()
         return done
 
     def discard(self) -> None:
-        """Keep nothing of the body: it was refused."""
+        """Drop the body of a rejected request."""
         self.stage = LINGER
         self._drop_body()
 
     def connectionLost(self, reason: Any) -> None:
-        """Daphne's, and the body is counted no more."""
+        """Release the body's charge (overrides Daphne)."""
         self._release()
         super().connectionLost(reason)
 
@@ -104,49 +107,51 @@ class HttpRequestHandler(WebRequest):  # type: ignore[misc]
             self.charge.release()
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
-        """Daphne's, in the API's words in place of a page."""
+        """Answer with an API error instead of a page (overrides Daphne)."""
         del status_text
-        headers, said = error(status, body)
+        headers, encoded = error(status, body)
         self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
-        self.handle_reply({"type": "http.response.body", "body": said})
+        self.handle_reply({"type": "http.response.body", "body": encoded})
 
 
 class HttpFactory(HTTPFactory):  # type: ignore[misc]
-    """Channels that make our requests. Twisted sets TCP_NODELAY on each of them (case J6); a test sees to it that it stays so."""
+    """Factory of HTTP channels. Twisted sets TCP_NODELAY on each connection, which a test checks."""
 
     def protocol(self) -> Any:
-        """Twisted's, around a channel of ours."""
+        """Make a Twisted protocol around an HttpChannel."""
         return _GenericHTTPChannelProtocol(HttpChannel())
 
     def buildProtocol(self, addr: Any) -> Any:
-        """Twisted's, unless there are too many connections."""
+        """Make a protocol, or an overload answer beyond the limit of connections (overrides Twisted)."""
         over = self.server.open_connections - self.server.limit + 1
         if over > 0:
-            return Overload(self.server.limit) if over <= TOLD_MOST else None
+            return Overload(self.server.limit) if over <= MAX_ANSWERED_OVERLOADS else None
         protocol = super().buildProtocol(addr)
         protocol.requestFactory = HttpRequestHandler
         return protocol
 
 
 class Overload(Protocol):  # type: ignore[misc]
-    """A connection over the limit: it is told so and closed."""
+    """Connection over the limit, which is answered and closed."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
 
     def connectionMade(self) -> None:
+        """Send the answer and close (overrides Twisted)."""
         self.transport.write(overloaded(self._limit))
         self.transport.loseWriteConnection()
-        self._end = reactor.callLater(TOLD_S, self.transport.abortConnection)
+        self._end = reactor.callLater(OVERLOAD_ANSWER_S, self.transport.abortConnection)
 
     def connectionLost(self, reason: Any = connectionDone) -> None:
+        """End the connection (overrides Twisted)."""
         del reason
         if self._end.active():
             self._end.cancel()
 
 
 class DaphneServer(Server):  # type: ignore[misc]
-    """One listening address in front of one ASGI application, on the loop that the reactor was installed with."""
+    """Daphne server of one listening address and one ASGI application, on the reactor's event loop."""
 
     def __init__(
         self,
@@ -166,7 +171,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             endpoints=[endpoint],
             signal_handlers=False,
             ready_callable=ready,
-            # Streams and sockets may be silent for as long as a model thinks; their ends are decided in the application.
+            # Streams and sockets may be silent while a model generates; the application decides when they end.
             http_timeout=None,
             websocket_timeout=-1,
             ping_interval=tcp_limits.PING_EVERY,
@@ -180,6 +185,7 @@ class DaphneServer(Server):  # type: ignore[misc]
         self.failure: str | None = None
 
     def listen_success(self, port: Any) -> None:
+        """Set socket options and report readiness (overrides Daphne)."""
         port.factory = HttpFactory(self)
         port.factory.doStart()
         self.ws_factory.protocol = WebSocket
@@ -189,40 +195,42 @@ class DaphneServer(Server):  # type: ignore[misc]
 
     @property
     def open_connections(self) -> int:
-        """How many clients are connected."""
+        """Return the number of connected clients."""
         return sum(len(port.open) for port in self.ports)
 
     def listen_error(self, failure: Any) -> None:
+        """Record the failure and stop (overrides Daphne)."""
         self.failure = failure.getErrorMessage()
         self.stop()
 
     def timeout_checker(self) -> None:
-        """Daphne's round, every two seconds, with a look at every connection."""
+        """Check the time limits of every connection; Daphne calls this every two seconds."""
         now = time.monotonic()
         for port in self.ports:
-            for one in list(port.open):
-                one.check_timeouts(now)
+            for open_connection in list(port.open):
+                open_connection.check_timeouts(now)
         super().timeout_checker()
 
     def stop_listening(self) -> None:
-        """Accept no more connections; those that are there go on."""
+        """Accept no more connections; open connections continue."""
         for port in self.ports:
             port.stopListening()
 
     async def wait_for_answers(self, limit: float) -> None:
-        """Wait until the answers that are under way have been handed over, but no longer than `limit` seconds."""
-        for _ in range(round(limit / LOOK)):
+        """Wait at most `limit` seconds until all running answers are written."""
+        for _ in range(round(limit / CHECK_S)):
             if not any(map(self._answering, list(self.connections))):
                 return
-            await asyncio.sleep(LOOK)
+            await asyncio.sleep(CHECK_S)
 
     def create_application(self, protocol: Any, scope: dict[str, Any]) -> Any:
+        """Start the application for a connection (overrides Daphne)."""
         if scope["type"] == "websocket":
             scope["extensions"] = EXTENSIONS
         return super().create_application(protocol, scope)
 
     def close_websockets(self) -> None:
-        """Tell every WebSocket that is still open that the server goes away, so that its client comes back."""
+        """Close every WebSocket with code 1001, so that clients reconnect."""
         for protocol in list(self.connections):
             if isinstance(protocol, WebSocket) and protocol.state == protocol.STATE_OPEN:
                 protocol.close_with_code({"code": GOING_AWAY})
@@ -231,17 +239,17 @@ class DaphneServer(Server):  # type: ignore[misc]
         return not self.connections[protocol].get("disconnected")
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Hand the application's message to the connection, and keep it waiting while the client does not read.
+        """Pass a message of the application to the connection, and wait while the client does not read.
 
-        Daphne writes whatever it is given: a client that stopped reading made it hold 200,000 events. Twisted knows when
-        a connection has more than 64 KiB unsent; `producerPaused` says so.
+        Daphne alone would buffer without a limit for a client that stopped reading. Twisted sets `producerPaused` when a
+        connection has more than 64 KiB unsent.
         """
         details = self.connections.get(protocol)
         if details is None or details.get("disconnected"):
             return
         transport = _transport(protocol)
         if message["type"] == "http.response.cut":
-            # What has been said so far is true, but it is not the end: only a broken connection tells that to a client.
+            # The stream is incomplete; only a broken connection shows that to the client.
             if transport is not None:
                 transport.abortConnection()
             return
@@ -249,27 +257,27 @@ class DaphneServer(Server):  # type: ignore[misc]
             self.check_headers_type(message)
         protocol.handle_reply(message)
         if message.get("more_body") and transport is not None and transport.connected and not transport.disconnecting:
-            # Twisted would write at its next turn of the loop, at the price of another system call and a log context.
+            # Write now; Twisted would write in the next turn of the loop, with another system call and a log context.
             transport.doWrite()
         if transport is not None and transport.producerPaused:
             await _until_read(details, transport)
 
     def kill_all_applications(self) -> Any:
-        """As Daphne's, which stumbles over a connection that has no application yet."""
+        """Cancel all applications; unlike Daphne, accept connections without an application."""
         for protocol in [one for one, details in self.connections.items() if "application_instance" not in details]:
             del self.connections[protocol]
         return super().kill_all_applications()
 
 
 def _transport(protocol: Any) -> Any:
-    """The TCP connection below a request or a WebSocket; None once it is gone."""
+    """Return the TCP connection of a request or a WebSocket, or None after its end."""
     channel = getattr(protocol, "channel", protocol)
     return getattr(channel, "transport", None)
 
 
 async def _until_read(details: dict[str, Any], transport: Any) -> None:
-    """Wait until the client has read, or has lost its connection because it does not."""
-    pause = LOOK
+    """Wait until the client has read, or the connection is closed because the client does not read."""
+    pause = CHECK_S
     while transport.producerPaused and not details.get("disconnected"):
         await asyncio.sleep(pause)
-        pause = min(pause * LOOK_LESS, LOOK_MOST)
+        pause = min(pause * CHECK_GROWTH, MAX_CHECK_S)

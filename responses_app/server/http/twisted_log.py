@@ -1,4 +1,4 @@
-"""The errors of Twisted, which it would print as they are, as records of Python's logging."""
+"""Twisted's errors as records of Python's logging."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from twisted.logger import (
 )
 
 
-def begin() -> None:
-    """Send Twisted's errors to the logger `twisted`. The lesser events are dropped before they are formatted."""
+def install() -> None:
+    """Send Twisted's errors to the logger `twisted`, and drop all other events."""
     errors = LogLevelFilterPredicate(defaultLogLevel=LogLevel.error)
     globalLogBeginner.beginLoggingTo([FilteringLogObserver(STDLibLogObserver(), [errors])], redirectStandardIO=False)

@@ -1,4 +1,4 @@
-"""Memory accounting: bytes of request bodies and WebSocket messages that have begun and have not come to their end."""
+"""Memory accounting of unfinished request bodies and WebSocket messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from responses_app.errors import ApiError, RateLimited, ServiceUnavailable
 from responses_app.local.transport_limits import MIB
 
-# Bodies of clients that need no key, in all and of one address: these shares of what one key may hold.
+# Limits of clients without a key, in total and per address, as divisors of the limit of one key.
 KEYLESS_SHARE, ADDRESS_SHARE = 1, 8
 RETRY_AFTER_S = 5
 
@@ -18,7 +18,7 @@ PROCESS, KEYLESS = "process", "keyless"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """One total with its limit in bytes, and the name under which messages call it."""
+    """Counter with a limit in bytes, and its name in error messages."""
 
     name: str
     limit: int
@@ -26,7 +26,7 @@ class Level:
 
 
 class Full(Exception):
-    """A total would be over its limit."""
+    """Limit of a counter exceeded."""
 
     def __init__(self, level: Level) -> None:
         self.level = level
@@ -37,21 +37,21 @@ class Full(Exception):
 
     @property
     def answer(self) -> ApiError:
-        """The error of the API: 503 where the whole process is full, 429 where one client is."""
+        """Return the API error: 503 for the limit of the process, 429 for the limit of a client."""
         kind = ServiceUnavailable if self.level.name == PROCESS else RateLimited
         return kind(str(self), retry_after=RETRY_AFTER_S)
 
 
 @dataclass(slots=True)
 class Charge:
-    """The bytes of one body or message, counted in each of its levels."""
+    """Bytes of a body or message, counted in several levels."""
 
     _totals: Counter[str]
     _levels: Sequence[Level]
     size: int = 0
 
     def add(self, size: int) -> None:
-        """Count so many bytes more. Raises Full, and then counts nothing."""
+        """Count `size` more bytes. Raises Full without counting."""
         for level in self._levels:
             if self._totals[level.name] + size > level.limit:
                 raise Full(level)
@@ -60,7 +60,7 @@ class Charge:
         self.size += size
 
     def release(self) -> None:
-        """Count none of the bytes any more. A second call does nothing."""
+        """Release all bytes. Repeated calls do nothing."""
         for level in self._levels:
             self._totals[level.name] -= self.size
             if not self._totals[level.name]:
@@ -70,18 +70,18 @@ class Charge:
 
 @dataclass(slots=True)
 class Budget:
-    """The totals of one process: at most `process` bytes, and `each` of them of one key."""
+    """Counters of a process: at most `process` bytes in total, and `each` bytes per key."""
 
     process: int
     each: int
     totals: Counter[str] = field(default_factory=Counter)
 
     def of_key(self, account: str) -> Charge:
-        """Open a charge for a client whose key was found."""
+        """Open a charge for a client with a key."""
         return Charge(self.totals, (self._whole, Level(f"key {account}", self.each, "this key")))
 
     def of_address(self, host: str) -> Charge:
-        """Open a charge for a client that needs no key."""
+        """Open a charge for a client without a key."""
         keyless = Level(KEYLESS, self.each // KEYLESS_SHARE, "clients without a key")
         address = Level(f"address {host}", self.each // ADDRESS_SHARE, "your address")
         return Charge(self.totals, (self._whole, keyless, address))

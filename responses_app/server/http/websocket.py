@@ -1,4 +1,4 @@
-"""Daphne's WebSocket with what it lacks: answers in place of an upgrade, headers, every close code, and limits for who floods."""
+"""Daphne's WebSocket with HTTP answers to upgrades, response headers, all close codes, and limits against floods."""
 
 from __future__ import annotations
 
@@ -14,32 +14,33 @@ from responses_app.server.http.errors import BODY_LIMIT, LINGER_BYTES
 from responses_app.server.http.tcp_limits import LINGER_LONGEST
 from responses_app.server.http.unfinished import Charge, Full
 
-# Messages, and their bytes, that may wait for the application. Beyond that nothing more is read from this client.
+# Messages and bytes that may wait for the application; at a limit, reading from the client pauses.
 MOST_WAITING: Final = 64
 MOST_BYTES: Final = 8 * 1024 * 1024
 LOOK: Final = 0.02
 FIN, TEXT, BINARY = 0x80, 0x1, 0x2
-# Close codes: a message over the limit, and a client that is to try again later (RFC 6455 §7.4.1 and its registry).
+# Close codes "message too big" and "try again later" (RFC 6455 §7.4.1 and the IANA registry).
 TOO_BIG, TRY_AGAIN = 1009, 1013
 MESSAGE_TOO_BIG: Final = f"A message may have up to {BODY_LIMIT // 1024 // 1024} MiB."
-# What a client may send before its handshake is answered, for which it has to wait.
+# Maximum bytes from a client before the answer to its handshake.
 MOST_EARLY: Final = 64 * 1024
-# An application may answer with HTTP in place of accepting (the extension `websocket.http.response` of ASGI).
+# ASGI extension `websocket.http.response`: the application may answer a handshake with HTTP.
 EXTENSIONS: Final[dict[str, Any]] = {"websocket.http.response": {}}
 
 
 class WebSocket(WebSocketProtocol):  # type: ignore[misc]
-    """One WebSocket. `since` says when the message began that is still coming in, `received` how much of it has come."""
+    """WebSocket connection. `since` is the start of the incomplete message, `received` its bytes so far."""
 
     since: float | None = None
     received = 0
     _denial: dict[str, Any] | None = None
     _charge: Charge | None = None
-    # What came before the handshake was answered; None before the head of the handshake and behind the answer.
+    # Bytes received before the handshake's answer; None before the handshake's head and after the answer.
     _early: bytes | None = None
     _dropped = 0
 
     def onConnect(self, request: Any) -> Any:
+        """Begin the handshake (overrides Daphne)."""
         self._sizes: deque[int] = deque()
         self._held = False
         self._early = b""
@@ -48,7 +49,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
     # From the client
 
     def dataReceived(self, data: bytes) -> None:
-        """autobahn's, which would keep all that comes before the handshake is answered."""
+        """Limit the bytes before the handshake's answer (overrides autobahn)."""
         if self._early is not None:
             if len(self._early) + len(data) <= MOST_EARLY:
                 self._early += data
@@ -62,11 +63,12 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         super().dataReceived(data)
 
     def onMessageBegin(self, isBinary: bool) -> None:
+        """Begin to count a message (overrides autobahn)."""
         self.since, self.received = time.monotonic(), 0
         super().onMessageBegin(isBinary)
 
     def onMessageFrameData(self, payload: bytes) -> None:
-        """autobahn's, which keeps the parts of a message until it is whole: here they are counted."""
+        """Count the parts of a message (overrides autobahn)."""
         if self.failedByMe:
             return
         self.received += len(payload)
@@ -79,16 +81,17 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         super().onMessageFrameData(payload)
 
     def onMessageEnd(self) -> None:
+        """Finish a message (overrides autobahn)."""
         self._end_message()
         super().onMessageEnd()
 
     def connectionLost(self, reason: Any) -> None:
-        """autobahn's, and nothing is counted any more."""
+        """Release the message's charge (overrides autobahn)."""
         self._end_message()
         super().connectionLost(reason)
 
     def _open_charge(self) -> Charge:
-        """Count for the key that opened this connection: the application has just looked it up."""
+        """Open a charge for the key of this connection, which is cached since the handshake."""
         budget, account = self.server.budget, self.server.gate.cached_account(self.request.headers.get("authorization", ""))
         if account is None:
             return budget.of_address(str(getattr(self.transport.getPeer(), "host", "")))  # type: ignore[no-any-return]
@@ -100,12 +103,12 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
             self._charge.release()
 
     def _max_message_size_exceeded(self, msg_size: int, max_msg_size: int, reason: str) -> None:
-        """autobahn's, which drops the connection, so that the client sees code 1006 and no reason."""
+        """Close with code 1009 and a reason; autobahn drops the connection, which clients see as 1006."""
         del msg_size, max_msg_size, reason
         self._give_up(TOO_BIG, MESSAGE_TOO_BIG)
 
     def _give_up(self, code: int, reason: str) -> None:
-        """Close with a code, keep nothing of the message, and drop what still comes until the client has answered the close."""
+        """Close with a code, and drop all data until the client answers the close."""
         self.failedByMe = True
         self._end_message()
         self.frame_data: list[bytes] = []
@@ -115,7 +118,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         self.sendCloseFrame(code=code, reasonUtf8=reason.encode()[:120])
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
-        """Daphne's, which queues whatever comes: here a client that sends faster than it is served has to wait."""
+        """Queue a message, and pause reading at the limit (overrides Daphne)."""
         super().onMessage(payload, isBinary)
         self._sizes.append(len(payload))
         if not self._held and self._full:
@@ -145,7 +148,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
     # From the application
 
     def handle_reply(self, message: dict[str, Any]) -> None:
-        """What Daphne's does not know, and the rest by Daphne's."""
+        """Handle messages that Daphne does not support; pass others to Daphne."""
         known = _REPLIES.get(message["type"])
         if known is None:
             super().handle_reply(message)
@@ -153,7 +156,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
             known(self, message)
 
     def accept(self, message: dict[str, Any]) -> None:
-        """With the headers that the application wants in the answer."""
+        """Accept the handshake with the application's headers."""
         headers: dict[str, list[str]] = {}
         for name, value in message.get("headers") or ():
             headers.setdefault(name.decode("latin1"), []).append(value.decode("latin1"))
@@ -166,11 +169,11 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
                 self.dataReceived(early)
 
     def deny(self, message: dict[str, Any]) -> None:
-        """The head of an answer in place of the upgrade."""
+        """Start an HTTP answer instead of the upgrade."""
         self._denial = message
 
     def denied(self, message: dict[str, Any]) -> None:
-        """Its body, which is all of it."""
+        """Send the body of the HTTP answer and close."""
         if self._denial is None or self.state != self.STATE_CONNECTING:
             return
         status, body = self._denial["status"], message.get("body", b"")
@@ -182,16 +185,16 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
         self.server.protocol_disconnected(self)
 
     def send(self, message: dict[str, Any]) -> None:
-        """A text or bytes, as one frame. One that comes too late, behind a close, is dropped.
+        """Send a text or binary frame. A frame after the close is dropped.
 
-        autobahn would do the same, and colour words for its log at every frame: a third of what sending one takes.
+        autobahn formats log messages for every frame, a third of the time of sending.
         """
         if self.state == self.STATE_OPEN:
             text = message.get("text")
             self.transport.write_buffered(_frame(BINARY, message["bytes"]) if text is None else _frame(TEXT, text.encode()))
 
     def close_with_code(self, message: dict[str, Any]) -> None:
-        """Close with any code; autobahn lets an application use few of those that the protocol has."""
+        """Close with any code; autobahn allows only few codes."""
         if self.state == self.STATE_CONNECTING:
             self.serverReject()
         else:
@@ -199,7 +202,7 @@ class WebSocket(WebSocketProtocol):  # type: ignore[misc]
 
 
 def _frame(opcode: int, payload: bytes) -> bytes:
-    """A whole message in a frame without a mask, as a server sends it (RFC 6455 §5.2)."""
+    """Return an unmasked frame with the whole message (RFC 6455 §5.2)."""
     size = len(payload)
     if size < 126:
         return bytes((FIN | opcode, size)) + payload

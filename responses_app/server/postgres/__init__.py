@@ -1,1 +1,1 @@
-"""Postgres."""
+"""Embedded Postgres: programs, account, cluster, roles and watchdog."""

@@ -1,6 +1,6 @@
-"""The account that Postgres runs under: Postgres refuses to run as root, so root starts it as another user.
+"""Account of the embedded Postgres, which refuses to run as root.
 
-The account gets no capability. What it needs below a closed folder is handed to it as open folders (server.postgres).
+The account has no capability. Folders below a closed folder are passed as open descriptors (server.postgres.cluster).
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from typing import Any
 
 ACCOUNT = "pgserver"
 USERADD_LIMIT_S = 10.0  # useradd waits for other programs that change the accounts.
-# `su` without `-` leaves the folders of system commands out of PATH.
+# Folders of system commands, which `su` without `-` leaves out of PATH.
 SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")
-# Where the search for a number without an account begins, if no account can be made: no distribution assigns numbers there.
+# First user number of the search for an unnamed account; no distribution assigns numbers there.
 UNNAMED_ID = 59432
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A user and a group by number; they need no name."""
+    """User and group by number, with or without a name."""
 
     uid: int
     gid: int
 
     @property
     def has_name(self) -> bool:
-        """Whether the user database knows the number."""
+        """Return True if the user database has the number."""
         return _has_name(self.uid)
 
     def chown(self, path: Path | int) -> None:
-        """Make it the owner of a file or folder, which may be an open descriptor; a symbolic link is not followed."""
+        """Give a file, folder or open descriptor to the account; a symbolic link is not followed."""
         os.chown(path, self.uid, self.gid, follow_symlinks=isinstance(path, int))
 
     def give_tree(self, folder: Path) -> None:
-        """Make it the owner of the folder and of everything in it."""
+        """Give a folder and its contents to the account."""
         for parent, folders, files in os.walk(folder):
             for name in (*folders, *files):
                 self.chown(Path(parent) / name)
@@ -47,9 +47,9 @@ class Account:
 
 
 def account_for(cluster: Path) -> Account | None:
-    """Choose the account for the Postgres of this cluster; None if we are not root, and Postgres runs as ourselves.
+    """Choose the account for the Postgres of a cluster; None without root, where Postgres runs as the current user.
 
-    An existing cluster keeps its owner, as Postgres opens a cluster only as the user that owns it.
+    An existing cluster keeps its owner: Postgres opens a cluster only as the owner.
     """
     if os.geteuid() != 0:
         return None
@@ -62,7 +62,7 @@ def account_for(cluster: Path) -> Account | None:
 
 
 def named_account(account: Account) -> Account | None:
-    """Find an account that initdb accepts, which looks up the name of its user; None if there is none but root."""
+    """Find an account with a name, which initdb needs; None if root is the only account."""
     if account.has_name:
         return account
     entry = _entry("nobody") or next((entry for entry in pwd.getpwall() if entry.pw_uid), None)
@@ -70,12 +70,12 @@ def named_account(account: Account) -> Account | None:
 
 
 def run_as(account: Account | None) -> dict[str, Any]:
-    """Make the arguments of subprocess.Popen for running under the account; none for an ordinary user."""
+    """Return the arguments of subprocess.Popen that run a program under the account; empty for an ordinary user."""
     return {"user": account.uid, "group": account.gid, "extra_groups": ()} if account else {}
 
 
 def _unnamed() -> Account:
-    """Choose a number that no account has. `nobody` would do, but other services may run as `nobody` and read our data."""
+    """Choose an unused user number. Other services may run as `nobody` and could read the data."""
     number = next(number for number in range(UNNAMED_ID, 1 << 16) if not _has_name(number))
     return Account(number, number)
 

@@ -1,7 +1,7 @@
-"""The embedded Postgres: a plain child process on a Unix socket, in one folder, gone when we are.
+"""Embedded Postgres: a child process with a Unix socket, in the data folder.
 
-Under root it runs as another user (server.account), who may not be able to reach the data folder: its cluster and the folder of
-its socket are opened by us and handed to it. This works below any closed folder, and nobody's modes are changed.
+Started by root, Postgres runs as another user (server.postgres.account), which may lack access to the data folder. Root
+opens the folders of the cluster and the socket and passes the descriptors. No mode of a folder changes.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from responses_app.server.postgres.roles import make_role
 
 START_LIMIT = 60.0
 POLL = 0.02
-# Shutdown modes of the postmaster, from polite to final, each with the seconds it is given: "fast" ends the sessions and
+# Shutdown signals of the postmaster in order, each with a limit in seconds: "fast" ends the sessions and
 # writes a checkpoint, "immediate" leaves the recovery to the next start.
 STOP = ((signal.SIGINT, 10.0), (signal.SIGQUIT, 3.0), (signal.SIGKILL, 3.0))
 LOG_LIMIT = 10_000_000
 
-# For a log that is appended to all the time and read by key, on a machine that has other things to do. What a commit
-# waits for is decided by the store, per transaction; fsync stays on.
+# Settings for an append-only log that is read by key, on a shared machine. The store decides per transaction whether a
+# commit waits for the disk; fsync stays on.
 SETTINGS = {
     "listen_addresses": "",
     "unix_socket_permissions": "0700",
@@ -38,26 +38,26 @@ SETTINGS = {
     "max_connections": "100",
     "wal_compression": "on",
     "max_wal_size": "2GB",
-    # A commit that does not wait for the disk is there within three times so long: what a crash can take back.
+    # An asynchronous commit reaches the disk within three times this delay.
     "wal_writer_delay": "10ms",
     "checkpoint_timeout": "15min",
     "autovacuum_max_workers": "1",
     "max_parallel_workers_per_gather": "0",
     "jit": "off",
     "log_min_messages": "warning",
-    # Statements hold what clients said.
+    # Statements contain data of clients.
     "log_min_error_statement": "panic",
-    # A client that vanishes while we compute for it is noticed.
+    # A disconnect is noticed during a long query.
     "client_connection_check_interval": "10s",
 }
 
 
 class PostgresError(Exception):
-    """Postgres did not start; the message ends with what it said."""
+    """Failure of Postgres to start; the message ends with Postgres's output."""
 
 
 class Postgres:
-    """`start`, then `url` answers; `stop` at the end. A context manager does both. `settings` win over ours."""
+    """Embedded Postgres of a data folder, also a context manager. `settings` override SETTINGS."""
 
     def __init__(
         self, data_dir: Path, settings: Mapping[str, str] = MappingProxyType({}), *, may_create_databases: bool = False
@@ -73,15 +73,16 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """Of the postmaster; 0 if it does not run."""
+        """Process id of the postmaster; 0 if stopped."""
         return self._server.pid if self.running and self._server else 0
 
     @property
     def running(self) -> bool:
+        """Return True while the postmaster runs."""
         return self._server is not None and self._server.poll() is None
 
     def start(self) -> None:
-        """Make the cluster at the first start, then run it until it accepts connections. Raises PostgresError."""
+        """Make the cluster if missing, and start Postgres until connections are accepted. Raises PostgresError."""
         try:
             self._start()
         except (CannotMake, NoPrograms) as error:
@@ -92,7 +93,7 @@ class Postgres:
         self._make_role()
 
     def stop(self) -> None:
-        """End it, in bounded time. Does nothing if it does not run."""
+        """Stop Postgres in bounded time. Does nothing if stopped."""
         for number, limit in STOP:
             if not self.running or self._server is None:
                 return
@@ -109,11 +110,11 @@ class Postgres:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def _forget_dead(self) -> None:
-        """Remove the mark that a killed one has left, if nobody works in the cluster: its number may be another's by now.
+    def _remove_stale_pid_file(self) -> None:
+        """Remove the pid file of a killed Postgres if no process uses the cluster: the number may belong to another process.
 
-        In a container that was started again it often is, and Postgres would take that process for itself. The data folder is
-        ours alone (server.data), so nobody begins to work there meanwhile.
+        In a restarted container the number often does, and Postgres would mistake that process for itself. The lock of the
+        data folder (local.data_dir) excludes a concurrent start.
         """
         if not any(server_pids(self.cluster)):
             (self.cluster / "postmaster.pid").unlink(missing_ok=True)
@@ -123,7 +124,7 @@ class Postgres:
         account = account_for(self.cluster)
         programs = program_folder(account)
         make_cluster(self.cluster, programs, account, is_durable=self.settings.get("fsync") != "off")
-        self._forget_dead()
+        self._remove_stale_pid_file()
         self._turn_log()
         cluster, sockets = open_folder(self.cluster), self._open_sockets(account)
         try:
@@ -147,7 +148,7 @@ class Postgres:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                # A session of its own, or Ctrl-C in the terminal would end it before the runs that still write to it.
+                # In a session of its own, so that Ctrl-C in a terminal does not end Postgres before running responses.
                 start_new_session=True,
                 cwd="/",
                 env=environment(),
@@ -158,7 +159,7 @@ class Postgres:
             os.close(log)
 
     def _open_sockets(self, account: Account | None) -> int:
-        """Make the folder for the socket. Below /tmp, see that nobody else made it: its owner could listen in our place."""
+        """Make and open the socket's folder. Below /tmp, check the owner: another owner could listen in this place."""
         self.sockets.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder = open_folder(self.sockets)
         mine = {os.geteuid(), account.uid if account else os.geteuid()}
@@ -192,7 +193,7 @@ class Postgres:
             lines = (self.cluster / "postmaster.pid").read_text().split("\n")
         except OSError:
             return False
-        # Line 8 is the state. The first is the pid: a file that a crash has left names another one.
+        # Line 1 is the pid, which differs in a file left by a crash; line 8 is the state.
         return len(lines) > 7 and lines[0] == str(self.pid) and lines[7].strip() == "ready"
 
     def _tail(self) -> str:
@@ -200,7 +201,7 @@ class Postgres:
 
 
 def server_pids(cluster: Path) -> Iterator[int]:
-    """The live processes of a Postgres on that cluster: all of them work in its folder, and a dead one nowhere."""
+    """Iterate over the process ids of a Postgres on this cluster: processes whose working directory is the cluster."""
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The cluster of the embedded Postgres: its folder, made by initdb, and the rules of who may connect (pg_hba.conf)."""
+"""Cluster of the embedded Postgres: initdb, and the connection rules of pg_hba.conf."""
 
 from __future__ import annotations
 
@@ -14,44 +14,44 @@ from responses_app.engines import orphan_guard
 from responses_app.server.postgres.account import Account, named_account, run_as
 
 INIT_LIMIT_S = 300.0
-# The built-in provider needs no locale of the machine. Trust, because the socket's folder decides who may connect.
+# The built-in locale provider needs no locale of the machine. `trust`, because access to the socket's folder is required.
 INIT = (
     *("--username=postgres", "--encoding=UTF8", "--auth-local=trust", "--auth-host=reject", "--no-instructions"),
     *("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"),
 )
 RULES = "pg_hba.conf"
 TRUSTED_HOST = re.compile(r"^(host\w*\s.*\s)trust[ \t]*$", re.MULTILINE)
-# All that Postgres is told of our environment, which holds secrets: its functions can read /proc/self/environ.
+# Environment variables that Postgres gets. Others may hold secrets, and SQL functions can read /proc/self/environ.
 KEPT = ("PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", orphan_guard.MARK)
 
 
 class CannotMake(Exception):
-    """initdb failed; the message ends with what it said."""
+    """Failure of initdb; the message ends with its output."""
 
 
 def environment() -> dict[str, str]:
-    """The environment of Postgres."""
+    """Return the environment of Postgres."""
     return {name: os.environ[name] for name in KEPT if name in os.environ}
 
 
 def open_folder(folder: Path) -> int:
-    """Open a folder to be handed to Postgres. Raises OSError if it is a symbolic link."""
+    """Open a folder that is passed to Postgres. Raises OSError for a symbolic link."""
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 def handed(folder: int) -> str:
-    """The path by which a process reaches a folder that it was handed, even if the folders above are closed to it.
+    """Return the path of an open folder for a process that inherits the descriptor, even below closed folders.
 
-    `/proc/self/fd` leads to the folder itself, so the kernel does not ask for the right to pass those above (proc(5)).
+    `/proc/self/fd` refers to the folder itself, so the kernel checks no parent folder (proc(5)).
     """
     return f"/proc/self/fd/{folder}"
 
 
 def make_cluster(cluster: Path, programs: Path, account: Account | None, *, is_durable: bool = True) -> None:
-    """Make the cluster, unless it is there. Raises CannotMake, OSError."""
+    """Make the cluster if missing. Raises CannotMake, OSError."""
     if (cluster / "PG_VERSION").exists():
         return
-    # Made beside and moved: a start that was interrupted leaves no half cluster behind.
+    # Made under another name and renamed, so that an interrupted start leaves no partial cluster.
     fresh = cluster.with_name("postgres.new")
     if fresh.exists():
         shutil.rmtree(fresh)
@@ -68,9 +68,9 @@ def make_cluster(cluster: Path, programs: Path, account: Account | None, *, is_d
 
 
 def reject_hosts(folder: int, account: Account | None) -> None:
-    """Replace trust by reject for connections over TCP, which clusters of older versions have; the folder is open.
+    """Replace `trust` by `reject` for TCP connections in clusters of older versions.
 
-    The account owns the folder and may put a symbolic link there, so that root must not follow one.
+    The account owns the folder and could place a symbolic link, which root must not follow.
     """
     with open(os.open(RULES, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=folder), encoding="utf-8") as file:
         rules = file.read()

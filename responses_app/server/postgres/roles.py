@@ -1,4 +1,4 @@
-"""The role that Django connects with: it owns the database, and is no superuser, so that SQL reaches no file and no program."""
+"""Role of Django's connections: owns the database and is no superuser, so SQL reaches no file and no program."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ DO $$ BEGIN
     IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{ROLE}') THEN CREATE ROLE {ROLE}; END IF;
 END $$
 """
-# Details of an error are values of the row that was refused.
+# Details of an error contain values of the rejected row.
 LIMIT = f"ALTER ROLE {ROLE} SET log_error_verbosity = 'terse'"
 OWN = f"ALTER DATABASE {DATABASE} OWNER TO {ROLE}"
-# In clusters of older versions Django was the superuser, who owns the tables then. What belongs to an extension stays.
+# In clusters of older versions the superuser owns the tables. Objects of extensions keep their owner.
 TAKE = f"""
 DO $$ DECLARE thing text; BEGIN
     FOR thing IN
@@ -42,7 +42,7 @@ END $$
 
 
 def make_role(sockets: Path, port: int, *, may_create_databases: bool) -> None:
-    """Make the role if it is missing, with no more rights than it needs, and the owner of all tables. Raises psycopg.Error."""
+    """Make the role if missing, with minimal rights, and give all tables to the role. Raises psycopg.Error."""
     import psycopg
 
     rights = f"ALTER ROLE {ROLE} LOGIN NOSUPERUSER NOCREATEROLE NOREPLICATION NOBYPASSRLS"

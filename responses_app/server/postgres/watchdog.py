@@ -1,4 +1,4 @@
-"""Starts the embedded Postgres again when it dies; the log is durable, so all that is lost is what had not been told."""
+"""Watchdog that restarts the embedded Postgres."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from responses_app.server.postgres.cluster import Postgres, PostgresError
 logger = logging.getLogger("responses.serve")
 
 WATCH = 0.5
-# It may be restarted this often within this many seconds; after that something is wrong that a restart does not mend.
+# Maximum number of restarts within WITHIN seconds.
 RESTARTS = 3
 RESTART_SPAN = 60.0
 
 
 async def watch(postgres: Postgres) -> None:
-    """Watch it until this is cancelled. Returns when there is no help any more."""
+    """Watch Postgres until cancelled. Returns after too many restarts."""
     restarts: list[float] = []
     while True:
         await asyncio.sleep(WATCH)

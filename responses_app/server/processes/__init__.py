@@ -1,1 +1,1 @@
-"""Processes."""
+"""Server processes: supervisor, web process, single-process server, and their shutdown."""

@@ -1,4 +1,4 @@
-"""One process that we have started: whether it is ready, when it has ended, and how it is told to."""
+"""Child process with a readiness notification, a future of its end, and a bounded stop."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from contextlib import suppress
 
 from responses_app.server.processes.process_tree import first_ended
 
-# Says to the program whose child it is, so that it can ask the kernel to die with it (process.die_with_parent).
+# Environment variable with the parent's process id, for `process_tree.die_with_parent`.
 PARENT = "RESPONSES_PARENT"
 KILL_LIMIT = 5.0
 
 
 class ChildProcess:
-    """Runs `command --ready N`, which writes one byte to descriptor N once it can be used. Made on a running loop."""
+    """Child process of `command --ready N`, which writes a byte to descriptor N when ready. Needs a running event loop."""
 
     def __init__(
         self,
@@ -28,29 +28,29 @@ class ChildProcess:
         *,
         mute: bool = False,
     ) -> None:
-        hear, tell = os.pipe()
+        read_end, write_end = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [*command, "--ready", str(tell)],
+                [*command, "--ready", str(write_end)],
                 env={**os.environ, **(environ or {}), PARENT: str(os.getpid())},
-                pass_fds=(*descriptors, tell),
+                pass_fds=(*descriptors, write_end),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL if mute else None,
             )
         finally:
-            os.close(tell)
+            os.close(write_end)
         self.pid = self._process.pid
         self.ready_at: float | None = None
-        self.ready: asyncio.Task[bool] = asyncio.ensure_future(self._heard(hear))
+        self.ready: asyncio.Task[bool] = asyncio.ensure_future(self._wait_ready(read_end))
         self.ended: asyncio.Task[int] = asyncio.ensure_future(self._wait())
 
     def send(self, number: signal.Signals) -> None:
-        """A signal, unless it has ended."""
+        """Send a signal unless the process has ended."""
         if not self.ended.done():
             self._process.send_signal(number)
 
     async def stop(self, number: signal.Signals, limit: float) -> None:
-        """Tell it to end, and kill it after the limit."""
+        """Send the signal `number`, and kill the process after `limit` seconds."""
         for signalled, patience in ((number, limit), (signal.SIGKILL, KILL_LIMIT)):
             self.send(signalled)
             await asyncio.wait({self.ended}, timeout=patience)
@@ -61,24 +61,24 @@ class ChildProcess:
         await first_ended([self.pid])
         return self._process.wait()
 
-    async def _heard(self, descriptor: int) -> bool:
-        """Whether it said that it is ready; False once it has ended or closed its end without a word."""
+    async def _wait_ready(self, descriptor: int) -> bool:
+        """Return True when the process reports readiness, False if the descriptor is closed before."""
         loop = asyncio.get_running_loop()
         readable = asyncio.Event()
         loop.add_reader(descriptor, readable.set)
         try:
             await readable.wait()
-            said = bool(os.read(descriptor, 1))
+            is_ready = bool(os.read(descriptor, 1))
         finally:
             loop.remove_reader(descriptor)
             os.close(descriptor)
-        self.ready_at = time.monotonic() if said else None
-        return said
+        self.ready_at = time.monotonic() if is_ready else None
+        return is_ready
 
 
-def say_ready(descriptor: int | None) -> None:
-    """What the program does when it is ready."""
+def notify_ready(descriptor: int | None) -> None:
+    """Report readiness to the parent process."""
     if descriptor is not None:
-        with suppress(OSError):  # Whoever has started us may be gone.
+        with suppress(OSError):  # The parent may have ended.
             os.write(descriptor, b"1")
         os.close(descriptor)

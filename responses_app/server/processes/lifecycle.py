@@ -1,4 +1,4 @@
-"""The life of a running server: engines up, listening, and an end in bounded time in which responses may finish."""
+"""Life cycle of a server: start of the engines, listening, and a bounded shutdown that lets responses finish."""
 
 from __future__ import annotations
 
@@ -19,23 +19,30 @@ from responses_app.server.postgres.watchdog import watch
 logger = logging.getLogger("responses.serve")
 
 CLOSE_LIMIT = 15.0
-# When the last run has ended, its last events are still on their way to the client.
+# Seconds for the last events to reach clients after the last run.
 SETTLE_LIMIT = 2.0
-# How long the clients of WebSockets may take to answer a close when there is no time.
+# Seconds for WebSocket clients to answer a close in a fast shutdown.
 CLOSING_LIMIT = 0.2
 
 
 class RunManagerLifecycle(Protocol):
-    """What we ask of `runs.manager.Hub`."""
+    """Interface of `runs.manager.RunManager` for the life cycle."""
 
-    async def start(self) -> None: ...
-    def stop_draining(self) -> None: ...
-    async def drain(self, seconds: float) -> None: ...
-    async def close(self) -> None: ...
+    async def start(self) -> None:
+        """Start the engines."""
+
+    def stop_draining(self) -> None:
+        """Stop waiting for runs."""
+
+    async def drain(self, seconds: float) -> None:
+        """Wait at most `seconds` for runs to end."""
+
+    async def close(self) -> None:
+        """Stop the manager and the engines."""
 
 
 class ServerLifecycle:
-    """`start`, then `listen` until a signal has been obeyed. `code` is the exit code."""
+    """Life cycle of a server process: `start`, then `listen` until a signal. `code` is the exit code."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, hub: RunManagerLifecycle, drain: float, postgres: Postgres | None = None
@@ -53,7 +60,7 @@ class ServerLifecycle:
             loop.add_signal_handler(number, self.stop)
 
     def start(self) -> bool:
-        """Start the hub's engines; False if a signal came first. Raises what the hub raises."""
+        """Start the engines. Return False after a signal. Raises the manager's exceptions."""
         self._starting = self.loop.create_task(self.hub.start())
         try:
             self.loop.run_until_complete(self._starting)
@@ -71,9 +78,9 @@ class ServerLifecycle:
         gate: Gate | None = None,
         limits: TransportLimits | None = None,
     ) -> str | None:
-        """Serve until told to stop; what went wrong, if it could not listen at all. `ready` is called once it listens.
+        """Serve until stopped; `ready` is called when the server listens. Return an error if listening failed, else None.
 
-        Without a `gate` no key is asked for before a body is read.
+        Without a `gate`, no key is checked before a body is read.
         """
         if self._early:
             return None
@@ -84,7 +91,7 @@ class ServerLifecycle:
         return self._door.failure
 
     def stop(self) -> None:
-        """Begin to end, or, if that has begun, do not wait for responses any longer."""
+        """Begin the shutdown; a second call stops waiting for responses."""
         if self._door is None:
             self._early = True
             if self._starting is not None:
@@ -95,7 +102,7 @@ class ServerLifecycle:
             self._hurry.set()
 
     def close(self) -> None:
-        """Close the hub, which writes what is queued and stops the engines, and what else is left on the loop."""
+        """Close the manager, which writes queued events and stops the engines, and cancel remaining tasks."""
         with suppress(TimeoutError):
             self.loop.run_until_complete(asyncio.wait_for(self.hub.close(), CLOSE_LIMIT))
         for task in asyncio.all_tasks(self.loop):

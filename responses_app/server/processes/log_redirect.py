@@ -1,4 +1,4 @@
-"""Puts what libraries print while an engine starts into a file, where it is found when it is needed."""
+"""Redirection of the output of libraries to a log file while an engine starts."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ TAIL = 20
 
 
 def terminal() -> TextIO:
-    """A stream to where stderr goes now, whatever becomes of stderr."""
+    """Return a stream to the current target of stderr, independent of later redirections."""
     return os.fdopen(os.dup(2), "w", errors="replace")
 
 
 @contextmanager
 def redirect_output(log: Path) -> Iterator[None]:
-    """Meanwhile stdout and stderr go to `log`, those of processes started now for as long as they live."""
+    """Redirect stdout and stderr to `log`; child processes started meanwhile keep the redirection."""
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [(fd, os.dup(fd)) for fd in (1, 2)]
@@ -41,5 +41,5 @@ def redirect_output(log: Path) -> Iterator[None]:
 
 
 def tail(log: Path) -> str:
-    """The last lines of a log, for an error message."""
+    """Return the last lines of a log, for an error message."""
     return "\n".join(map(escaped, log.read_text(errors="replace").splitlines()[-TAIL:]))

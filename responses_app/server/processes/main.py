@@ -1,4 +1,4 @@
-"""The server process: Postgres, tables, a key, engines, and then Daphne, all on one uvloop; or the fleet that does it together."""
+"""Server process: Postgres, database, first key, engines and Daphne on one event loop, or the supervisor of several processes."""
 
 from __future__ import annotations
 
@@ -22,47 +22,47 @@ from responses_app.server.processes import supervisor
 from responses_app.server.processes.log_redirect import terminal
 from responses_app.server.processes.process_tree import die_with_parent
 
-# What vLLM says at INFO, every ten seconds too, is in our metrics and in our own log.
+# vLLM's INFO messages repeat figures of our own log.
 QUIET = {"VLLM_LOGGING_LEVEL": "WARNING", "TOKENIZERS_PARALLELISM": "false"}
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve to the end; the exit code."""
+    """Serve until stopped. Return the exit code."""
     outer = os.environ.pop("RESPONSES_OUTER", "")
     if outer:
         die_with_parent(int(outer))
-    # The request to restart web processes, of which there are none unless a fleet is asked for.
+    # SIGUSR1 restarts web processes, which only a supervisor has.
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     options, progress, folder = parse(argv), Progress(terminal()), local_data_dir.data_dir()
-    # Browsers send the cookies of one port of a host to the others: each server has names of its own.
+    # Browsers send cookies to all ports of a host, so each server has its own cookie names.
     own = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
     os.environ.update({**own, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
-    # A secret may be mounted as a file (project/env.py).
+    # A secret may be a file (project/env.py).
     given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
     postgres = None if given else Postgres(folder, supervisor.settings_for(options.web))
     try:
         _choose(options, folder, progress)
         check_settings()
-        serve = supervisor.serve if options.apart else _serve
+        serve = supervisor.serve if options.is_supervised else _serve
         code = serve(options, folder, postgres, progress)
     except (CannotStart, PostgresError, model_specs.InvalidModelSpec, ports.CannotListen) as error:
-        progress.say(f"serve: {error}")
+        progress.line(f"serve: {error}")
         return 1
     except KeyboardInterrupt:
         return 130
     finally:
         if postgres is not None:
             postgres.stop()
-    progress.say("Stopped.")
+    progress.line("Stopped.")
     return code
 
 
 def _choose(options: Options, folder: Path, progress: Progress) -> None:
-    """Set RESPONSES_MODELS, unless its owner has and asks for nothing else, and whether the model hub may be asked."""
+    """Set RESPONSES_MODELS unless the operator has, and HF_HUB_OFFLINE."""
     if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
-        models = model_specs.lineup(options.models, options.engine, lambda name: _demo(name, folder, progress))
+        models = model_specs.models_setting(options.models, options.engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
-    # The hub's library reads this once, and asking a hub that cannot be reached costs minutes.
+    # The hub's library reads the variable once; an unreachable hub costs minutes.
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
 
 
@@ -96,13 +96,13 @@ def _work(
         from project.asgi import application, gate, limits
         from responses_app.server.http.server import tcp
 
-        # A link is made only for somebody who sees it.
+        # A sign-in link is made only for a terminal.
         ready = banner(options, served(), key, sign_in_link()) if progress.live else banner(options, served())
-        if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.say(ready), gate, limits):
+        if failure := life.listen(application, tcp(options.host, options.port), lambda: progress.line(ready), gate, limits):
             raise ports.CannotListen(failure)
         return life.code
     finally:
-        progress.say("Stopping ...")
+        progress.line("Stopping ...")
         life.close()
         close_connections()
 

@@ -1,4 +1,4 @@
-"""What the kernel offers to see processes end, and to let none outlive the one that started it (Linux)."""
+"""Process trees on Linux: waiting for processes, and ending all descendants."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ PR_SET_CHILD_SUBREAPER = 36
 GRACE = 1.5
 LIMIT = 4.0
 POLL = 0.02
-# Postgres takes SIGTERM for "when the last client has left" and SIGINT for "now".
+# Signals for a fast shutdown: Postgres waits for clients after SIGTERM, but not after SIGINT.
 POLITE = {"postgres": signal.SIGINT}
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGTERM) -> None:
-    """Have the kernel send us `number` when the thread that started us ends; at once, if `parent` has ended already."""
+    """Have the kernel send the signal `number` when the parent thread ends; at once if `parent` has ended already."""
     _prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:
         os.kill(os.getpid(), number)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of every descendant whose own parent dies, so that `end_descendants` finds it."""
+    """Become the parent of orphaned descendants, so that `end_descendants` finds all processes."""
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
 
 
 def descendants(root: int) -> list[int]:
-    """Process ids of all that `root` started, directly or not, parents first; zombies are left out."""
+    """Return the process ids of all descendants of `root`, parents first, without zombies."""
     children: dict[int, list[int]] = {}
     for pid, parent in _processes():
         children.setdefault(parent, []).append(pid)
@@ -46,9 +46,9 @@ def descendants(root: int) -> list[int]:
 
 
 def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
-    """Ask everything below `root` to end, then kill it, within the limit; returns the process ids that were asked.
+    """Terminate all descendants of `root`, and kill remaining processes after the limit. Return the terminated process ids.
 
-    When the time is over the last round has killed, however long a round takes on a busy machine.
+    The last round kills, also on a busy machine where a round takes longer than the limit.
     """
     asked: list[int] = []
     shared: set[str] = set()
@@ -69,7 +69,7 @@ def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
 
 
 def wait_for(pid: int) -> int:
-    """Wait for the child `pid`, and meanwhile for the orphans that we have adopted; its exit code, or -signal."""
+    """Wait for the child `pid` and reap adopted orphans. Return the exit code, or the negative signal number."""
     while True:
         ended, status = os.waitpid(-1, 0)
         if ended == pid:
@@ -77,7 +77,7 @@ def wait_for(pid: int) -> int:
 
 
 async def first_ended(pids: Iterable[int]) -> int:
-    """Wait until one of these processes has ended, children or not; which one. One that is gone already is the one."""
+    """Wait until any of these processes has ended, children or not. Return its process id."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[int] = loop.create_future()
     watched: list[int] = []
@@ -97,7 +97,7 @@ async def first_ended(pids: Iterable[int]) -> int:
 
 
 def command_line(pid: int) -> str:
-    """As `ps` shows it; empty for one that is dead."""
+    """Return the command line as `ps` shows, or an empty string for a dead process."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -105,7 +105,7 @@ def command_line(pid: int) -> str:
 
 
 def describe_exit(code: int) -> str:
-    """An exit code, or -signal, in words."""
+    """Describe an exit code or a negative signal number."""
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
 
 
@@ -140,7 +140,7 @@ def _processes() -> Iterator[tuple[int, int]]:
             stat = Path(f"/proc/{entry}/stat").read_text(errors="replace")
         except OSError:
             continue
-        # The command name stands in parentheses and may hold anything, spaces and parentheses included.
+        # The command name is in parentheses and may contain spaces and parentheses.
         state, parent = stat.rpartition(")")[2].split()[:2]
         if state not in "ZX":
             yield int(entry), int(parent)

@@ -1,4 +1,4 @@
-"""A place for one process: whoever dies in it is replaced."""
+"""Supervised process: a child process that is restarted when it dies."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from responses_app.server.processes.process_tree import describe_exit
 
 logger = logging.getLogger("responses.serve")
 
-# Between a death and the next start; the last one repeats. Who was ready for STEADY seconds begins at the first again.
+# Seconds between an exit and the next start; the last value repeats. After STEADY seconds of service the first value applies.
 PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
 STEADY = 5.0
 RENEW_LIMIT = 120.0
 
 
 class SupervisedProcess:
-    """`spawn` makes a process; `farewell` is how it is told to end, `grace` how long that may take."""
+    """Supervised process: `spawn` starts a process, `farewell` is the stop signal, `grace` its limit in seconds."""
 
     def __init__(self, title: str, spawn: Callable[[], ChildProcess], farewell: signal.Signals, grace: float) -> None:
         self.title, self._spawn, self._farewell, self._grace = title, spawn, farewell, grace
@@ -28,17 +28,17 @@ class SupervisedProcess:
         self.child = self._new()
 
     async def wait_ready(self) -> bool:
-        """Whether its first process is ready; False if it ended before."""
+        """Return True when the first process is ready, False if the process ends before."""
         return await asyncio.shield(self.child.ready)
 
     async def supervise(self) -> None:
-        """Replace whoever dies, until this is cancelled."""
+        """Restart the process after each exit, until cancelled."""
         failures = 0
         while True:
             child = self.child
             code = await asyncio.shield(child.ended)
             if child is not self.child:
-                continue  # It was renewed.
+                continue  # The process was replaced.
             failures = 1 if _steady(child) else failures + 1
             pause = PAUSES[min(failures, len(PAUSES)) - 1]
             logger.error("%s (process %d) %s; it is started again in %.1f s", self.title, child.pid, describe_exit(code), pause)
@@ -47,7 +47,7 @@ class SupervisedProcess:
                 self.child = self._new()
 
     async def replace(self) -> bool:
-        """Put a fresh process in place, and end the old one when the fresh one is ready; False if it does not become so."""
+        """Start a new process, and stop the old process when the new one is ready. Return False if the new one fails."""
         fresh, old = self._new(), self.child
         await asyncio.wait({fresh.ready}, timeout=RENEW_LIMIT)
         if not fresh.ready.done() or not fresh.ready.result():
@@ -58,12 +58,12 @@ class SupervisedProcess:
         return True
 
     def send(self, number: signal.Signals) -> None:
-        """A signal to all its processes."""
+        """Send a signal to all processes."""
         for child in self._children:
             child.send(number)
 
     async def stop_all(self) -> None:
-        """End all its processes, in bounded time."""
+        """Stop all processes in bounded time."""
         await asyncio.gather(*(child.stop(self._farewell, self._grace) for child in list(self._children)))
 
     def _new(self) -> ChildProcess:

@@ -1,4 +1,4 @@
-"""The supervising process of `bin/serve --worker` and `--web N`: engine workers, web processes, and the Postgres of them all."""
+"""Supervisor of `bin/serve --worker` and `--web N`: engine workers, web processes and Postgres."""
 
 from __future__ import annotations
 
@@ -32,32 +32,32 @@ from responses_app.server.processes.supervised import SupervisedProcess
 
 logger = logging.getLogger("responses.serve")
 
-# What a web process needs beyond --drain to end: its hub writes what is queued and closes.
+# Seconds that a web process needs beyond --drain to write queued events and stop.
 WEB_GRACE = 25.0
 WORKER_GRACE = 10.0
-# The longest that a web process waits at its start for an engine, whose weights may have to be downloaded first.
+# Seconds that a starting web process waits for an engine, which may download weights.
 ENGINE_WAIT = "3600"
-# Of each web process (project/env.py), with some that it opens beside its pool.
+# Database connections of a web process: its pool, and a few beside the pool.
 CONNECTIONS = 20
-# superuser_reserved_connections, as Postgres has it by default: the server is no superuser.
+# Postgres's default of superuser_reserved_connections; the server is no superuser.
 RESERVED = 3
 HOST = "127.0.0.1"
 
 
 def settings_for(webs: int) -> dict[str, str]:
-    """Settings for a Postgres that so many web processes connect to."""
+    """Return Postgres settings for `webs` web processes."""
     return {"max_connections": str(max(int(SETTINGS["max_connections"]), CONNECTIONS * (webs + 1) + RESERVED))}
 
 
 def serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:
-    """Serve to the end; the exit code. Raises CannotStart, PostgresError, CannotListen."""
+    """Serve until stopped. Return the exit code. Raises CannotStart, PostgresError, CannotListen."""
     log_to_stderr()
     with ports.reserve(options.host, options.port) as listening:
         return asyncio.run(Supervisor(options, folder, postgres, progress, listening).run())
 
 
 class Supervisor:
-    """`run` until a signal. SIGINT and SIGTERM end it, a second one at once; SIGUSR1 restarts the web processes in turn."""
+    """Supervisor: SIGINT and SIGTERM stop all processes, a second signal at once; SIGUSR1 restarts web processes in turn."""
 
     def __init__(
         self, options: Options, folder: Path, postgres: Postgres | None, progress: Progress, listening: socket.socket
@@ -67,14 +67,14 @@ class Supervisor:
         self._workers: list[SupervisedProcess] = []
         self._plans: dict[str, WorkerSpec] = {}
         self._webs: list[SupervisedProcess] = []
-        self._places: list[socket.socket] = []  # The ports of the workers, which nobody else is to be given.
+        self._places: list[socket.socket] = []  # Reserved ports of the workers.
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopping = asyncio.Event()
         self._renewing = asyncio.Lock()
         self._code = 0
 
     async def run(self) -> int:
-        """Start, wait, end; the exit code."""
+        """Start, wait for a signal and stop. Return the exit code."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self.stop)
@@ -88,18 +88,18 @@ class Supervisor:
             await stopped
             return self._code
         finally:
-            self.progress.say("Stopping ...")
+            self.progress.line("Stopping ...")
             await self._end()
 
     def stop(self) -> None:
-        """Begin to end, or, if that has begun, tell the web processes not to wait for responses any longer."""
+        """Begin the shutdown; a second call tells web processes to stop waiting for responses."""
         if self._stopping.is_set():
             for slot in self._webs:
                 slot.send(signal.SIGINT)
         self._stopping.set()
 
     async def _start(self) -> None:
-        """Engines load while the database is prepared; web processes wait for them."""
+        """Start engines, database and web processes. Engines load while the database is prepared."""
         os.environ["RESPONSES_MODELS"] = " ".join(map(self._engine, os.environ["RESPONSES_MODELS"].split()))
         os.environ.setdefault("RESPONSES_ENGINE_START_WAIT", ENGINE_WAIT)
         key = await asyncio.to_thread(self._database)
@@ -113,16 +113,16 @@ class Supervisor:
             await self._all_up(self._webs)
         for slot in (*self._workers, *self._webs):
             self._own(slot.supervise())
-        self.progress.say(await self._ready(key))
+        self.progress.line(await self._ready(key))
 
     async def _ready(self, key: str) -> str:
-        """The banner. A link is made only for somebody who sees it."""
+        """Return the banner. A sign-in link is made only for a terminal."""
         if not self.progress.live:
             return banner(self.options, served())
         return banner(self.options, served(), key, await asyncio.to_thread(self._way_in))
 
     def _engine(self, entry: str) -> str:
-        """What a web process is told of this model: a worker for each that would be loaded in the server."""
+        """Return a model's RESPONSES_MODELS entry for web processes; start a worker for a `vllm://` engine."""
         if not entry.partition("=")[2].startswith("vllm:"):
             return entry
         place = ports.reserve(HOST)
@@ -135,7 +135,7 @@ class Supervisor:
         return f"{made.name}={made.url}"
 
     async def _known(self, entry: str) -> str:
-        """What later web processes are told: all that they need to serve what is kept although the engine is away just then."""
+        """Return a model's entry for later web processes, complete enough to start while the engine is away."""
         made = self._plans.get(entry.partition("=")[0])
         if made is None:
             return entry
@@ -143,7 +143,7 @@ class Supervisor:
         try:
             await engine.start()
             return f"{entry}&max_model_len={engine.max_model_len}&start_wait=0"
-        except EngineUnavailable:  # It has died again: they will wait, as the first ones do.
+        except EngineUnavailable:  # Web processes wait for the engine, as the first processes do.
             return entry
         finally:
             await engine.close()
@@ -174,7 +174,7 @@ class Supervisor:
         )
 
     async def _all_up(self, slots: list[SupervisedProcess]) -> None:
-        """Raises CannotStart if one of them is not."""
+        """Wait until all processes are ready. Raises CannotStart."""
         for up in asyncio.as_completed([slot.wait_ready() for slot in slots]):
             if not await up:
                 raise CannotStart("one of its processes did not start; it has said why")
@@ -183,7 +183,7 @@ class Supervisor:
         self._own(self._renew_all())
 
     async def _renew_all(self) -> None:
-        """One after the other, so that all but one of them serve at any time."""
+        """Replace web processes in turn, so that all but one serve at any time."""
         if self._renewing.locked() or self._stopping.is_set():
             return
         async with self._renewing:
@@ -200,7 +200,7 @@ class Supervisor:
         self.stop()
 
     async def _end(self) -> None:
-        """Accept nothing more, end the web processes, then the engines that they need to the last."""
+        """Stop listening, then stop the web processes, then the engines."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:
@@ -221,7 +221,7 @@ class Supervisor:
 def _worker(entry: str, made: WorkerSpec) -> ChildProcess:
     name, _, source = entry.partition("=")
     command = [sys.executable, "-m", program.__name__, "--model", source, "--name", name, "--port", str(made.port)]
-    # Mute, as its only line on stdout is the URL, with the key.
+    # Mute, as the only line on stdout contains the key.
     return ChildProcess(command, {program.KEY: made.key or ""}, mute=True)
 
 

@@ -1,4 +1,4 @@
-"""One web process of a fleet: engines and database are there, the listening socket is handed down, the rest is Daphne."""
+"""Web process of a supervisor: inherits the listening socket and runs Daphne."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from responses_app.server.bootstrap import startup
-from responses_app.server.processes.child import PARENT, say_ready
+from responses_app.server.processes.child import PARENT, notify_ready
 from responses_app.server.processes.process_tree import die_with_parent
 
 BACKLOG = 1024
 
 
 def command(number: int, listening: int, drain: float, log: Path) -> list[str]:
-    """The command line of this program."""
+    """Return the command line of a web process."""
     what = ["--number", str(number), "--listening", str(listening), "--drain", str(drain), "--log", str(log)]
     return [sys.executable, "-m", __name__, *what]
 
 
 def main(argv: Sequence[str]) -> int:
-    """Serve to the end; the exit code."""
-    signal.signal(signal.SIGINT, _leave)  # Until the loop hears it: nothing has been begun that would have to be ended.
+    """Serve until stopped. Return the exit code."""
+    signal.signal(signal.SIGINT, _leave)  # Until the loop handles signals; nothing needs cleaning up yet.
     parser = argparse.ArgumentParser()
     for word in ("--number", "--listening", "--ready"):
         parser.add_argument(word, type=int, required=True)
@@ -67,7 +67,7 @@ def _serve(given: argparse.Namespace) -> int:
         from project.asgi import application, gate, limits
 
         _listen(given.listening)
-        if failure := life.listen(application, adopted(given.listening), lambda: say_ready(given.ready), gate, limits):
+        if failure := life.listen(application, adopted(given.listening), lambda: notify_ready(given.ready), gate, limits):
             raise startup.CannotStart(failure)
         return life.code
     finally:
@@ -76,7 +76,7 @@ def _serve(given: argparse.Namespace) -> int:
 
 
 def _listen(descriptor: int) -> None:
-    """The first of us makes the socket listen: before that, connections are refused and do not wait for nobody."""
+    """Start listening on the inherited socket; until then connections are refused."""
     with socket.socket(fileno=os.dup(descriptor)) as shared:
         shared.listen(BACKLOG)
 
@@ -88,5 +88,5 @@ def _leave(_number: int, _frame: object) -> None:
 if __name__ == "__main__":
     code = main(sys.argv[1:])
     logging.shutdown()
-    # What libraries do at the end of an interpreter is of use to nobody here, and some of them complain about it.
+    # Skip the exit handlers of libraries, which are unnecessary here and may print errors.
     os._exit(code)

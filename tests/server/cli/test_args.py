@@ -55,11 +55,11 @@ def test_what_makes_no_sense_is_refused_with_the_reason(
 
 
 def test_more_than_one_web_process_means_workers() -> None:
-    assert not parse([]).apart
-    assert parse(["--worker"]).apart
+    assert not parse([]).is_supervised
+    assert parse(["--worker"]).is_supervised
     assert parse(["--web", "3"]).web == 3
-    assert parse(["--web", "3"]).apart
-    assert not parse(["--web", "1"]).apart
+    assert parse(["--web", "3"]).is_supervised
+    assert not parse(["--web", "1"]).is_supervised
 
 
 def test_the_engine_worker_has_help_too() -> None:

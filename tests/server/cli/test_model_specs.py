@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from responses_app.runs.models import parse_models
-from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, lineup, on_disk
+from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, models_setting, on_disk
 
 
 def build(name: str) -> Path:
@@ -51,13 +51,13 @@ def remote() -> Iterator[str]:
 
 
 def test_nothing_asked_for_is_the_demo() -> None:
-    assert lineup((), None, build) == "demo-chat=vllm:///built/demo-chat"
+    assert models_setting((), None, build) == "demo-chat=vllm:///built/demo-chat"
 
 
 def test_several_models_are_served_under_their_names(checkpoint: Path) -> None:
     path = quote(str(checkpoint))
     models = ("demo-harmony", str(checkpoint), f"mine={checkpoint}", "Qwen/Qwen3-0.6B", "best=Qwen/Qwen3-8B")
-    assert lineup(models, None, build).split() == [
+    assert models_setting(models, None, build).split() == [
         "demo-harmony=vllm:///built/demo-harmony",
         f"my-model=vllm://{path}",
         f"mine=vllm://{path}",
@@ -68,43 +68,46 @@ def test_several_models_are_served_under_their_names(checkpoint: Path) -> None:
 
 def test_a_source_may_be_an_engine_url_with_options() -> None:
     url = "vllm:///srv/big?max_model_len=4096"
-    assert lineup((f"big={url}",), None, build) == f"big={url}"
-    assert lineup((url,), None, build) == f"big={url}"
-    assert lineup(("http://gpu:8000?model=a/b&tokenizer=a/b",), None, build).startswith("a/b=http://gpu:8000")
+    assert models_setting((f"big={url}",), None, build) == f"big={url}"
+    assert models_setting((url,), None, build) == f"big={url}"
+    assert models_setting(("http://gpu:8000?model=a/b&tokenizer=a/b",), None, build).startswith("a/b=http://gpu:8000")
 
 
 def test_a_tape_alone_speaks_harmony() -> None:
-    assert lineup((), "script:///t/hello.jsonl?loop=1", build) == (
+    assert models_setting((), "script:///t/hello.jsonl?loop=1", build) == (
         f"hello=script:///t/hello.jsonl?loop=1&tokenizer={quote(str(HARMONY), safe='')}"
     )
     assert json.loads((HARMONY / "config.json").read_text())["model_type"] == "gpt_oss"
 
 
 def test_a_model_beside_an_engine_says_where_the_tokenizer_is() -> None:
-    assert lineup(("demo-chat",), "script:///t.jsonl", build) == "demo-chat=script:///t.jsonl?tokenizer=%2Fbuilt%2Fdemo-chat"
-    assert lineup(("x=org/x",), "http://gpu:1/", build) == "x=http://gpu:1/?tokenizer=org%2Fx&model=x"
-    assert lineup(("x",), "vllm:///srv/big", build) == "x=vllm:///srv/big"
+    assert (
+        models_setting(("demo-chat",), "script:///t.jsonl", build)
+        == "demo-chat=script:///t.jsonl?tokenizer=%2Fbuilt%2Fdemo-chat"
+    )
+    assert models_setting(("x=org/x",), "http://gpu:1/", build) == "x=http://gpu:1/?tokenizer=org%2Fx&model=x"
+    assert models_setting(("x",), "vllm:///srv/big", build) == "x=vllm:///srv/big"
 
 
 def test_an_engine_elsewhere_is_asked_for_its_models(remote: str) -> None:
-    assert lineup((), remote, build).split() == [
+    assert models_setting((), remote, build).split() == [
         f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig",
         f"org/small={remote}?model=org%2Fsmall&tokenizer=org%2Fsmall",
     ]
-    assert lineup((), f"{remote}?model=big", build) == f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig"
+    assert models_setting((), f"{remote}?model=big", build) == f"big={remote}?model=big&tokenizer=%2Fsrv%2Fbig"
 
 
 def test_the_settings_understand_every_lineup(checkpoint: Path, remote: str) -> None:
-    served = parse_models(lineup((f"mine={checkpoint}", f"far={remote}?model=big&tokenizer=a/b"), None, build))
+    served = parse_models(models_setting((f"mine={checkpoint}", f"far={remote}?model=big&tokenizer=a/b"), None, build))
     assert served["mine"].source == str(checkpoint)
     assert served["far"].source == "a/b"
 
 
 def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:
-    here = lineup((f"mine={checkpoint}",), None, build)
+    here = models_setting((f"mine={checkpoint}",), None, build)
     assert on_disk(here)
-    assert on_disk(lineup((), "script:///t/hello.jsonl", build))
-    assert not on_disk(lineup((f"mine={checkpoint}", "Qwen/Qwen3-0.6B"), None, build))
+    assert on_disk(models_setting((), "script:///t/hello.jsonl", build))
+    assert not on_disk(models_setting((f"mine={checkpoint}", "Qwen/Qwen3-0.6B"), None, build))
     assert not on_disk(f"{here} far=http://gpu:8000?model=a/b&tokenizer=a/b")
 
 
@@ -120,9 +123,9 @@ def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:
 )
 def test_what_cannot_be_served_is_named(models: tuple[str, ...], engine: str | None, reason: str) -> None:
     with pytest.raises(InvalidModelSpec, match=reason):
-        lineup(models, engine, build)
+        models_setting(models, engine, build)
 
 
 def test_a_folder_without_a_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidModelSpec, match=r"holds no config\.json"):
-        lineup((str(tmp_path),), None, build)
+        models_setting((str(tmp_path),), None, build)

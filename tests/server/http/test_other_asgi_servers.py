@@ -17,7 +17,7 @@ from websockets.sync.client import connect
 from responses_app.demo.build import build
 from responses_app.local.data_dir import ROOT
 from responses_app.local.database_url import default_url
-from responses_app.server.cli.model_specs import lineup
+from responses_app.server.cli.model_specs import models_setting
 from tests.support.server.serve_command import Server, free_port
 from tests.support.server.slow_clients import seconds_until
 
@@ -33,7 +33,7 @@ def uvicorn(shared: Server, tape: str, tmp_path_factory: pytest.TempPathFactory)
         **os.environ,
         "RESPONSES_DATA_DIR": str(shared.folder),
         "DATABASE_URL": default_url(shared.folder),
-        "RESPONSES_MODELS": lineup((), tape, lambda name: build(name, shared.folder / "models")),
+        "RESPONSES_MODELS": models_setting((), tape, lambda name: build(name, shared.folder / "models")),
     }
     log: Path = tmp_path_factory.mktemp("uvicorn") / "log"
     command = [sys.executable, "-m", "uvicorn", "project.asgi:application", "--port", str(port)]
