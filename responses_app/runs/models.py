@@ -52,6 +52,14 @@ class ServedModel:
         """Whether the model takes images: its files, its template and its engine all must."""
         return self.dialect is not None and self.dialect.supports_images and self.engine.supports_images
 
+    def temperature(self, requested: float | None) -> float:
+        """Return the effective temperature: the requested one, or the default of the model."""
+        return self.defaults.temperature if requested is None else requested
+
+    def top_p(self, requested: float | None) -> float:
+        """Return the effective top_p: the requested one, or the default of the model."""
+        return self.defaults.top_p if requested is None else requested
+
     async def open(self) -> None:
         """Load the dialect, one model at a time: two threads cannot import transformers. Raises ValueError, OSError."""
         self.dialect = await asyncio.to_thread(self._open)

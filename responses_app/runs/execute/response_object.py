@@ -44,13 +44,13 @@ def initial_response(order: CreateRequest, served: ServedModel, uid: str, now: i
         "safety_identifier": order.echo.get("safety_identifier"),
         "service_tier": "auto",
         "store": order.store,
-        "temperature": temperature(order, served),
+        "temperature": served.temperature(order.temperature),
         "text": {"format": order.format, "verbosity": order.echo.get("verbosity") or "medium"},
         "tool_choice": order.tool_choice,
         "tool_usage": TOOL_USAGE,
         "tools": list(order.tools),
         "top_logprobs": order.logprobs or 0,
-        "top_p": top_p(order, served),
+        "top_p": served.top_p(order.top_p),
         "presence_penalty": order.presence_penalty,
         "frequency_penalty": order.frequency_penalty,
         "truncation": order.truncation,
@@ -63,16 +63,6 @@ def initial_response(order: CreateRequest, served: ServedModel, uid: str, now: i
         **({"conversation": {"id": order.conversation}} if order.conversation else {}),
         **({"image": order.echo["image"]} if order.echo.get("image") else {}),
     }
-
-
-def temperature(order: CreateRequest, served: ServedModel) -> float:
-    """Return the effective temperature: that of the request, or the default of the model."""
-    return served.defaults.temperature if order.temperature is None else order.temperature
-
-
-def top_p(order: CreateRequest, served: ServedModel) -> float:
-    """Return the effective top_p: that of the request, or the default of the model."""
-    return served.defaults.top_p if order.top_p is None else order.top_p
 
 
 def _reasoning(reasoning: Mapping[str, Any] | None) -> dict[str, Any]:

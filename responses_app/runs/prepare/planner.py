@@ -19,7 +19,6 @@ from responses_app.dialects.tools import as_functions
 from responses_app.engine_interface import Constraint, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest, ServiceUnavailable
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute import response_object
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import (
     constraint_check,
@@ -272,9 +271,9 @@ async def _request(
         raise _exceeded(str(prompt.length), limit)
     sampling = Sampling(
         max_tokens=min(room, order.max_output_tokens or room),
-        temperature=response_object.temperature(order, served),
+        temperature=served.temperature(order.temperature),
         # vLLM refuses zero; any number as small also leaves only the most likely token.
-        top_p=response_object.top_p(order, served) or LEAST_TOP_P,
+        top_p=served.top_p(order.top_p) or LEAST_TOP_P,
         presence_penalty=order.presence_penalty,
         frequency_penalty=order.frequency_penalty,
         logprobs=order.logprobs,
