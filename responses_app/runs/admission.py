@@ -57,20 +57,20 @@ class Admission:
     counts: Counter[Kind] = field(default_factory=Counter)
     by_project: Counter[str] = field(default_factory=Counter)
     clock: Callable[[], float] = time.monotonic
-    _asked_at: dict[str, float] = field(default_factory=dict)
+    _last_request_at: dict[str, float] = field(default_factory=dict)
 
     def admit(self, project: str) -> Place:
-        """Take a place in the foreground. Raises Busy if RESPONSES_MAX_CONCURRENT are taken, or the project's share of them."""
+        """Take a place in the foreground. Raises RateLimited if RESPONSES_MAX_CONCURRENT are taken, or the project's share of them."""
         limit = settings.RESPONSES_MAX_CONCURRENT
-        kept = limit // SHARE if self._has_neighbors(project) else 0
+        reserved = limit // SHARE if self._has_neighbors(project) else 0
         taken = self.counts[Kind.FOREGROUND]
-        if taken >= limit or (taken >= limit - kept and self.by_project[project] >= kept):
+        if taken >= limit or (taken >= limit - reserved and self.by_project[project] >= reserved):
             raise RateLimited(f"{taken} responses are being generated, which is the limit. Try again in a moment.")
         return self.take(Kind.FOREGROUND, project)
 
     @contextmanager
     def admitted(self, project: str) -> Iterator[None]:
-        """Take a place in the foreground for the duration of the context. Raises Busy."""
+        """Take a place in the foreground for the duration of the context. Raises RateLimited."""
         place = self.admit(project)
         try:
             yield
@@ -80,10 +80,10 @@ class Admission:
     async def admit_background(self, *, queue: bool) -> Place:
         """Take a place in the background, or in the queue if none is free or `queue` is true.
 
-        Raises Busy if RESPONSES_MAX_QUEUED places are taken; responses that wait in all processes count.
+        Raises RateLimited if RESPONSES_MAX_QUEUED places are taken; responses that wait in all processes count.
         """
         count = self.counts[Kind.BACKGROUND] + self.counts[Kind.QUEUED]
-        queue = queue or self.background_room < 1
+        queue = queue or self.free_background_slots < 1
         place = self.take(Kind.QUEUED if queue else Kind.BACKGROUND)
         try:
             if queue:
@@ -106,12 +106,12 @@ class Admission:
     def _has_neighbors(self, project: str) -> bool:
         """Whether another project sent a request within RECENT_S seconds."""
         now = self.clock()
-        self._asked_at[project] = now
-        if len(self._asked_at) > 1 and now - min(self._asked_at.values()) > RECENT_S:
-            self._asked_at = {name: at for name, at in self._asked_at.items() if now - at <= RECENT_S}
-        return len(self._asked_at) > 1
+        self._last_request_at[project] = now
+        if len(self._last_request_at) > 1 and now - min(self._last_request_at.values()) > RECENT_S:
+            self._last_request_at = {name: at for name, at in self._last_request_at.items() if now - at <= RECENT_S}
+        return len(self._last_request_at) > 1
 
     @property
-    def background_room(self) -> int:
+    def free_background_slots(self) -> int:
         """Number of background responses that may still begin in this process."""
         return int(settings.RESPONSES_MAX_BACKGROUND) - self.counts[Kind.BACKGROUND]

@@ -32,59 +32,61 @@ Json: TypeAlias = Mapping[str, Any]
 FULL = 0.75
 
 
-async def compact(order: CreateRequest, served: ServedModel) -> dict[str, Any]:
-    """Return the `response.compaction` object for the context of `order`. Nothing is stored. Raises ApiError."""
+async def compact(create_request: CreateRequest, served: ServedModel) -> dict[str, Any]:
+    """Return the `response.compaction` object for the context of `create_request`. Nothing is stored. Raises ApiError."""
     uid = new_id("resp_")
-    known = await plan(uid, replace(order, compacts=False), served)
-    summary, figures = await _summarize(uid, order, served, known.items, known.images)
+    known = await plan(uid, replace(create_request, compacts=False), served)
+    summary, figures = await _summarize(uid, create_request, served, known.items, known.images)
     return {
         "id": uid,
         "object": "response.compaction",
         "created_at": int(time.time()),
         "output": [
             *(item for item in known.items if item["type"] == "message" and item["role"] == "user"),
-            {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": seal_summary(order.project, summary)},
+            {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": seal_summary(create_request.project, summary)},
         ],
         "usage": figures,
-        **({"image": order.echo["image"]} if order.echo.get("image") else {}),
+        **({"image": create_request.echo["image"]} if create_request.echo.get("image") else {}),
     }
 
 
-def make_compaction_hook(order: CreateRequest, served: ServedModel, plan: PreparedRequest) -> CompactionHook | None:
+def make_compaction_hook(create_request: CreateRequest, served: ServedModel, plan: PreparedRequest) -> CompactionHook | None:
     """Return the function that compacts the whole context at the end of a response; None unless the request asks for that."""
-    if order.compact_threshold is None or order.compacts:
+    if create_request.compact_threshold is None or create_request.compacts:
         return None
 
     def make(output: Sequence[Json], spent: int) -> Awaitable[tuple[Compaction, int] | None]:
-        return compact_if_full(order, served, [*plan.items, *output], plan.images, spent)
+        return compact_if_full(create_request, served, [*plan.items, *output], plan.images, spent)
 
     return make
 
 
 async def compact_if_full(
-    order: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes, spent: int
+    create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes, spent: int
 ) -> tuple[Compaction, int] | None:
     """Compact `items` as `context_management` demands. Return the compaction and the tokens that it took.
 
     `spent` is the length of the context in tokens. Return None below the threshold, and if the model writes no summary: the
     response is complete without a compaction.
     """
-    if order.compact_threshold is None or spent < (order.compact_threshold or int(served.engine.max_model_len * FULL)):
+    if create_request.compact_threshold is None or spent < (
+        create_request.compact_threshold or int(served.engine.max_model_len * FULL)
+    ):
         return None
     try:
-        summary, figures = await _summarize(new_id("resp_"), order, served, items, images)
+        summary, figures = await _summarize(new_id("resp_"), create_request, served, items, images)
     except ApiError as error:
         logger.warning("no compaction: %s", error.message)
         return None
-    return Compaction(seal_summary(order.project, summary)), figures["output_tokens"]
+    return Compaction(seal_summary(create_request.project, summary)), figures["output_tokens"]
 
 
 async def _summarize(
-    uid: str, order: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes
+    uid: str, create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes
 ) -> tuple[str, dict[str, Any]]:
     """Generate a summary of `items` in one round. Return the summary and the usage. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
-    request, parser = await build_engine_request(uid, summary_request(order), served, [*items, QUESTION], images)
+    request, parser = await build_engine_request(uid, summary_request(create_request), served, [*items, QUESTION], images)
     generation, output = Generation(served.engine, request, served.dialect.token_text), DeltaCollector()
     round = Round(generation, parser, request.length or len(request.prompt))
     try:

@@ -14,18 +14,18 @@ from responses_app.store.content.history import ConversationContext
 class CachedContext:
     """Context of one response that has ended in this process.
 
-    `asked` is the size of all requests and last events so far in bytes; `size` is about the memory of the cached context.
+    `request_bytes` is the size of all requests and last events so far in bytes; `size` is about the memory of the cached context.
     """
 
     uid: str
     context: ConversationContext
     known: CachedTokens
-    asked: int
+    request_bytes: int
     size: int
 
 
-def kept(run: Run, plan: PreparedRequest, memo: TokenCache, asked: int) -> CachedContext:
-    """Return the context of a run that has ended in this process. `asked` is the size of requests and answers so far in bytes."""
+def cache_context(run: Run, plan: PreparedRequest, memo: TokenCache, request_bytes: int) -> CachedContext:
+    """Return the context of a run that has ended in this process. `request_bytes` is the size of requests and answers so far in bytes."""
     before, response = plan.before, run.response
     context = ConversationContext(
         keys=[*before.keys, *run.keys],
@@ -34,4 +34,6 @@ def kept(run: Run, plan: PreparedRequest, memo: TokenCache, asked: int) -> Cache
         status=response["status"],
         images=plan.images,
     )
-    return CachedContext(run.uid, context, memo.used, asked, asked + memo.size + sum(map(len, plan.images.values())))
+    return CachedContext(
+        run.uid, context, memo.used, request_bytes, request_bytes + memo.size + sum(map(len, plan.images.values()))
+    )

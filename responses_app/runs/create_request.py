@@ -62,16 +62,16 @@ class CreateRequest:
 
     def dump(self) -> str:
         """Return the request as JSON without the input, which is stored as items."""
-        told = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "input"}
-        return orjson.dumps(told, default=_listed).decode()
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "input"}
+        return orjson.dumps(values, default=_listed).decode()
 
     @classmethod
     def load(cls, text: str, input: Sequence[dict[str, Any]]) -> CreateRequest:
         """Load a request that `dump` wrote, with its input. Fields that an older version did not write have their defaults."""
-        told = orjson.loads(text)
+        values = orjson.loads(text)
         known = {one.name for one in fields(cls)}
-        told["include"] = frozenset(told["include"])
-        return cls(input=input, **{name: value for name, value in told.items() if name in known})
+        values["include"] = frozenset(values["include"])
+        return cls(input=input, **{name: value for name, value in values.items() if name in known})
 
 
 def _listed(value: Any) -> Any:

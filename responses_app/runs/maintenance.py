@@ -19,11 +19,11 @@ from responses_app.store.log.retention import TEMPORARY, prune
 
 logger = logging.getLogger("responses.upkeep")
 
-SEALING = 2.0
-PRUNING = 30.0
+ARCHIVE_EVERY_S = 2.0
+PRUNE_EVERY_S = 30.0
 BATCH = 50
 # After each step comes a pause as long as the step, so that streams of this process get at least half of the time. Seconds.
-SHORTEST = 0.005
+MIN_PAUSE_S = 0.005
 
 Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
@@ -31,8 +31,8 @@ Work: TypeAlias = Callable[[datetime], Iterator[int]]
 async def upkeep() -> None:
     """Run maintenance until cancelled; a cancellation waits for the current step."""
     async with asyncio.TaskGroup() as group:
-        group.create_task(_every(SEALING, archive_due))
-        group.create_task(_every(PRUNING, prune_due))
+        group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
+        group.create_task(_every(PRUNE_EVERY_S, prune_due))
 
 
 def archive_due(now: datetime) -> Iterator[int]:
@@ -58,9 +58,9 @@ def prune_due(now: datetime) -> Iterator[int]:
     for name, age in ages.items():
         if age is not None:
             yield from prune(name, now - age)
-    kept = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
-    if kept is not None:
-        yield from orphans.prune(now - kept)
+    age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
+    if age_of_items is not None:
+        yield from orphans.prune(now - age_of_items)
 
 
 async def _every(pause: float, work: Work) -> None:
@@ -85,7 +85,7 @@ def _run_steps(work: Work, stop: threading.Event) -> None:
     began = time.monotonic()
     try:
         for _ in work(datetime.now(UTC)):
-            if stop.wait(max(time.monotonic() - began, SHORTEST)):
+            if stop.wait(max(time.monotonic() - began, MIN_PAUSE_S)):
                 return
             began = time.monotonic()
     except DatabaseError as error:

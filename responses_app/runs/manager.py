@@ -70,7 +70,7 @@ class RunManager:
     async def start(self) -> None:
         """Load all dialects, start all engines side by side, the recorder and the lease keeper. A second call does nothing.
 
-        Raises EngineDown, which names the model. After an error or a cancellation no engine is left running.
+        Raises EngineUnavailable, which names the model. After an error or a cancellation no engine is left running.
         """
         async with self._starting:
             if self._recorder is not None:
@@ -85,7 +85,7 @@ class RunManager:
             self._upkeep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
 
     def model(self, name: str) -> ServedModel:
-        """Return the served model with the name `name`. Raises Invalid `model_not_found` (status 400)."""
+        """Return the served model with the name `name`. Raises InvalidRequest `model_not_found` (status 400)."""
         served = resolve_alias(name, self.served, self.aliases)
         if served is None:
             told = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
@@ -93,27 +93,27 @@ class RunManager:
         return served
 
     async def worker(self) -> UUID:
-        """Return the worker id of this process. Raises Unavailable."""
+        """Return the worker id of this process. Raises ServiceUnavailable."""
         await self._ensure_started()
         assert self._watch is not None  # noqa: S101 - started
         return self._watch.worker
 
-    async def start_run(self, order: CreateRequest) -> Run:
+    async def start_run(self, create_request: CreateRequest) -> Run:
         """Prepare a request, start its run, and wait until its first events are durable.
 
         Raises ApiError; then nothing was stored. A background run without a free place waits in the queue.
         """
-        return (await self.start_prepared(order))[0]
+        return (await self.start_prepared(create_request))[0]
 
     async def start_prepared(
-        self, order: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
+        self, create_request: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
     ) -> tuple[Run, PreparedRequest]:
         """Start a run as `begin`, and return its plan too. `before` is the known context, `memo` caches the tokens of its prompt."""
         await self._ensure_started()
-        served = self.model(order.model)
-        place = await self._admit_background(order)
+        served = self.model(create_request.model)
+        place = await self._admit_background(create_request)
         try:
-            run, planned = await self._prepare(order, served, before, memo, place)
+            run, planned = await self._prepare(create_request, served, before, memo, place)
         except BaseException:
             place.release()
             raise
@@ -125,7 +125,7 @@ class RunManager:
 
     async def _prepare(
         self,
-        order: CreateRequest,
+        create_request: CreateRequest,
         served: ServedModel,
         before: ConversationContext | None,
         memo: TokenCache | None,
@@ -133,35 +133,35 @@ class RunManager:
     ) -> tuple[Run, PreparedRequest]:
         """Plan the request and create its run, which has not begun."""
         uid = new_id("resp_")
-        tools = self._tools_for(order)
+        tools = self._tools_for(create_request)
         functions = () if tools is None else tools.functions
-        planned = await plan(uid, order, served, before, functions=functions, memo=memo)
+        planned = await plan(uid, create_request, served, before, functions=functions, memo=memo)
         assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
         parked = place.kind is Kind.QUEUED
         worker = None if parked else self._watch.worker
-        compaction = make_compaction_hook(order, served, planned)
-        run = create_run(uid, order, served, planned, self._recorder, worker, tools, compaction)
+        compaction = make_compaction_hook(create_request, served, planned)
+        run = create_run(uid, create_request, served, planned, self._recorder, worker, tools, compaction)
         if not parked and not await served.engine.is_healthy():
             raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
         return run, planned
 
-    async def count(self, order: CreateRequest) -> int:
+    async def count(self, create_request: CreateRequest) -> int:
         """Count the tokens of the prompt of a request. Raises ApiError as `begin` does; nothing runs, nothing is stored."""
         await self._ensure_started()
-        served = self.model(order.model)
+        served = self.model(create_request.model)
         self._check_capacity()
-        with self.admission.admitted(order.project):
-            tools = self._tools_for(order)
+        with self.admission.admitted(create_request.project):
+            tools = self._tools_for(create_request)
             functions = () if tools is None else tools.functions
-            request = (await plan(new_id("resp_"), order, served, functions=functions, measure=True)).request
+            request = (await plan(new_id("resp_"), create_request, served, functions=functions, measure=True)).request
         return request.length or len(request.prompt)
 
-    async def compact(self, order: CreateRequest) -> dict[str, Any]:
+    async def compact(self, create_request: CreateRequest) -> dict[str, Any]:
         """Return the `response.compaction` object. Raises ApiError; nothing is stored."""
         await self._ensure_started()
         self._check_capacity()
-        with self.admission.admitted(order.project):
-            return await compact(order, self.model(order.model))
+        with self.admission.admitted(create_request.project):
+            return await compact(create_request, self.model(create_request.model))
 
     async def subscribe(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
         """Yield frames of a response up to the terminal one, across changes of its owner; None after each pause without frames."""
@@ -180,7 +180,7 @@ class RunManager:
 
     def stream(self, run: Run, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
         """Yield frames of a run of this process, and of its next owners if the run is handed over."""
-        return run.listen(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run))
+        return run.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run))
 
     async def _follow_log(self, run: Run, after: int) -> AsyncGenerator[EventFrame | None, None]:
         # While the process ends there is no time to wait for another one: the client reconnects by itself.
@@ -200,7 +200,7 @@ class RunManager:
             run.cancel()
 
     async def cancel(self, row: Response) -> None:
-        """Cancel a response, in whichever process it runs; do nothing if it has ended. Raises Unavailable after END_LIMIT seconds."""
+        """Cancel a response, in whichever process it runs; do nothing if it has ended. Raises ServiceUnavailable after END_LIMIT s."""
         run = self.runs.get(row.uid)
         if run is not None:
             run.cancel()
@@ -262,7 +262,7 @@ class RunManager:
             self._tail.notify_work()
 
     async def _ensure_started(self) -> None:
-        """Start unless started. Raises Unavailable."""
+        """Start unless started. Raises ServiceUnavailable."""
         try:
             await self.start()
         except EngineUnavailable as error:
@@ -273,17 +273,17 @@ class RunManager:
         if self.draining:
             raise ServiceUnavailable("The server is stopping. Try again in a moment.")
 
-    async def _admit_background(self, order: CreateRequest) -> Place:
-        """Take a place for the request. Raises Busy, Unavailable. The queue of the background does not delay the foreground."""
+    async def _admit_background(self, create_request: CreateRequest) -> Place:
+        """Take a place for the request. Raises RateLimited, ServiceUnavailable. Background work does not delay the foreground."""
         self._check_capacity()
-        if not order.background:
-            return self.admission.admit(order.project)
+        if not create_request.background:
+            return self.admission.admit(create_request.project)
         assert self._watch is not None  # noqa: S101 - started
         return await self.admission.admit_background(queue=self._watch.backlog)
 
     def _free_slots(self) -> int:
         """Return how many more background responses may begin in this process."""
-        return 0 if self.draining else self.admission.background_room
+        return 0 if self.draining else self.admission.free_background_slots
 
     async def _take_over(self, pk: int) -> None:
         """Continue a response whose lease this process holds."""

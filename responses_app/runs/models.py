@@ -143,7 +143,7 @@ def _defaults(source: str) -> SamplingDefaults:
 async def start_all(served: Mapping[str, ServedModel]) -> None:
     """Open all dialects, then start all engines side by side.
 
-    Raises EngineDown, which names the model. Then, as when this is cancelled, no engine is left that came up.
+    Raises EngineUnavailable, which names the model. Then, as when this is cancelled, no engine is left that came up.
     """
     starts: list[asyncio.Task[None]] = []
     try:

@@ -18,7 +18,7 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
 from responses_app.runs import manager
-from responses_app.runs.context_cache import CachedContext, kept
+from responses_app.runs.context_cache import CachedContext, cache_context
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.run import Run
 from responses_app.runs.prepare.planner import PreparedRequest
@@ -237,7 +237,7 @@ class Stream:
         # No await from here on: a cancellation would leave the run without a reader.
         pending, self._pending = self._pending, None
         stale_steers = pending[1] if pending is not None and not steers else []
-        size = queued.size + (before.asked if before else 0)
+        size = queued.size + (before.request_bytes if before else 0)
         return ActiveResponse(run, prepared, token_cache, request, admission, size, stale_steers)
 
     async def _refuse(self, queued: QueuedRequest, error: Exception) -> None:
@@ -281,7 +281,7 @@ class Stream:
             # The response ended in another process, so this process has no context of it. A stored response is read from the database.
             self.cached = None
         else:
-            self.cached = kept(run, active.prepared, active.token_cache, active.size + len(frame.data))
+            self.cached = cache_context(run, active.prepared, active.token_cache, active.size + len(frame.data))
             self._peers.evict(self)
 
     def _evict(self, uid: object) -> None:

@@ -39,9 +39,9 @@ from responses_app.tools.base import ToolExecutor
 ToolFactory: TypeAlias = Callable[[CreateRequest], ToolExecutor | None]
 
 
-def no_tools(order: CreateRequest) -> None:
+def no_tools(create_request: CreateRequest) -> None:
     """Return no tools: the default of a server."""
-    del order
+    del create_request
 
 
 class RoundFactory:
@@ -54,15 +54,15 @@ class RoundFactory:
         self._tools, self._owner_epoch = tools, owner_epoch
 
     def create(
-        self, request: GenerateRequest, parser: OutputParser, heard: Sequence[int] = (), end: RoundEnd | None = None
+        self, request: GenerateRequest, parser: OutputParser, tokens: Sequence[int] = (), end: RoundEnd | None = None
     ) -> Round:
-        """Create a round. `heard` are the tokens, and `end` the end, that an earlier owner has saved."""
+        """Create a round. `tokens` are the tokens, and `end` the end, that an earlier owner has saved."""
         assert self._served.dialect is not None  # noqa: S101 - started
         generation = Generation(
             self._served.engine,
             request,
             self._served.dialect.token_text,
-            heard=heard,
+            tokens=tokens,
             wait=settings.RESPONSES_ENGINE_WAIT,
             owner_epoch=self._owner_epoch,
         )
@@ -79,7 +79,7 @@ class RoundFactory:
 
     def first(self) -> tuple[GenerateRequest, OutputParser]:
         """Return request and parser of the first round."""
-        return self._plan.request, self._parser(self._plan.listener)
+        return self._plan.request, self._parser(self._plan.parser)
 
     async def next(self, number: int, output: Sequence[Item], spent: int) -> Round:
         """Create the round `number` behind the first one. Raises ApiError."""
@@ -89,8 +89,8 @@ class RoundFactory:
         """Return the tool loop of the run; None without tools."""
         if self._tools is None:
             return None
-        order = self._plan.order
-        return ToolLoop(self._tools, self.next, order.max_output_tokens, order.echo.get("max_tool_calls"))
+        create_request = self._plan.create_request
+        return ToolLoop(self._tools, self.next, create_request.max_output_tokens, create_request.echo.get("max_tool_calls"))
 
     def _parser(self, parser: OutputParser) -> OutputParser:
         return parser if self._tools is None else ServerCallParser(parser, self._tools)
@@ -98,7 +98,7 @@ class RoundFactory:
 
 def create_run(
     uid: str,
-    order: CreateRequest,
+    create_request: CreateRequest,
     served: ServedModel,
     plan: PreparedRequest,
     recorder: LogWriter,
@@ -109,14 +109,18 @@ def create_run(
     """Create the run of the new response `uid`. Without `worker` the run only writes its first events and waits in the queue."""
     now, rounds = time.time(), RoundFactory(uid, served, plan, tools)
     return compose_run(
-        Writer(response_object.initial_response(order, served, uid, int(now)), new_id, encrypted_content.encryptor(order)),
+        Writer(
+            response_object.initial_response(create_request, served, uid, int(now)),
+            new_id,
+            encrypted_content.encryptor(create_request),
+        ),
         rounds.create(*rounds.first()),
         recorder,
-        _log(uid, order, served, plan, worker, now),
+        _log(uid, create_request, served, plan, worker, now),
         loop=rounds.loop(),
-        emit_error_event=order.emit_error_event,
+        emit_error_event=create_request.emit_error_event,
         queued=worker is None,
-        generates=order.generate,
+        generates=create_request.generate,
         compaction_hook=compaction_hook,
     )
 
@@ -146,32 +150,32 @@ def compose_run(
 
 
 def _log(
-    uid: str, order: CreateRequest, served: ServedModel, plan: PreparedRequest, worker: UUID | None, now: float
+    uid: str, create_request: CreateRequest, served: ServedModel, plan: PreparedRequest, worker: UUID | None, now: float
 ) -> ResponseLog | None:
     """Return the log of the response; None if nothing is stored."""
-    if not (order.store or order.background or plan.before.conversation is not None):
+    if not (create_request.store or create_request.background or plan.before.conversation is not None):
         return None
-    record = RequestRecord(order.dump(), plan.request.prompt, served.name, order.priority)
-    row = _row(order, uid, now, plan.before)
+    record = RequestRecord(create_request.dump(), plan.request.prompt, served.name, create_request.priority)
+    row = _row(create_request, uid, now, plan.before)
     return ResponseLog(row, [*plan.before.unsaved, *plan.own], plan.fetched, record, worker)
 
 
-def _row(order: CreateRequest, uid: str, now: float, before: ConversationContext) -> Response:
+def _row(create_request: CreateRequest, uid: str, now: float, before: ConversationContext) -> Response:
     return Response(
         uid=uid,
-        request_id=order.request_id,
-        project=order.project,
-        key_id=order.key,
-        model=order.model,
-        status=Status.QUEUED if order.background else Status.IN_PROGRESS,
-        background=order.background,
-        streamed=order.stream,
-        stored=order.store,
+        request_id=create_request.request_id,
+        project=create_request.project,
+        key_id=create_request.key,
+        model=create_request.model,
+        status=Status.QUEUED if create_request.background else Status.IN_PROGRESS,
+        background=create_request.background,
+        streamed=create_request.stream,
+        stored=create_request.store,
         thread=before.thread or uid,
-        previous_uid=order.previous_response_id,
+        previous_uid=create_request.previous_response_id,
         conversation_id=before.conversation,
         history=list(before.keys),
         # jsonb cannot hold NUL; the log keeps the exact value.
-        metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in order.metadata.items()},
+        metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in create_request.metadata.items()},
         created_at=datetime.fromtimestamp(now, UTC),
     )

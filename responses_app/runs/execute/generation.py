@@ -29,7 +29,7 @@ class Diverged(NotResumable):
 
 
 class Generation:
-    """Chunks of one engine request. `heard` are all tokens so far, including those of an earlier owner of the run.
+    """Chunks of one engine request. `tokens` are all tokens so far, including those of an earlier owner of the run.
 
     An engine that restarts continues behind these tokens. Two kinds of requests restart from token 0 instead, and the repeated
     tokens are compared. A constraint holds from the first token on: such a request restarts if its result is deterministic,
@@ -44,11 +44,11 @@ class Generation:
         request: GenerateRequest,
         spell: Callable[[Sequence[int]], str],
         *,
-        heard: Sequence[int] = (),
+        tokens: Sequence[int] = (),
         wait: float = 0.0,
         owner_epoch: int = 1,
     ) -> None:
-        self.heard = list(heard)
+        self.tokens = list(tokens)
         self._engine, self._request, self._spell, self._wait = engine, request, spell, wait
         # Request ids are unique in an engine: every owner and every attempt has its own.
         self._take, self._attempt = owner_epoch, 0
@@ -60,13 +60,13 @@ class Generation:
         return self._request.prompt
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
-        """Yield chunks up to one with `finish`. Raises EngineDown if the engine stays away for too long, Broken, BadPrompt."""
+        """Yield chunks up to one with `finish`. Raises NotResumable, RequestRejected, EngineUnavailable after `wait` seconds."""
         fruitless = 0
         while True:
             if (finish := self._finished_reason()) is not None:
                 yield Chunk(finish=finish)
                 return
-            before = len(self.heard)
+            before = len(self.tokens)
             try:
                 async with aclosing(self._run_attempt()) as chunks:
                     async for chunk in chunks:
@@ -78,23 +78,23 @@ class Generation:
                 logger.warning("%s: %s It continues behind the tokens so far.", self._request.id, error)
                 self._strayed = True
             except EngineUnavailable as error:
-                fruitless = fruitless + 1 if len(self.heard) == before else 0
+                fruitless = fruitless + 1 if len(self.tokens) == before else 0
                 logger.warning("%s: %s", self._request.id, error)
                 if fruitless >= FRUITLESS or not await self._wait_for_engine():
                     raise
 
     async def warm_up(self) -> None:
-        """Have the engine read the prompt without generating. Raises EngineDown, BadPrompt."""
+        """Have the engine read the prompt without generating. Raises EngineUnavailable, RequestRejected."""
         await self._engine.prefill(self._attempt_request(0))
 
     async def _run_attempt(self) -> AsyncGenerator[Chunk, None]:
         again = self._must_restart()
-        base = 0 if again else len(self.heard)
-        known = list(self.heard) if again else []
+        base = 0 if again else len(self.tokens)
+        known = list(self.tokens) if again else []
         async with aclosing(self._engine.generate(self._attempt_request(base))) as chunks:
             async for chunk in chunks:
                 fresh = _skip_known(known, chunk)
-                self.heard += fresh.tokens
+                self.tokens += fresh.tokens
                 if chunk.prompt is not None or chunk.cached is not None:
                     # Only in the first or the last chunk; the other chunks pass unchanged.
                     fresh = replace(fresh, prompt=chunk.prompt and chunk.prompt - base, cached=self._cached(chunk))
@@ -113,13 +113,13 @@ class Generation:
         sampling = replace(
             request.sampling,
             max_tokens=request.sampling.max_tokens - base,
-            bias=_penalties_as_bias(request.sampling, self.heard),
+            bias=_penalties_as_bias(request.sampling, self.tokens),
         )
-        return replace(request, prompt=[*request.prompt, *self.heard], sampling=sampling, prior_tokens=base)
+        return replace(request, prompt=[*request.prompt, *self.tokens], sampling=sampling, prior_tokens=base)
 
     def _must_restart(self) -> bool:
-        """Whether the next attempt restarts from token 0. Raises Broken."""
-        if not self.heard:
+        """Whether the next attempt restarts from token 0. Raises NotResumable."""
+        if not self.tokens:
             return False
         sampling = self._request.sampling
         sure = sampling.temperature == 0 or sampling.seed is not None
@@ -133,14 +133,14 @@ class Generation:
     def _is_constrained(self) -> bool:
         """Whether a constraint binds the tokens so far."""
         constraint = self._request.constraint
-        return constraint is not None and not not_yet_binding(constraint, self._spell(self.heard))
+        return constraint is not None and not not_yet_binding(constraint, self._spell(self.tokens))
 
     def _finished_reason(self) -> Finish | None:
         """Return how the generation has ended already, if the engine failed behind its last token; None if it has not."""
         sampling = self._request.sampling
-        if self.heard and not sampling.ignore_eos and self.heard[-1] in sampling.stop_token_ids:
+        if self.tokens and not sampling.ignore_eos and self.tokens[-1] in sampling.stop_token_ids:
             return "stop"
-        return "length" if len(self.heard) >= sampling.max_tokens else None
+        return "length" if len(self.tokens) >= sampling.max_tokens else None
 
     def _cached(self, chunk: Chunk) -> int | None:
         return None if chunk.cached is None else min(chunk.cached, self._request.length or len(self._request.prompt))
@@ -161,7 +161,7 @@ def _is_history_dependent(sampling: Sampling) -> bool:
     return seeded or bool(sampling.presence_penalty or sampling.frequency_penalty)
 
 
-def _penalties_as_bias(sampling: Sampling, heard: Sequence[int]) -> dict[int, float]:
+def _penalties_as_bias(sampling: Sampling, tokens: Sequence[int]) -> dict[int, float]:
     """Return the penalties for the tokens so far as a bias: the engine takes these tokens for prompt and does not count them.
 
     The engine adds penalties for new tokens. So frequency penalties are exact; a presence penalty counts twice for a token that
@@ -169,11 +169,13 @@ def _penalties_as_bias(sampling: Sampling, heard: Sequence[int]) -> dict[int, fl
     """
     if not (sampling.presence_penalty or sampling.frequency_penalty):
         return {}
-    return {token: -(sampling.presence_penalty + count * sampling.frequency_penalty) for token, count in Counter(heard).items()}
+    return {
+        token: -(sampling.presence_penalty + count * sampling.frequency_penalty) for token, count in Counter(tokens).items()
+    }
 
 
 def _skip_known(known: list[int], chunk: Chunk) -> Chunk:
-    """Return the part of the chunk behind the `known` tokens, which are removed from `known`. Raises Strayed if the chunk differs."""
+    """Return the part of the chunk behind the `known` tokens, which are removed from `known`. Raises Diverged if the chunk differs."""
     if not known:
         return chunk
     count = min(len(known), len(chunk.tokens))

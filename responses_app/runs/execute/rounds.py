@@ -34,7 +34,7 @@ class Round:
         self.has_ended = self.is_saved = end is not None
         self._generation, self._parser = generation, parser
         end = end or RoundEnd(prompt)
-        self._counter = UsageCounter(end.prompt, end.cached, len(generation.heard))
+        self._counter = UsageCounter(end.prompt, end.cached, len(generation.tokens))
 
     @property
     def prompt(self) -> Sequence[int]:
@@ -50,7 +50,7 @@ class Round:
     async def generate(self, output: RoundOutput) -> Finish | None:
         """Generate to the end and return how the engine ended. The last deltas are added to `output` but not published.
 
-        Raises EngineDown, NotResumable, BadPrompt, and DatabaseError if `output` cannot be written.
+        Raises EngineUnavailable, NotResumable, RequestRejected, and DatabaseError if `output` cannot be written.
         """
         generation, parser, counter = self._generation, self._parser, self._counter
         async with aclosing(generation.chunks()) as chunks:
@@ -76,7 +76,7 @@ class Round:
         return self._parser.finish()
 
     async def prefill(self) -> None:
-        """Have the engine read the prompt into its cache without generating. Raises EngineDown, BadPrompt."""
+        """Have the engine read the prompt into its cache without generating. Raises EngineUnavailable, RequestRejected."""
         await self._generation.warm_up()
 
 
@@ -145,7 +145,7 @@ class Rounds:
             await self._begin_next(self._loop)
 
     async def prefill(self) -> None:
-        """Have the engine read the first prompt without generating. Raises EngineDown, BadPrompt."""
+        """Have the engine read the first prompt without generating. Raises EngineUnavailable, RequestRejected."""
         await self._current.prefill()
 
     def finish_parser(self) -> None:

@@ -121,7 +121,7 @@ class Run:
 
     # Subscribers
 
-    def listen(
+    def subscribe(
         self, after: int = -1, pause: float = 10.0, rest: Continuation | None = None
     ) -> AsyncGenerator[EventFrame | None, None]:
         """Subscribe to the frames, as `Broadcast.subscribe`."""
@@ -133,7 +133,7 @@ class Run:
         A caller that is cancelled while it waits cancels the run, unless the run is in the background.
         """
         try:
-            async with aclosing(self.listen()) as frames:
+            async with aclosing(self.subscribe()) as frames:
                 async for _ in frames:
                     return
         except asyncio.CancelledError:
@@ -144,7 +144,7 @@ class Run:
 
     async def wait_terminal(self) -> EventFrame:
         """Wait for the end in this process and return the last frame. Raises ApiError if there is no frame."""
-        async for frame in self.listen(len(self.frames) - 1):
+        async for frame in self.subscribe(len(self.frames) - 1):
             del frame
         if not self.frames:
             raise self.problem or InternalError("The response ended before it began.")

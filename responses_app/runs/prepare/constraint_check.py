@@ -22,20 +22,20 @@ SEARCH_LIMIT_S = 10.0
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
 
 
-async def check_constraints(engine: Engine, order: CreateRequest, constraint: Constraint | None) -> None:
-    """Compile the strict schema and the constraint of the request. Raises Invalid, Busy."""
-    schema = order.format.get("schema")
+async def check_constraints(engine: Engine, create_request: CreateRequest, constraint: Constraint | None) -> None:
+    """Compile the strict schema and the constraint of the request. Raises InvalidRequest, RateLimited."""
+    schema = create_request.format.get("schema")
     try:
-        if schema is not None and order.format.get("strict"):
-            await _compile(engine, order.project, Constraint("json", schema))
+        if schema is not None and create_request.format.get("strict"):
+            await _compile(engine, create_request.project, Constraint("json", schema))
         if constraint is not None:
-            await _compile(engine, order.project, constraint)
+            await _compile(engine, create_request.project, constraint)
     except RequestRejected as error:
-        raise await _locate_bad_schema(engine, order, error) from error
+        raise await _locate_bad_schema(engine, create_request, error) from error
 
 
 async def _compile(engine: Engine, project: str, constraint: Constraint) -> None:
-    """Compile a constraint. Raises BadPrompt if the engine or its compiler refuses the constraint, and Busy."""
+    """Compile a constraint. Raises RequestRejected if the engine or its compiler refuses the constraint, and RateLimited."""
     await asyncio.to_thread(engine.check_constraint, constraint)
     if not engine.has_xgrammar:
         return
@@ -47,23 +47,23 @@ async def _compile(engine: Engine, project: str, constraint: Constraint) -> None
         raise RequestRejected(str(error)) from error
 
 
-async def _locate_bad_schema(engine: Engine, order: CreateRequest, error: RequestRejected) -> InvalidRequest:
+async def _locate_bad_schema(engine: Engine, create_request: CreateRequest, error: RequestRejected) -> InvalidRequest:
     """Find the schema that the compiler refuses: the error concerns one structural tag of all schemas together.
 
     The error names all schemas if the search takes longer than SEARCH_LIMIT_S seconds.
     """
     with suppress(TimeoutError):
         async with asyncio.timeout(SEARCH_LIMIT_S):
-            for where, schema in _schemas(order):
-                if await _try_compile(engine, order, Constraint("structural_tag", _as_tag(schema))) is not None:
-                    return _invalid(where, await _try_compile(engine, order, Constraint("json", schema)) or error)
-    return _invalid("text.format.schema" if "schema" in order.format else "tools", error)
+            for where, schema in _schemas(create_request):
+                if await _try_compile(engine, create_request, Constraint("structural_tag", _as_tag(schema))) is not None:
+                    return _invalid(where, await _try_compile(engine, create_request, Constraint("json", schema)) or error)
+    return _invalid("text.format.schema" if "schema" in create_request.format else "tools", error)
 
 
-def _schemas(order: CreateRequest) -> Iterator[tuple[str, dict[str, Any]]]:
-    if order.format.get("schema") is not None:
-        yield "text.format.schema", dict(order.format["schema"])
-    for index, tool in enumerate(order.tools):
+def _schemas(create_request: CreateRequest) -> Iterator[tuple[str, dict[str, Any]]]:
+    if create_request.format.get("schema") is not None:
+        yield "text.format.schema", dict(create_request.format["schema"])
+    for index, tool in enumerate(create_request.tools):
         for at, one in [("", tool), *((f".tools[{n}]", inside) for n, inside in enumerate(tool.get("tools") or ()))]:
             if isinstance(one.get("parameters"), Mapping):
                 yield f"tools[{index}]{at}.parameters", dict(one["parameters"])
@@ -73,9 +73,9 @@ def _as_tag(schema: Mapping[str, Any]) -> str:
     return json.dumps({"type": "structural_tag", "format": structural_tag.json_value(schema)})
 
 
-async def _try_compile(engine: Engine, order: CreateRequest, constraint: Constraint) -> RequestRejected | None:
+async def _try_compile(engine: Engine, create_request: CreateRequest, constraint: Constraint) -> RequestRejected | None:
     try:
-        await _compile(engine, order.project, constraint)
+        await _compile(engine, create_request.project, constraint)
     except RequestRejected as error:
         return error
     return None

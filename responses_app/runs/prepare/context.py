@@ -20,12 +20,12 @@ CALLS = frozenset(OUTPUTS.values())
 EMPTY = ConversationContext((), (), "", "completed")
 
 
-async def previous_context(order: CreateRequest) -> ConversationContext:
-    """Return the context of `previous_response_id`. Raises Invalid `previous_response_not_found` or `previous_response_not_ready`."""
-    uid = order.previous_response_id
+async def previous_context(create_request: CreateRequest) -> ConversationContext:
+    """Return the context of `previous_response_id`. Raises InvalidRequest if the response is unknown or in progress."""
+    uid = create_request.previous_response_id
     if uid is None:
         return EMPTY
-    context = await history.context(order.project, uid) if is_id(uid) else None
+    context = await history.context(create_request.project, uid) if is_id(uid) else None
     if context is None:
         raise InvalidRequest(
             f"Previous response with id '{uid}' not found.",
@@ -41,16 +41,18 @@ async def previous_context(order: CreateRequest) -> ConversationContext:
     return context
 
 
-async def resolve_items(order: CreateRequest) -> list[dict[str, Any]]:
+async def resolve_items(create_request: CreateRequest) -> list[dict[str, Any]]:
     """Return the input items of the request, all with ids; a stored item replaces an item with its id. Raises NotFound.
 
     The stored item counts, as at OpenAI: reasoning of which a client sends the id alone is not lost. An item with
     `encrypted_content` stays as the client sent it.
     """
-    named = [item for item in order.input if "id" in item and "encrypted_content" not in item]
+    named = [item for item in create_request.input if "id" in item and "encrypted_content" not in item]
     wanted = [item["id"] for item in named if is_id(item["id"])]
-    found = await history.find(order.project, wanted) if wanted else {}
-    return await long_work.apart(order.project, len(order.input) > long_work.LONG_ITEMS, partial(with_ids, order.input, found))
+    found = await history.find(create_request.project, wanted) if wanted else {}
+    return await long_work.apart(
+        create_request.project, len(create_request.input) > long_work.LONG_ITEMS, partial(with_ids, create_request.input, found)
+    )
 
 
 def with_ids(
@@ -74,7 +76,7 @@ def with_ids(
 
 
 def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]) -> None:
-    """Check that no id occurs twice in a context: pagination by item id would go in circles. Raises Invalid."""
+    """Check that no id occurs twice in a context: pagination by item id would go in circles. Raises InvalidRequest."""
     seen = {item["id"] for item in before}
     for item in own:
         if item["id"] in seen:
@@ -84,7 +86,7 @@ def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str,
 
 
 def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the items for the prompt. Raises Invalid for an output without its call, and for a call without its output.
+    """Return the items for the prompt. Raises InvalidRequest for an output without its call, and for a call without its output.
 
     An approval is refused, because this server makes no MCP calls; a denial, or an approval of a call made elsewhere, is accepted.
     A call that is `incomplete` is left out: nobody can answer a call that was cut off.
@@ -106,13 +108,13 @@ def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
 
 
 def _check_approvals(items: Sequence[Mapping[str, Any]]) -> None:
-    asked = {item["id"] for item in items if item["type"] == "mcp_approval_request"}
+    requested = {item["id"] for item in items if item["type"] == "mcp_approval_request"}
     made = {item.get("approval_request_id") for item in items if item["type"] == "mcp_call"}
     for item in items:
         if item["type"] != "mcp_approval_response" or item["approval_request_id"] in made:
             continue
         uid = item["approval_request_id"]
-        if uid not in asked:
+        if uid not in requested:
             raise InvalidRequest(f"No approval request found with id {uid}.", param="input")
         if item["approve"]:
             raise InvalidRequest(
@@ -166,7 +168,7 @@ def _summary(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def apply_configuration(
-    order: CreateRequest, items: Sequence[Mapping[str, Any]]
+    create_request: CreateRequest, items: Sequence[Mapping[str, Any]]
 ) -> tuple[CreateRequest, list[Mapping[str, Any]]]:
     """Apply the `configuration_update` items to the request, the last one last. Return the request and the other items."""
     effort, form = None, None
@@ -174,20 +176,20 @@ def apply_configuration(
         if item["type"] == "configuration_update":
             effort = item.get("reasoning", {}).get("effort") or effort
             form = item.get("text", {}).get("format") or form
-    reasoning = {**(order.reasoning or {}), "effort": effort} if effort else order.reasoning
+    reasoning = {**(create_request.reasoning or {}), "effort": effort} if effort else create_request.reasoning
     told = [item for item in items if item["type"] != "configuration_update"]
-    return replace(order, reasoning=reasoning, format=form or order.format), told
+    return replace(create_request, reasoning=reasoning, format=form or create_request.format), told
 
 
 def drop_earlier_reasoning(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Drop the reasoning of earlier turns, for `reasoning.context: current_turn`."""
-    asked = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=0)
-    return [item for place, item in enumerate(items) if place > asked or item["type"] != "reasoning"]
+    requested = max((place for place, item in enumerate(items) if item.get("role") == "user"), default=0)
+    return [item for place, item in enumerate(items) if place > requested or item["type"] != "reasoning"]
 
 
-def require_json_word(order: CreateRequest, items: Sequence[Mapping[str, Any]]) -> None:
-    """Check that a context for `json_object` has the word JSON: without it a model may write endless white space. Raises Invalid."""
-    if order.format["type"] != "json_object" or "json" in (order.instructions or "").lower():
+def require_json_word(create_request: CreateRequest, items: Sequence[Mapping[str, Any]]) -> None:
+    """Check that a context for `json_object` has the word JSON: without it a model may write endless white space. Raises InvalidRequest."""
+    if create_request.format["type"] != "json_object" or "json" in (create_request.instructions or "").lower():
         return
     texts = (part.get("text", "") for item in items if item["type"] == "message" for part in item["content"])
     if not any("json" in text.lower() for text in texts):

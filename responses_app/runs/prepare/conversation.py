@@ -24,7 +24,7 @@ async def find(project: str, uid: str) -> Conversation:
 
 
 async def context(project: str, uid: str) -> ConversationContext:
-    """Return the whole conversation for a response that continues it. Raises NotFound, and Invalid `conversation_locked`."""
+    """Return the whole conversation for a response that continues it. Raises NotFound, and InvalidRequest `conversation_locked`."""
     try:
         return await conversations.context(await find(project, uid))
     except ConversationLocked as error:
@@ -45,7 +45,7 @@ def missing(uid: str) -> NotFound:
 async def prepare_items(project: str, items: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], ImageBytes]:
     """Prepare items that a client adds: ids, resolved references, fetched images. Return the items and the images.
 
-    Raises NotFound, Busy, and Invalid for an image or a grammar that cannot be read.
+    Raises NotFound, RateLimited, and InvalidRequest for an image or a grammar that cannot be read.
     """
     await definitions.check(project, (), items, "items")
     wanted = [item["id"] for item in items if item["type"] == "item_reference" and is_id(item["id"])]

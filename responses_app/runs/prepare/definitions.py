@@ -25,7 +25,7 @@ class Definitions:
 
 
 async def check(project: str, tools: Sequence[Json], items: Sequence[Json], name: str = "input") -> None:
-    """Convert all grammars of `tools` and of tools in `items`, the request parameter `name`. Raises Invalid, Busy."""
+    """Convert all grammars of `tools` and of tools in `items`, the request parameter `name`. Raises InvalidRequest, RateLimited."""
     found = [*_formats("tools", tools)]
     for index, item in enumerate(items):
         if item.get("type") in _HAVE_TOOLS:
@@ -35,13 +35,13 @@ async def check(project: str, tools: Sequence[Json], items: Sequence[Json], name
 
 
 async def convert(project: str, forms: Iterable[Json]) -> Definitions:
-    """Convert the grammars of `forms`, which were checked before. Raises Invalid, Busy."""
+    """Convert the grammars of `forms`, which were checked before. Raises InvalidRequest, RateLimited."""
     grammars = [form for form in forms if form.get("type") == "grammar"]
     return Definitions({(form["syntax"], form["definition"]): await _converted(project, form, "tools") for form in grammars})
 
 
 async def compiled(project: str, job: CompileJob) -> str:
-    """Run a job in the compiler pool and return its result. Raises Rejected, Busy."""
+    """Run a job in the compiler pool and return its result. Raises Rejected, RateLimited."""
     try:
         return await compiler.shared.run(project, job)
     except compiler.Overloaded as error:

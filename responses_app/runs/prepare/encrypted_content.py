@@ -33,9 +33,9 @@ def seal_summary(project: str, summary: str) -> str:
     return _token(project, "compaction", [summary])
 
 
-def encryptor(order: CreateRequest) -> Encryptor | None:
+def encryptor(create_request: CreateRequest) -> Encryptor | None:
     """Return the encryption function for the writer; None unless the request includes `reasoning.encrypted_content`."""
-    return partial(encrypt, order.project) if INCLUDE in order.include else None
+    return partial(encrypt, create_request.project) if INCLUDE in create_request.include else None
 
 
 def _token(project: str, kind: str, texts: list[str]) -> str:
@@ -62,20 +62,20 @@ def decrypt(project: str, token: str, kind: str = "reasoning") -> list[str] | No
 
 
 def decrypt_items(
-    order: CreateRequest, before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]
+    create_request: CreateRequest, before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str, Any]]
 ) -> list[Mapping[str, Any]]:
-    """Decrypt the items of the history and of the request. Raises Invalid for an invalid token in the request.
+    """Decrypt the items of the history and of the request. Raises InvalidRequest for an invalid token in the request.
 
     An invalid token in the history (the server has another SECRET_KEY) stays as it is: the client cannot correct it.
     """
-    told = [_open(order.project, item) or item for item in before]
-    for index, (given, item) in enumerate(zip(order.input, own, strict=True)):
-        found = _open(order.project, item)
+    decrypted_items = [_open(create_request.project, item) or item for item in before]
+    for index, (given, item) in enumerate(zip(create_request.input, own, strict=True)):
+        found = _open(create_request.project, item)
         if found is None and given.get(KEY):
             message = f"The encrypted content for item {item['id']} could not be verified."
             raise InvalidRequest(message, param=f"input[{index}].{KEY}", code="invalid_encrypted_content")
-        told.append(found or item)
-    return told
+        decrypted_items.append(found or item)
+    return decrypted_items
 
 
 def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:

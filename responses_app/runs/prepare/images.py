@@ -23,10 +23,10 @@ Items: TypeAlias = Sequence[Mapping[str, Any]]
 
 SCHEMES: Mapping[str, Sequence[str]] = {"https": ("https",), "http": ("https", "http"), "none": ()}
 # Bytes that one request may fetch: the same as the limit of a body.
-MOST_FETCHED = 64 * 1024 * 1024
-AT_ONCE = 8
+MAX_FETCHED_BYTES = 64 * 1024 * 1024
+MAX_PARALLEL_FETCHES = 8
 # The limit of the OpenAI API.
-MOST_IMAGES = 500
+MAX_IMAGES = 500
 
 
 def web() -> ImageFetcher:
@@ -42,27 +42,27 @@ def fetched(found: ImageBytes) -> ImageBytes:
 async def new_images(project: str, given: Items, items: Items, param: str = "input") -> ImageBytes:
     """Load and check the images of the items that a client sends. Images of stored items come from the store.
 
-    `items` are the `given` items with resolved references. Raises Invalid with the path of the URL.
+    `items` are the `given` items with resolved references. Raises InvalidRequest with the path of the URL.
     """
     shown = await long_work.apart(project, len(items) > long_work.LONG_ITEMS, partial(_listed, items))
     if not shown:
         return {}
     stored = [raw["id"] for raw in given if "id" in raw]
-    kept = await store.by_ids(project, stored) if stored else {}
-    wanted = {image.url: image for image in reversed(shown) if (image.item, image.url) not in kept}
-    if len(wanted) > MOST_IMAGES:
-        message = f"Invalid '{param}': too many images. Expected at most {MOST_IMAGES} images, but got {len(wanted)}."
+    stored_images = await store.by_ids(project, stored) if stored else {}
+    wanted = {image.url: image for image in reversed(shown) if (image.item, image.url) not in stored_images}
+    if len(wanted) > MAX_IMAGES:
+        message = f"Invalid '{param}': too many images. Expected at most {MAX_IMAGES} images, but got {len(wanted)}."
         raise InvalidRequest(message, param=param, code="array_above_max_length")
     found = await _all(project, wanted, param)
-    return {(image.item, image.url): kept.get((image.item, image.url)) or found[image.url] for image in shown}
+    return {(image.item, image.url): stored_images.get((image.item, image.url)) or found[image.url] for image in shown}
 
 
 async def previous_images(keys: Sequence[int], items: Items) -> ImageBytes:
     """Load the images of the history. Images that were deleted are left out."""
     shown = await asyncio.to_thread(_listed, items) if len(items) > long_work.LONG_ITEMS else _listed(items)
-    kept = await store.by_keys(keys) if any(not decode.is_data_url(image.url) for image in shown) else {}
+    stored_images = await store.by_keys(keys) if any(not decode.is_data_url(image.url) for image in shown) else {}
     clear = [image for image in shown if decode.is_data_url(image.url)]
-    return {**kept, **await asyncio.to_thread(_decoded, clear)}
+    return {**stored_images, **await asyncio.to_thread(_decoded, clear)}
 
 
 def _listed(items: Items) -> list[ImageReference]:
@@ -74,22 +74,22 @@ def _decoded(shown: Sequence[ImageReference]) -> ImageBytes:
 
 
 async def _all(project: str, wanted: Mapping[str, ImageReference], param: str) -> Mapping[str, bytes]:
-    """Load all URLs side by side. The first failure cancels the others. Raises Invalid, Busy."""
-    room, tasks = _FetchBudget(), dict[str, asyncio.Task[bytes]]()
+    """Load all URLs side by side. The first failure cancels the others. Raises InvalidRequest, RateLimited."""
+    budget, tasks = _FetchBudget(), dict[str, asyncio.Task[bytes]]()
     try:
         async with asyncio.TaskGroup() as group:
             for url, image in wanted.items():
-                tasks[url] = group.create_task(_one(project, image, param, room))
+                tasks[url] = group.create_task(_one(project, image, param, budget))
     except* (InvalidRequest, RateLimited) as errors:
         raise errors.exceptions[0] from None
     return {url: task.result() for url, task in tasks.items()}
 
 
-async def _one(project: str, image: ImageReference, param: str, room: _FetchBudget) -> bytes:
+async def _one(project: str, image: ImageReference, param: str, budget: _FetchBudget) -> bytes:
     where = f"{param}{image.path.removeprefix('input')}.image_url"
     try:
         data = await (
-            asyncio.to_thread(decode.decode_data_url, image.url) if decode.is_data_url(image.url) else room.fetch(image.url)
+            asyncio.to_thread(decode.decode_data_url, image.url) if decode.is_data_url(image.url) else budget.fetch(image.url)
         )
         await decode_pool.check(project, data)
     except InvalidImage as error:
@@ -103,13 +103,15 @@ class _FetchBudget:
     """Fetch budget of one request: AT_ONCE fetches side by side, MOST_FETCHED bytes in total."""
 
     def __init__(self) -> None:
-        self._turn = asyncio.Semaphore(AT_ONCE)
-        self._left = MOST_FETCHED
+        self._turn = asyncio.Semaphore(MAX_PARALLEL_FETCHES)
+        self._left = MAX_FETCHED_BYTES
 
     async def fetch(self, url: str) -> bytes:
         async with self._turn:
             if self._left <= 0:
-                raise InvalidImage(f"The images of one request have more than {MOST_FETCHED} bytes.", "image_file_too_large")
+                raise InvalidImage(
+                    f"The images of one request have more than {MAX_FETCHED_BYTES} bytes.", "image_file_too_large"
+                )
             data = await web().fetch(url)
             self._left -= len(data)
             return data

@@ -33,7 +33,7 @@ _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, as
 
 
 async def run(project: str, is_long: bool, function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """Call `function` in a thread and return its result. `stop` is called if the caller is cancelled. Raises Busy.
+    """Call `function` in a thread and return its result. `stop` is called if the caller is cancelled. Raises RateLimited.
 
     Long work waits until no other long work of the project runs.
     """
@@ -58,7 +58,7 @@ async def run(project: str, is_long: bool, function: Callable[[], T], stop: Call
 
 
 async def apart(project: str, is_long: bool, function: Callable[[], T]) -> T:
-    """Call `function` in the pool if `is_long`, otherwise directly on the event loop. Raises Busy."""
+    """Call `function` in the pool if `is_long`, otherwise directly on the event loop. Raises RateLimited."""
     return await run(project, True, function) if is_long else function()
 
 

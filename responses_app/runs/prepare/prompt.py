@@ -18,9 +18,9 @@ from responses_app.runs.prepare import long_work
 from responses_app.store.log.records import ImageBytes
 
 # Pixels of all images of one prompt: decoded, they are in memory together, three bytes a pixel.
-MOST_PIXELS = 200_000_000
+MAX_PIXELS = 200_000_000
 # Longest side of an image with `detail: low` in pixels, as at OpenAI.
-LOW_SIDE = 512
+MAX_LOW_DETAIL_SIDE = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +35,12 @@ class RenderedPrompt:
 
     def fits(self, most: int) -> bool:
         """Whether the prompt has at most `most` tokens and its images together at most MOST_PIXELS pixels."""
-        return self.length <= most and self.pixels <= MOST_PIXELS
+        return self.length <= most and self.pixels <= MAX_PIXELS
 
     def check_pixels(self) -> None:
-        """Check the pixels of all images together. Raises Invalid."""
-        if self.pixels > MOST_PIXELS:
-            message = f"The images of the input have {self.pixels:,} pixels; up to {MOST_PIXELS:,} in all are taken."
+        """Check the pixels of all images together. Raises InvalidRequest."""
+        if self.pixels > MAX_PIXELS:
+            message = f"The images of the input have {self.pixels:,} pixels; up to {MAX_PIXELS:,} in all are taken."
             raise InvalidRequest(message, param="input", code="image_too_large")
 
 
@@ -60,20 +60,20 @@ class PromptRenderer:
     shown: dict[content.ImageReference, tuple[bytes, int]] = field(default_factory=dict)
 
     async def of(self, turn: Turn, most: int) -> RenderedPrompt:
-        """Render the prompt of a turn. Raises BadTurn, TooLong above `most` tokens, and the errors of `measured`."""
+        """Render the prompt of a turn. Raises UnsupportedInput, TooLong above `most` tokens, and the errors of `measured`."""
         budget = Budget(most)
         rendering = partial(self.dialect.render, turn, budget)
         return await self.measured(turn, await long_work.run(self.project, is_long(turn), rendering, budget.stop))
 
     async def measured(self, turn: Turn, tokens: Sequence[int]) -> RenderedPrompt:
-        """Return the prompt of a rendered turn with its images. Raises BadTurn for an image that was deleted, Invalid, EngineDown."""
+        """Return the prompt of a rendered turn with its images. Raises UnsupportedInput, InvalidRequest, EngineUnavailable."""
         is_large = len(turn.items) > long_work.LONG_ITEMS
         shown = await long_work.apart(self.project, is_large, lambda: list(content.iter_images(turn.items)))
         if not shown:
             return RenderedPrompt(tokens, (), len(tokens))
         seen = [await self._check_vision(image) for image in shown]
         found, pixels = [data for data, _ in seen], sum(area for _, area in seen)
-        if pixels > MOST_PIXELS or not (self.measure or self.engine.counts_cheaply):
+        if pixels > MAX_PIXELS or not (self.measure or self.engine.counts_cheaply):
             return RenderedPrompt(tokens, found, len(tokens), measured=False, pixels=pixels)
         try:
             return RenderedPrompt(tokens, found, await self.engine.count_tokens(tokens, found), pixels=pixels)
@@ -98,7 +98,7 @@ class PromptRenderer:
             raise UnsupportedInput("The image is not stored any more.", image.path, "image_file_not_found")
         try:
             if image.detail == "low":
-                data = await decode_pool.shrink(self.project, data, LOW_SIDE)
+                data = await decode_pool.shrink(self.project, data, MAX_LOW_DETAIL_SIDE)
             return data, (await decode_pool.check(self.project, data)).area
         except InvalidImage as error:
             raise UnsupportedInput(str(error), image.path, error.code) from error

@@ -11,7 +11,7 @@ from responses_app.protocol.deltas import Compaction, Delta, TextDelta
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare.encrypted_content import seal_summary
 
-ASKED = (
+SUMMARY_INSTRUCTION = (
     "Summarize our conversation so far, for yourself: you will be given your summary in place of what you have said and of what your "
     "tools have returned. Keep every fact, name, number, decision and open task. Answer with the summary alone."
 )
@@ -20,16 +20,18 @@ QUESTION = {
     "id": "msg_summary",
     "role": "user",
     "status": "completed",
-    "content": [{"type": "input_text", "text": ASKED}],
+    "content": [{"type": "input_text", "text": SUMMARY_INSTRUCTION}],
 }
 # Tokens of the longest summary: a summary as long as the conversation would be useless.
-LONGEST = 4096
+MAX_SUMMARY_TOKENS = 4096
 
 
-def summary_request(order: CreateRequest) -> CreateRequest:
+def summary_request(create_request: CreateRequest) -> CreateRequest:
     """Return the request for a summary: plain text, without tools."""
     plain = {"type": "text"}
-    return replace(order, tools=(), tool_choice="auto", format=plain, max_output_tokens=LONGEST, logprobs=None, stop=())
+    return replace(
+        create_request, tools=(), tool_choice="auto", format=plain, max_output_tokens=MAX_SUMMARY_TOKENS, logprobs=None, stop=()
+    )
 
 
 def summary_text(pieces: Iterable[Delta]) -> str:

@@ -19,7 +19,7 @@ FRAME_TOKENS = 4
 # After so many guesses the search is binary.
 GUESSES = 8
 # Roles whose messages are never dropped.
-KEPT_ROLES = frozenset({"system", "developer"})
+LASTING_ROLES = frozenset({"system", "developer"})
 
 
 class Truncation:
@@ -68,8 +68,8 @@ class Truncation:
 
     def _guess(self, too_few: int, enough: int, length: int) -> int:
         """Guess the next number of units between `too_few` and `enough`; without `enough` units the prompt has `length` tokens."""
-        room = (self._most - length) / self._rate
-        count = bisect_left(self._sizes, self._sizes[enough] - room, too_few + 1, enough)
+        free = (self._most - length) / self._rate
+        count = bisect_left(self._sizes, self._sizes[enough] - free, too_few + 1, enough)
         return min(count, enough - 1)
 
     def _learn(self, last: int, count: int, tokens: int, *, is_lower_bound: bool = False) -> None:
@@ -107,8 +107,8 @@ def droppable(items: Sequence[Mapping[str, Any]]) -> list[list[int]]:
         units.setdefault(f"call {item['call_id']}" if "call_id" in item else f"item {place}", []).extend([*thought, place])
         thought = []
     users = [place for place, item in enumerate(items) if _role(item) == "user"]
-    kept = {len(items) - 1, *users[-1:], *(place for place, item in enumerate(items) if _role(item) in KEPT_ROLES)}
-    return [unit for unit in units.values() if kept.isdisjoint(unit)]
+    staying = {len(items) - 1, *users[-1:], *(place for place, item in enumerate(items) if _role(item) in LASTING_ROLES)}
+    return [unit for unit in units.values() if staying.isdisjoint(unit)]
 
 
 def _role(item: Mapping[str, Any]) -> str | None:

@@ -40,7 +40,7 @@ TIDY_EVERY = 60.0
 class LeaseKeeper:
     """Keeper of the leases of one process.
 
-    `runs` returns the runs of this process, `room` how many queued responses may begin, `takes` whether other responses may be
+    `runs` returns the runs of this process, `free_slots` how many queued responses may begin, `takes` whether other responses may be
     taken over; `adopt` starts the run of a lease.
     """
 
@@ -48,7 +48,7 @@ class LeaseKeeper:
         self,
         models: Iterable[str],
         runs: Callable[[], Iterable[Run]],
-        room: Callable[[], int],
+        free_slots: Callable[[], int],
         takes: Callable[[], bool],
         adopt: Callable[[int], Awaitable[None]],
     ) -> None:
@@ -57,7 +57,7 @@ class LeaseKeeper:
         self.backlog = False
         self._name = f"{socket.gethostname()}:{os.getpid()}"
         self._models = list(models)
-        self._runs, self._room, self._takes, self._adopt = runs, room, takes, adopt
+        self._runs, self._free_slots, self._takes, self._adopt = runs, free_slots, takes, adopt
         self._wake = asyncio.Event()
         # A new process has missed nothing: if it sees no heartbeats of others, these are dead.
         self._sure_since, self._beaten = -inf, inf
@@ -118,15 +118,15 @@ class LeaseKeeper:
             self._sure_since = now
         self._beaten = now
         self._reconcile(held)
-        room = self._room()
+        free_slots = self._free_slots()
         claimed = await sync_to_async(leases.claim)(
             self.worker,
             self._models,
-            max_waiting=room,
+            max_waiting=free_slots,
             max_started=MOST if self._takes() else 0,
             heartbeat_fresh=now - self._sure_since > WORKER_TIMEOUT_S,
         )
-        self.backlog = len(claimed) >= room
+        self.backlog = len(claimed) >= free_slots
         for pk in claimed:
             self._start_takeover(pk)
         if now - self._tidied > TIDY_EVERY:

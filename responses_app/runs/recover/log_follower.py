@@ -18,9 +18,9 @@ from responses_app.store.log import reader
 from responses_app.store.log.records import EventFrame
 
 # Seconds between polls with a connection for NOTIFY, and without.
-SELDOM, OFTEN = 1.0, 0.2
+POLL_CONNECTED_S, POLL_DISCONNECTED_S = 1.0, 0.2
 # A follower repeats its registration after RENEW seconds; the owner forgets it after FORGET seconds.
-RENEW, FORGET = 4.0, 12.0
+RENEW_S, FORGET_S = 4.0, 12.0
 # Seconds that a follower waits for a database that is down; runs wait as long.
 LOST_LIMIT = 60.0
 
@@ -35,7 +35,7 @@ class LogFollower:
         self._work, self._cancel = notify_work, notify_cancel
         self._followers: dict[int, set[asyncio.Event]] = {}
         self._followed: dict[int, float] = {}
-        self._notifier = Notifier(self._heard)
+        self._notifier = Notifier(self._on_notification)
 
     def notify_events(self, run: Run) -> None:
         """Notify the followers of a run of this process in other processes about more events, if there are followers."""
@@ -62,7 +62,7 @@ class LogFollower:
         """
         news = asyncio.Event()
         self._followers.setdefault(pk, set()).add(news)
-        said, renewed = time.monotonic(), 0.0
+        last_yield, renewed = time.monotonic(), 0.0
         read, ended = time.monotonic(), False
         try:
             while True:
@@ -71,7 +71,7 @@ class LogFollower:
                     # Before the log is read: a response that has ended by now has its terminal event in the log.
                     ended = not await Response.objects.filter(pk=pk, ended_at=None).aexists()
                     async for frame in reader.stored_frames(pk, after):
-                        after, said = frame.number, time.monotonic()
+                        after, last_yield = frame.number, time.monotonic()
                         yield frame
                     read = time.monotonic()
                 except DatabaseError:
@@ -81,12 +81,12 @@ class LogFollower:
                     await sync_to_async(check_connection)()
                 if ended:
                     return
-                if time.monotonic() - renewed > RENEW:
+                if time.monotonic() - renewed > RENEW_S:
                     renewed = time.monotonic()
                     self._notifier.notify("watch", pk)
                 await self._news(news, pause)
-                if time.monotonic() - said >= pause:
-                    said = time.monotonic()
+                if time.monotonic() - last_yield >= pause:
+                    last_yield = time.monotonic()
                     yield None
         finally:
             self._forget(pk, news)
@@ -96,11 +96,11 @@ class LogFollower:
         await self._notifier.close()
 
     async def _news(self, news: asyncio.Event, pause: float) -> None:
-        limit = SELDOM if self._notifier.connected else OFTEN
+        limit = POLL_CONNECTED_S if self._notifier.connected else POLL_DISCONNECTED_S
         with suppress(TimeoutError):
             await asyncio.wait_for(news.wait(), min(limit, pause))
 
-    def _heard(self, word: str, numbers: list[int]) -> None:
+    def _on_notification(self, word: str, numbers: list[int]) -> None:
         if word == "work":
             self._work()
         for pk in numbers:
@@ -108,7 +108,7 @@ class LogFollower:
                 for news in self._followers.get(pk, ()):
                     news.set()
             elif word == "watch":
-                self._followed[pk] = time.monotonic() + FORGET
+                self._followed[pk] = time.monotonic() + FORGET_S
             elif word == "cancel":
                 self._cancel(pk)
 

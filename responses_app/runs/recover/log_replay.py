@@ -38,24 +38,24 @@ class ReplayMismatch(Exception):
 class ReplayedRun:
     """State of a run behind its last event.
 
-    `heard` are the tokens of the current round, `end` is the end of its generation if that is in the log, `progress` was before.
+    `tokens` are the tokens of the current round, `end` is the end of its generation if that is in the log, `progress` was before.
     """
 
     writer: Writer
     request: GenerateRequest
-    listener: OutputParser
-    heard: list[int] = field(default_factory=list)
+    parser: OutputParser
+    tokens: list[int] = field(default_factory=list)
     end: RoundEnd | None = None
     progress: Progress = field(default_factory=Progress)
 
 
 async def replay(
-    log: StoredLog, request: GenerateRequest, listener: OutputParser, seal: Encryptor | None, plan_round: PlanRound
+    log: StoredLog, request: GenerateRequest, parser: OutputParser, seal: Encryptor | None, plan_round: PlanRound
 ) -> ReplayedRun:
-    """Replay `log`. `request` and `listener` are those of the first round; `plan_round` makes those of the others. Raises Differs."""
+    """Replay `log`. `request` and `parser` are those of the first round; `plan_round` makes those of the others. Raises ReplayMismatch."""
     events: list[dict[str, Any]] = [orjson.loads(frame.data) for frame, _ in log]
     writer = Writer(events[0]["response"], _known_first(ids_in_order(events)), seal)
-    replay = _Replay(ReplayedRun(writer, request, listener), plan_round)
+    replay = _Replay(ReplayedRun(writer, request, parser), plan_round)
     replay.events += writer.open()
     if writer.is_queued and len(log) > len(replay.events):
         replay.events += writer.start()
@@ -80,20 +80,20 @@ class _Replay:
             await self._start_round(entry)
         elif isinstance(entry, RoundEnd):
             state.end = entry
-            self._spent = UsageCounter(entry.prompt, entry.cached, len(state.heard), state.listener.reasoning_tokens)
-            self._write([*state.listener.finish(), EndItem()])
+            self._spent = UsageCounter(entry.prompt, entry.cached, len(state.tokens), state.parser.reasoning_tokens)
+            self._write([*state.parser.finish(), EndItem()])
         elif isinstance(entry, ForItem):
             self._write([entry])
         else:
-            state.heard += entry.tokens
-            self._write(state.listener.feed(entry))
+            state.tokens += entry.tokens
+            self._write(state.parser.feed(entry))
 
     async def _start_round(self, start: RoundStart) -> None:
         state, items = self.state, self.state.writer.items
         progress = Progress(state.progress.number + 1, len(items), state.progress.usage.plus(self._spent))
-        request, state.listener = await self._plan_round(progress.number, items, progress.usage.output)
+        request, state.parser = await self._plan_round(progress.number, items, progress.usage.output)
         state.request = replace(request, prompt=start.prompt)
-        state.heard, state.end, state.progress = [], None, progress
+        state.tokens, state.end, state.progress = [], None, progress
 
     def _write(self, pieces: Iterable[Delta]) -> None:
         self.events += [event for piece in pieces for event in self.state.writer.write(piece)]

@@ -38,7 +38,7 @@ from responses_app.tools.base import ToolExecutor
 logger = logging.getLogger("responses.takeover")
 
 # A response that changes its owner so often without a new event probably crashes its process, or cannot be continued.
-HOPELESS = 8
+MAX_STALLED_TAKEOVERS = 8
 LOST = "The server that generated this response has gone, and it cannot be continued exactly: "
 
 
@@ -48,7 +48,7 @@ class StoredRun:
 
     row: Response
     lease: Lease
-    order: CreateRequest
+    create_request: CreateRequest
     before: ConversationContext
     own: ConversationContext
     prompt: list[int]
@@ -68,25 +68,25 @@ class StoredRun:
 async def take_over(
     pk: int, worker: UUID, models: Mapping[str, ServedModel], recorder: LogWriter, tools_for: ToolFactory
 ) -> Run | None:
-    """Return the run of a response whose lease `worker` holds; None if the response has ended. Raises Unavailable for a later try.
+    """Return the run of a response whose lease `worker` holds; None if the response has ended. Raises ServiceUnavailable for a later try.
 
     A response whose model is not among `models` can only be ended; one model must be there.
     """
     found = await _found(pk)
     if found is None:
         return None
-    known, tools = models.get(found.lease.model), tools_for(found.order)
+    known, tools = models.get(found.lease.model), tools_for(found.create_request)
     plan, broken = await _planned(found, known, tools)
     stalled = 0 if found.lease.waiting else await sync_to_async(leases.record_takeover)(pk, found.last)
     if stalled is None:
         return None
-    if stalled >= HOPELESS:
+    if stalled >= MAX_STALLED_TAKEOVERS:
         broken = f"{LOST}it was tried {stalled} times."
     # A response that only waited had no request to the engine yet.
     epoch = found.lease.epoch - found.lease.waiting
     rounds = RoundFactory(found.row.uid, known or next(iter(models.values())), plan, tools, epoch)
     state, broken = await _state(found, plan, rounds, broken)
-    logger.info("%s: taken over at event %d, %d tokens", found.row.uid, found.last, len(state.heard))
+    logger.info("%s: taken over at event %d, %d tokens", found.row.uid, found.last, len(state.tokens))
     return _run(found, plan, known, rounds, state, broken, worker, recorder)
 
 
@@ -107,37 +107,39 @@ async def _planned(
     """Return the plan made again, with the stored prompt; or a plan that can only end the response, and the reason."""
     row = found.row
     if served is None:
-        return _no_plan(found), f"{LOST}no server serves the model '{found.lease.model}' any more."
+        return _plan_for_ending(found), f"{LOST}no server serves the model '{found.lease.model}' any more."
     try:
         functions = () if tools is None else tools.functions
-        plan = await replan(row.uid, found.order, served, found.before, found.own, row.created_at.date(), functions)
+        plan = await replan(row.uid, found.create_request, served, found.before, found.own, row.created_at.date(), functions)
     except ServiceUnavailable:
         raise
     except ApiError as error:
         logger.error("%s: cannot be planned again: %s", row.uid, error.message)
-        return _no_plan(found), f"{LOST}{error.message}"
+        return _plan_for_ending(found), f"{LOST}{error.message}"
     return replace(plan, request=replace(plan.request, prompt=found.prompt)), None
 
 
-def _no_plan(found: StoredRun) -> PreparedRequest:
+def _plan_for_ending(found: StoredRun) -> PreparedRequest:
     nothing = GenerateRequest(found.row.uid, found.prompt, Sampling(max_tokens=1))
-    return PreparedRequest(found.before, (), (), {}, {}, nothing, NullParser(), found.order, found.row.created_at.date())
+    return PreparedRequest(
+        found.before, (), (), {}, {}, nothing, NullParser(), found.create_request, found.row.created_at.date()
+    )
 
 
 async def _state(
     found: StoredRun, plan: PreparedRequest, rounds: RoundFactory, broken: str | None
 ) -> tuple[ReplayedRun, str | None]:
-    """Return the state behind the last event, and the reason if the run cannot continue from there. Raises Unavailable."""
+    """Return the state behind the last event, and the reason if the run cannot continue from there. Raises ServiceUnavailable."""
     try:
         if broken is None:
-            encrypt = encrypted_content.encryptor(found.order)
+            encrypt = encrypted_content.encryptor(found.create_request)
             return await replay(found.log, *rounds.first(), encrypt, rounds.plan), None
     except ServiceUnavailable:
         raise
     except (ReplayMismatch, ProtocolError, ApiError) as error:
         logger.error("%s: replay differs: %s", found.row.uid, error)
         broken = f"{LOST}{error}."
-    return ReplayedRun(Writer.restore(found.events, new_id), plan.request, plan.listener), broken
+    return ReplayedRun(Writer.restore(found.events, new_id), plan.request, plan.parser), broken
 
 
 def _run(
@@ -154,15 +156,15 @@ def _run(
     record = RequestRecord("", (), lease.model, lease.priority)
     return compose_run(
         state.writer,
-        rounds.create(state.request, state.listener, state.heard, state.end),
+        rounds.create(state.request, state.parser, state.tokens, state.end),
         recorder,
         ResponseLog(found.row, (), request=record, worker=worker, epoch=lease.epoch),
         loop=rounds.loop(),
         progress=state.progress,
         frames=[frame for frame, _ in found.log],
-        emit_error_event=found.order.emit_error_event,
-        generates=found.order.generate,
-        compaction_hook=None if served is None else make_compaction_hook(found.order, served, plan),
+        emit_error_event=found.create_request.emit_error_event,
+        generates=found.create_request.generate,
+        compaction_hook=None if served is None else make_compaction_hook(found.create_request, served, plan),
         resume=ResumeState(cancelled=lease.cancelled, broken=broken),
     )
 

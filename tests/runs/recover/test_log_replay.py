@@ -116,7 +116,7 @@ def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
     state = replay(log, listener)
     second = Told(state.writer, listener)
     heard = first.heard[last]
-    assert state.heard == [token for chunk in chunks[:heard] for token in chunk.tokens]
+    assert state.tokens == [token for chunk in chunks[:heard] for token in chunk.tokens]
     second.hear(chunks[heard:])
     whole = [orjson.loads(frame.data) for frame, _ in log] + second.events
     known = {event["item"]["id"] for event in whole if event["type"] == "response.output_item.added"}
@@ -135,7 +135,7 @@ def test_a_log_that_says_something_else_is_found_out() -> None:
     told = Told(Writer(response(tools=[TOOL]), new_id), HARMONY.parser_for(turn()))
     told.tell(told.writer.open())
     told.hear(cut(tokens(MESSAGES[0]), [1], likely=False))
-    assert replay(told.log, HARMONY.parser_for(turn())).heard == tokens(MESSAGES[0])[:-2]
+    assert replay(told.log, HARMONY.parser_for(turn())).tokens == tokens(MESSAGES[0])[:-2]
     place = next(at for at, (frame, _) in enumerate(told.log) if frame.type.endswith(".delta"))
     frame, blob = told.log[place]
     other = EventFrame(frame.number, frame.type, frame.data.replace(b"Let", b"Get"))
