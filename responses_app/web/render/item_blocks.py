@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from django.utils.safestring import SafeString
 
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.web.render.markdown import markdown
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 
@@ -20,7 +21,8 @@ MAX_MARKDOWN_CHARS: Final = 60_000
 # A `.code` box shows 22 lines; on a narrow screen a line has about 40 characters.
 SCROLLING_CHARS: Final = 600
 SCROLLING_LINES: Final = 15
-OUTPUT_SUFFIX: Final = "_call_output"
+# Types of items that answer calls.
+OUTPUT_TYPES: Final = frozenset(FAMILIES.calls_by_output)
 # The text field of each type of content part.
 TEXT_FIELDS: Final = {
     "input_text": "text",
@@ -82,11 +84,11 @@ class ItemRenderer:
         blocks = []
         for item in items:
             block = self._block(item, incoming)
-            call = self._calls.get(block.call_id) if block.type.endswith(OUTPUT_SUFFIX) else None
+            call = self._calls.get(block.call_id) if block.type in OUTPUT_TYPES else None
             if call is not None and call.pair is None:
                 call.pair = block
                 continue
-            if block.call_id and not block.type.endswith(OUTPUT_SUFFIX):
+            if block.call_id and block.type not in OUTPUT_TYPES:
                 self._calls[block.call_id] = block
             blocks.append(block)
         return blocks
@@ -135,7 +137,7 @@ def _title(item: Mapping[str, Any], kind: str) -> str:
 
 def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
     """Render the type-specific fields of any item except messages and reasoning."""
-    if kind.endswith(OUTPUT_SUFFIX) and isinstance(item.get("output"), list):
+    if kind in OUTPUT_TYPES and isinstance(item.get("output"), list):
         for position, part in enumerate(item["output"]):
             if isinstance(part, Mapping) and part.get("type") in ("input_image", "computer_screenshot"):
                 yield BlockPart(image=position)

@@ -1,0 +1,218 @@
+"""An imaginary item family, added as docs/contributing/add-an-item-family.md describes, without a change of any module."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final
+
+import pytest
+
+from responses_app.protocol.conformance import validate
+from responses_app.protocol.conformance.spec import SPECS, ItemSpec
+from responses_app.protocol.deltas import Arguments, Delta, EndItem, ForItem, TextDelta
+from responses_app.protocol.errors import ProtocolError
+from responses_app.protocol.events import ArgumentStreamSpec, Event
+from responses_app.protocol.ids import IdFactory
+from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Family, Item, Json
+from responses_app.protocol.items.registry import FAMILIES
+from responses_app.protocol.items.streamed_call import StreamedCall
+from responses_app.protocol.reducer import fold, ids_in_order
+from responses_app.protocol.writer import Writer
+from tests.support.protocol.response_strategies import ENDINGS, USAGE, response
+
+MEASURING: Final = "measuring"
+
+
+@dataclass(frozen=True, slots=True)
+class WeatherCall(Delta):
+    """The beginning of a weather call; `Arguments` carry the place."""
+
+    station: str
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementStarted(Delta):
+    """The start of a measurement."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeatherResult(Delta):
+    """The measured temperature, None if the station does not answer."""
+
+    degrees: float | None
+
+
+class OpenWeatherCall(StreamedCall):
+    """An open weather call."""
+
+    __slots__ = ()
+
+    def mark_measuring(self, _delta: MeasurementStarted) -> list[Event]:
+        """End the place and show that the station measures."""
+        return [*self.wait_for_result(), self.progress(MEASURING)]
+
+    def finish(self, delta: WeatherResult) -> list[Event]:
+        """Close the call with the temperature."""
+        status = "failed" if delta.degrees is None else "completed"
+        done = self.done({"place": self.arguments, "degrees": delta.degrees, "status": status})
+        return [done] if delta.degrees is None else [self.progress("completed"), done]
+
+
+def _initial(delta: WeatherCall, _new_id: IdFactory) -> Item:
+    return {"status": "in_progress", "station": delta.station, "place": "", "degrees": None}
+
+
+WEATHER_CALL: Final = Family(
+    type="weather_call",
+    id_prefix="wc_",
+    tool="weather",
+    runs_on_server=True,
+    item=OpenWeatherCall,
+    opened_by={WeatherCall: ""},
+    initial=_initial,
+    steps={Arguments: OpenWeatherCall.append, MeasurementStarted: OpenWeatherCall.mark_measuring},
+    results={WeatherResult: OpenWeatherCall.finish},
+    argument_stream=ArgumentStreamSpec(
+        delta="response.weather_call_place.delta", done="response.weather_call_place.done", key="place"
+    ),
+    progress=("in_progress", MEASURING, "completed"),
+    running_status=MEASURING,
+    final_statuses=COMPLETED_INCOMPLETE_OR_FAILED,
+)
+EXTENDED: Final = FAMILIES.extended(WEATHER_CALL)
+SPEC: Final = SPECS["openai"].extended(
+    ItemSpec(
+        type="weather_call",
+        final_statuses=frozenset({"completed", "incomplete", "failed"}),
+        empty={"place": ("",), "degrees": (None,)},
+        named=("station",),
+        argument_stream=("weather_call_place", "place"),
+        stages={"": ("in_progress",), "in_progress": (MEASURING,), MEASURING: ("completed",)},
+    ),
+    *(f"response.weather_call.{stage}" for stage in ("in_progress", MEASURING, "completed")),
+    *(f"response.weather_call_place.{part}" for part in ("delta", "done")),
+)
+DELTAS: Final[list[Delta]] = [
+    WeatherCall("north"),
+    Arguments("Os"),
+    Arguments("lo"),
+    WeatherCall("south"),
+    Arguments("Rome"),
+    TextDelta("Let me see."),
+    ForItem(1, MeasurementStarted()),
+    ForItem(0, MeasurementStarted()),
+    ForItem(1, WeatherResult(21.5)),
+    ForItem(0, WeatherResult(None)),
+]
+
+
+def wire(value: Any) -> Any:
+    return json.loads(json.dumps(value))
+
+
+def numbered_ids(start: int = 0) -> IdFactory:
+    numbers = count(start)
+    return lambda prefix: f"{prefix}{next(numbers)}"
+
+
+def written(deltas: list[Delta]) -> tuple[list[Event], Writer]:
+    writer = Writer(response(), numbered_ids(), families=EXTENDED)
+    events = writer.open()
+    for delta in deltas:
+        events += writer.write(delta)
+    return events, writer
+
+
+def completed() -> list[Event]:
+    events, writer = written(DELTAS)
+    return wire(events + writer.complete(1, USAGE))
+
+
+def rules(events: list[Json]) -> set[str]:
+    return {broken.rule for broken in validate(events, spec=SPEC)}
+
+
+def test_the_writer_opens_streams_and_closes_its_items() -> None:
+    events, writer = written(DELTAS)
+    assert [event["type"].removeprefix("response.") for event in events if event.get("output_index") == 1] == [
+        "output_item.added",
+        "weather_call.in_progress",
+        "weather_call_place.delta",
+        "weather_call_place.done",
+        "weather_call.measuring",
+        "weather_call.completed",
+        "output_item.done",
+    ]
+    places = [(item["id"], item["place"], item["degrees"], item["status"]) for item in writer.items]
+    assert places == [("wc_0", "Oslo", None, "failed"), ("wc_1", "Rome", 21.5, "completed")]
+
+
+def test_the_reducer_rebuilds_its_items() -> None:
+    events = completed()
+    assert fold(events, families=EXTENDED) == events[-1]["response"]
+    running, _ = written(DELTAS[:8])
+    shown = fold(running, families=EXTENDED, open_items=True)["output"]
+    assert [(item.get("place"), item["status"]) for item in shown[:2]] == [("Oslo", MEASURING), ("Rome", MEASURING)]
+
+
+@pytest.mark.parametrize("cut", range(len(DELTAS) + 1))
+def test_the_writer_is_restored_at_every_cut(cut: int) -> None:
+    logged = wire(written(DELTAS[:cut])[0])
+    writer = Writer.restore(logged, numbered_ids(len(ids_in_order(logged))), families=EXTENDED)
+    events = logged + [event for delta in DELTAS[cut:] for event in writer.write(delta)] + writer.complete(1, USAGE)
+    assert json.dumps(events) == json.dumps(completed())
+
+
+@pytest.mark.parametrize("ending", ["cut", "fail", "cancel"])
+def test_an_ending_closes_its_open_items(ending: str) -> None:
+    events, writer = written(DELTAS[:7])
+    events = wire(events + ENDINGS[ending](writer))
+    assert [item["status"] for item in events[-1]["response"]["output"]] == ["incomplete"] * 3
+    assert rules(events) == set()
+
+
+def test_the_checker_accepts_its_streams_and_knows_its_rules() -> None:
+    events = completed()
+    assert rules(events) == set()
+    measured = next(index for index, event in enumerate(events) if event["type"] == "response.weather_call.measuring")
+    assert rules([*events[:measured], *events[measured + 1 :]]) >= {"I7"}
+    assert rules([{**event, "place": "x"} if "place" in event else event for event in events]) >= {"C3"}
+    assert "S5" in {broken.rule for broken in validate(events)}
+
+
+def test_the_tables_know_it() -> None:
+    assert EXTENDED.id_prefixes["weather_call"] == "wc_"
+    assert EXTENDED.of_event("response.weather_call.measuring") is WEATHER_CALL
+    assert EXTENDED.item_deltas["WeatherResult"] is WeatherResult
+    assert "weather_call" not in EXTENDED.without_status
+
+
+def test_the_registry_itself_stays_as_it_is() -> None:
+    assert "weather_call" not in FAMILIES
+    writer = Writer(response(), numbered_ids(), families=FAMILIES)
+    writer.open()
+    with pytest.raises(ProtocolError, match="WeatherCall"):
+        writer.write(WeatherCall("north"))
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        Family(type="weather_call", id_prefix="other_"),
+        Family(type="other_call", id_prefix="wc_"),
+        Family(type="other_call", id_prefix="other_", opened_by={WeatherCall: ""}),
+        Family(type="other_call", id_prefix="other_", argument_stream=WEATHER_CALL.argument_stream),
+    ],
+    ids=["type", "id prefix", "delta", "event"],
+)
+def test_a_family_shares_no_name_with_another(family: Family) -> None:
+    with pytest.raises(ProtocolError, match="of another family"):
+        EXTENDED.extended(family)
+
+
+def test_an_item_without_arguments_is_left_open_by_the_end_of_the_item() -> None:
+    events, writer = written([WeatherCall("north"), EndItem()])
+    assert [event["type"] for event in events[-2:]] == ["response.weather_call.in_progress", "response.weather_call_place.done"]
+    assert writer.pending_calls[0][1]["station"] == "north"
