@@ -16,7 +16,7 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log import reader
 from responses_app.store.log.event_index import event_headers
-from responses_app.web.render.item_blocks import OUTPUT_SUFFIX, ItemBlock, ItemRenderer
+from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
@@ -82,16 +82,12 @@ def _output(row: Response) -> tuple[list[dict[str, Any]], dict[str, Any]]:
 def _attach_later_outputs(row: Response, blocks: Sequence[ItemBlock]) -> None:
     """Attach tool outputs from the input of later responses of the thread to the calls in `blocks`."""
     open_calls = {
-        block.call_id: block
-        for block in blocks
-        if block.call_id and block.pair is None and not block.type.endswith(OUTPUT_SUFFIX)
+        block.call_id: block for block in blocks if block.call_id and block.pair is None and block.type not in OUTPUT_TYPES
     }
     if not open_calls:
         return
     later = Item.objects.filter(response__thread=row.thread, response__project=row.project, direction=Direction.INPUT)
-    outputs = (
-        later.filter(response_id__gt=row.pk, type__endswith=OUTPUT_SUFFIX).order_by("pk").values_list("body", "response__uid")
-    )
+    outputs = later.filter(response_id__gt=row.pk, type__in=OUTPUT_TYPES).order_by("pk").values_list("body", "response__uid")
     for body, uid in outputs[:MAX_LATER_OUTPUTS]:
         item = json.loads(body)
         block = open_calls.pop(str(item.get("call_id")), None)
