@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Final
@@ -127,10 +128,11 @@ def written(deltas: list[Delta]) -> tuple[list[Event], Writer]:
 
 def completed() -> list[Event]:
     events, writer = written(DELTAS)
-    return wire(events + writer.complete(1, USAGE))
+    stream: list[Event] = wire(events + writer.complete(1, USAGE))
+    return stream
 
 
-def rules(events: list[Json]) -> set[str]:
+def rules(events: Sequence[Json]) -> set[str]:
     return {broken.rule for broken in validate(events, spec=SPEC)}
 
 
