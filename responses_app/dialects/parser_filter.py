@@ -1,4 +1,4 @@
-"""Base class of parsers that change the deltas of another parser."""
+"""Base class of parsers on top of an inner parser."""
 
 from __future__ import annotations
 
@@ -8,23 +8,27 @@ from responses_app.protocol.deltas import Delta
 
 
 class ParserFilter:
-    """Parser that changes the deltas of `parser`. A subclass implements `_filter`, and `_flush` if it holds deltas back."""
+    """Parser with changed deltas of `parser`. A subclass implements `_filter`, and `_flush` if deltas are held back."""
 
     def __init__(self, parser: OutputParser) -> None:
         self._parser = parser
 
     @property
     def reasoning_tokens(self) -> int:
+        """Number of reasoning tokens so far."""
         return self._parser.reasoning_tokens
 
     @property
     def done(self) -> bool:
+        """True once no further output can produce deltas."""
         return self._parser.done
 
     def feed(self, chunk: Chunk) -> list[Delta]:
+        """Return the deltas completed by `chunk`."""
         return self._filter(self._parser.feed(chunk))
 
     def finish(self) -> list[Delta]:
+        """End the generation and return the deltas held back."""
         return [*self._filter(self._parser.finish()), *self._flush()]
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
@@ -32,5 +36,5 @@ class ParserFilter:
         raise NotImplementedError
 
     def _flush(self) -> list[Delta]:
-        """Return the deltas that were held back, at the end of the generation."""
+        """Return the deltas held back, at the end of the generation."""
         return []

@@ -13,7 +13,7 @@ from responses_app.protocol.deltas import Delta
 
 
 class ChatParser:
-    """Feeds text to the scanner one token at a time, so the grouping of tokens in chunks has no effect.
+    """Feeds text to the scanner token by token, so the grouping of tokens in chunks has no effect.
 
     A stop token ends the open item; other special tokens produce no text. With `one_call` everything after the first complete
     call is dropped.

@@ -1,4 +1,4 @@
-"""Reads the JSON object of a tool call while it is generated: its name as soon as it is known, its arguments as they come."""
+"""Incremental parser of the JSON object of a tool call: the name when complete, the arguments as generated."""
 
 from __future__ import annotations
 
@@ -16,42 +16,44 @@ _SCALAR_END = re.compile(r"[,}\]\s<]")
 
 
 class ToolCallJsonParser:
-    """One `{"name": ..., "arguments": {...}}`, keys in any order, unknown keys ignored.
+    """Parser of `{"name": ..., "arguments": {...}}`, keys in any order, unknown keys ignored.
 
-    Arguments leave exactly as generated; they are followed only as far as needed to find their end. A string in their place
-    is unwrapped, `null` says nothing. `called` is set once name and arguments are certain, `closed` behind the last brace,
-    `broken` where the text cannot be such an object any more; `quoted` inside of a string.
+    Arguments are passed on exactly as generated and parsed only to find their end. Arguments in a JSON string are unwrapped;
+    `null` means no arguments.
+
+    `called` is True once name and arguments are certain, `closed` after the last brace, `broken` once the text cannot be such
+    an object. `quoted` is True inside a string.
     """
 
     def __init__(self) -> None:
         self.name = ""
         self.called = self.closed = self.broken = False
-        self._state: Callable[[str, int], int] = self._begin
+        self._state: Callable[[str, int], int] = self._read_start
         self._arguments: list[str] = []
-        self._key: str | None = None  # None while a key is read
-        self._raw: list[str] = []  # the key or value that is being read
-        self._live = False  # it leaves as it comes
-        self._tracker = JsonTracker()  # of the key or value that is being read
-        self._literal = False  # the next "<" is known to begin no marker
-        self._newline = False  # the character before was a raw newline
+        self._key: str | None = None  # None while reading a key
+        self._raw: list[str] = []  # the key or value being read
+        self._is_passed_on = False  # True to pass the value on as generated
+        self._tracker = JsonTracker()  # of the key or value being read
+        self._literal = False  # True if the next "<" begins no marker
+        self._newline = False  # True after a raw newline
 
     def feed(self, text: str, at: int, *, literal: bool = False) -> int:
-        """Read on from `at`; the index of the first unread character: behind the object, or at a `<` that may be a marker.
+        """Parse `text` from `at`. Return the index of the first unread character: after the object, or at a possible marker.
 
-        A `<` inside a string is no marker, except behind a raw newline, which no JSON string may hold: there the string
-        was never closed. With `literal` the first character is no marker.
+        A `<` inside a string is no marker, except after a raw newline: JSON strings cannot contain one, so the string was never
+        closed. With `literal` the first character is no marker.
         """
         self._literal = literal
         while at < len(text) and not self.over:
             state = self._state
-            behind = state(text, at)
-            if behind == at and self._state == state:
+            after = state(text, at)
+            if after == at and self._state == state:
                 break
-            at = behind
+            at = after
         return at
 
     def take(self) -> str:
-        """Arguments since the last time; none before `called`."""
+        """Return the arguments since the last call of `take`; empty before `called`."""
         if not self.called or not self._arguments:
             return ""
         text, self._arguments = "".join(self._arguments), []
@@ -59,20 +61,20 @@ class ToolCallJsonParser:
 
     @property
     def quoted(self) -> bool:
-        """Return whether the text read so far ends inside a string."""
+        """True if the text read so far ends inside a string."""
         return self._tracker.in_string
 
     @property
     def over(self) -> bool:
-        """Whether nothing more will be read."""
+        """True if no more text will be read."""
         return self.closed or self.broken
 
     @property
     def waiting(self) -> bool:
-        """Whether arguments wait for a name."""
+        """True if arguments were read but no name yet."""
         return bool(self._arguments) and not self.called
 
-    # Between the values: each state reads one character, or stays before it
+    # Between the values: each state reads a single character, or stays before it
 
     def _expect(self, text: str, at: int, moves: dict[str, Callable[[], None]]) -> int:
         char = text[at]
@@ -88,16 +90,16 @@ class ToolCallJsonParser:
         move()
         return at + 1
 
-    def _begin(self, text: str, at: int) -> int:
+    def _read_start(self, text: str, at: int) -> int:
         return self._expect(text, at, {"{": self._to_key, "[": lambda: None})
 
     def _next_key(self, text: str, at: int) -> int:
         return self._expect(text, at, {'"': self._in_key, "}": self._close, ",": lambda: None})
 
-    def _colon(self, text: str, at: int) -> int:
+    def _read_colon(self, text: str, at: int) -> int:
         return self._expect(text, at, {":": self._to_value})
 
-    def _behind(self, text: str, at: int) -> int:
+    def _after_value(self, text: str, at: int) -> int:
         return self._expect(text, at, {",": self._to_key, "}": self._close})
 
     def _to_key(self) -> None:
@@ -107,7 +109,7 @@ class ToolCallJsonParser:
         self._state = self._value
 
     def _in_key(self) -> None:
-        self._start(live=False)
+        self._start(pass_on=False)
         self._tracker.read('"')
         self._raw.append('"')
         self._state = self._nested
@@ -120,8 +122,8 @@ class ToolCallJsonParser:
 
     # Keys and values
 
-    def _start(self, *, live: bool) -> None:
-        self._raw, self._live, self._tracker, self._newline = [], live, JsonTracker(), False
+    def _start(self, *, pass_on: bool) -> None:
+        self._raw, self._is_passed_on, self._tracker, self._newline = [], pass_on, JsonTracker(), False
 
     def _value(self, text: str, at: int) -> int:
         char = text[at]
@@ -130,8 +132,8 @@ class ToolCallJsonParser:
         if char == "<" and not self._literal:
             return at
         nested = char in '{["'
-        self._start(live=self._key in _ARGUMENTS and nested and char != '"')
-        self.called = self.called or (self._live and bool(self.name))
+        self._start(pass_on=self._key in _ARGUMENTS and nested and char != '"')
+        self.called = self.called or (self._is_passed_on and bool(self.name))
         self._state = self._nested if nested else self._scalar
         return self._state(text, at)
 
@@ -140,59 +142,59 @@ class ToolCallJsonParser:
         end = match.start() if match else len(text)
         self._raw.append(text[at:end])
         if match:
-            self._ended()
+            self._end_value()
         return end
 
     def _nested(self, text: str, at: int) -> int:
-        """Objects, arrays and strings, up to their end."""
+        """Read an object, array or string to the end."""
         match = (_IN_STRING if self.quoted else _OUTSIDE).search(text, at)
         end = match.start() if match else len(text)
         if end > at:
             self._newline = text[end - 1] == "\n"
-            self._keep(text[at:end])
+            self._append(text[at:end])
             return end
-        return self._turn(text, at)
+        return self._read_special(text, at)
 
-    def _turn(self, text: str, at: int) -> int:
-        """One character that may change the depth, the quotes, or be a marker."""
+    def _read_special(self, text: str, at: int) -> int:
+        """Read a character that may change the nesting, or begin a marker."""
         char = text[at]
         if char == "<" and not self._literal and (not self.quoted or self._newline):
             return at
         width = 1
         if char == "\\":
             if at + 1 == len(text):
-                return at  # an escape is read as a whole
+                return at  # an escape is read in full
             width = 2
         self._literal = self._newline = False
-        self._keep(text[at : at + width])
+        self._append(text[at : at + width])
         self._tracker.read(text[at : at + width])
         if self._tracker.is_balanced:
-            self._ended()
+            self._end_value()
         return at + width
 
-    def _keep(self, text: str) -> None:
-        (self._arguments if self._live else self._raw).append(text)
+    def _append(self, text: str) -> None:
+        (self._arguments if self._is_passed_on else self._raw).append(text)
 
-    def _ended(self) -> None:
-        """A key or a value is complete."""
+    def _end_value(self) -> None:
+        """Handle the end of a key or a value."""
         if self._key is None:
-            self._key, self._state = str(self._loads()), self._colon
+            self._key, self._state = str(self._loads()), self._read_colon
             return
         if self._key == "name":
-            self._named(self._loads())
-        elif self._key in _ARGUMENTS and not self._live:
-            self._plain(self._loads())
-        self._key, self._state = None, self._behind
+            self._set_name(self._loads())
+        elif self._key in _ARGUMENTS and not self._is_passed_on:
+            self._set_scalar_arguments(self._loads())
+        self._key, self._state = None, self._after_value
 
-    def _named(self, name: object) -> None:
+    def _set_name(self, name: object) -> None:
         if isinstance(name, str) and name:
             self.name = name
             self.called = bool(self._arguments)
         else:
             self.broken = True
 
-    def _plain(self, value: object) -> None:
-        """Arguments that are no object: text in quotes, or a scalar."""
+    def _set_scalar_arguments(self, value: object) -> None:
+        """Handle arguments other than an object: a string or a scalar."""
         if isinstance(value, str):
             self._arguments.append(value)
         elif value is not None:

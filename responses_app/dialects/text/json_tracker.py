@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 class JsonTracker:
-    """State of a JSON text that is read in parts.
+    """State of a JSON text read in parts.
 
-    `in_string` holds from the quote that opens a string to the quote that closes it. `is_complete` holds behind the outermost
-    object or array.
+    `in_string` is True between the opening and the closing quote of a string. `is_complete` is True after the outermost object
+    or array.
     """
 
     __slots__ = ("_depth", "_escaped", "in_string", "is_complete")
@@ -18,7 +18,7 @@ class JsonTracker:
 
     @property
     def is_balanced(self) -> bool:
-        """Return whether no string, object or array is open."""
+        """Return True if no string, object or array is open."""
         return not self.in_string and self._depth == 0
 
     def read(self, text: str) -> int:

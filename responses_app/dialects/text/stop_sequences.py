@@ -1,4 +1,4 @@
-"""Stop sequences: the answer ends where its text says one of them; reasoning and calls are not looked at."""
+"""Stop sequences: end the output text before a stop sequence; reasoning and calls are ignored."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from responses_app.protocol.deltas import Delta, TextDelta
 
 
 def with_stop_sequences(parser: OutputParser, stops: Sequence[str]) -> OutputParser:
-    """Return a parser that ends before any of `stops`, or `parser` itself if there are none."""
+    """Return a parser ending before any of `stops`, or `parser` itself without stop sequences."""
     return StopSequenceFilter(parser, stops) if stops else parser
 
 
 class StopSequenceFilter(ParserFilter):
-    """Parser that ends at a stop sequence. Text that may begin a stop sequence is held back, in whole deltas."""
+    """Parser ending at a stop sequence. Text that may begin a stop sequence is held back, in whole deltas."""
 
     def __init__(self, parser: OutputParser, stops: Sequence[str]) -> None:
         super().__init__(parser)
@@ -26,51 +26,53 @@ class StopSequenceFilter(ParserFilter):
 
     @property
     def done(self) -> bool:
+        """True once a stop sequence was found, or the inner parser is done."""
         return self._stopped or super().done
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
-        return [passed for delta in deltas for passed in self._pass(delta)]
+        return [released_delta for delta in deltas for released_delta in self._filter_delta(delta)]
 
     def _flush(self) -> list[Delta]:
-        return [] if self._stopped else self._rest()
+        return [] if self._stopped else self._release_all()
 
-    def _pass(self, piece: Delta) -> list[Delta]:
+    def _filter_delta(self, delta: Delta) -> list[Delta]:
         if self._stopped:
             return []
-        if not isinstance(piece, TextDelta):
-            return [*self._rest(), piece]
-        # Another phase is another message.
-        before = self._rest() if self._held and self._held[-1].phase != piece.phase else []
-        self._held.append(piece)
-        return before + self._certain()
+        if not isinstance(delta, TextDelta):
+            return [*self._release_all(), delta]
+        # A change of phase begins a new message.
+        before = self._release_all() if self._held and self._held[-1].phase != delta.phase else []
+        self._held.append(delta)
+        return before + self._release_certain()
 
-    def _certain(self) -> list[Delta]:
-        """What is said by now: everything before a stop sequence, or before what may become one.
+    def _release_certain(self) -> list[Delta]:
+        """Release the text before a stop sequence, or before a possible beginning of one.
 
-        The first that is complete counts, and of several that one character completes the longest: no grouping changes that.
+        The first complete sequence counts, and the longest of several completed by the same character, so the grouping of
+        tokens has no effect.
         """
-        text = "".join(piece.text for piece in self._held)
-        found = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
-        if found:
+        text = "".join(delta.text for delta in self._held)
+        matches = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
+        if matches:
             self._stopped = True
-            return self._until(min(found)[1], cut=True)
-        return self._until(len(text) - max(_begun(text, stop) for stop in self._stops))
+            return self._release_until(min(matches)[1], cut=True)
+        return self._release_until(len(text) - max(_overlap(text, stop) for stop in self._stops))
 
-    def _until(self, end: int, *, cut: bool = False) -> list[Delta]:
-        said: list[Delta] = []
+    def _release_until(self, end: int, *, cut: bool = False) -> list[Delta]:
+        released: list[Delta] = []
         while self._held and len(self._held[0].text) <= end:
             end -= len(self._held[0].text)
-            said.append(self._held.pop(0))
+            released.append(self._held.pop(0))
         if cut and end:
-            said.append(replace(self._held[0], text=self._held[0].text[:end]))
-        return said
+            released.append(replace(self._held[0], text=self._held[0].text[:end]))
+        return released
 
-    def _rest(self) -> list[Delta]:
+    def _release_all(self) -> list[Delta]:
         rest, self._held = list[Delta](self._held), []
         return rest
 
 
-def _begun(text: str, stop: str) -> int:
-    """How many characters at the end of the text are the beginning of a stop sequence."""
-    most = min(len(text), len(stop) - 1)
-    return next((size for size in range(most, 0, -1) if text.endswith(stop[:size])), 0)
+def _overlap(text: str, stop: str) -> int:
+    """Return the length of the longest beginning of `stop` at the end of `text`."""
+    maximum = min(len(text), len(stop) - 1)
+    return next((size for size in range(maximum, 0, -1) if text.endswith(stop[:size])), 0)

@@ -1,9 +1,9 @@
-"""Every kind of tool as a plain function, for models that know nothing else; calls come back as what they were (F7, F8).
+"""Presents every tool to models as a plain function, and maps function calls back to the declared tools.
 
-A custom tool is a function of one text, which is unwrapped while it is generated; one of a namespace is a function with both names in one,
-but for the namespace `functions`, which says no more than what they are; a tool that the protocol names (shell, patch, search) is a
-function of that name, whose call is heard whole. A tool that says `defer_loading` is not told: a search has to find it first. What tools of
-another server did is told as calls of functions.
+A custom tool becomes a function with a single text argument, extracted while generated. A tool in a namespace gets a name
+prefixed by the namespace, except in the namespace `functions`. Client tools of the protocol (shell, patch, search) become
+functions of the same name, whose calls are buffered until complete. Tools with `defer_loading` are offered only after a tool
+search found them. Earlier calls of server tools are presented as function calls.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from responses_app.dialects.tools.client import CLIENT_TOOLS
 from responses_app.dialects.tools.custom_input import InputUnwrapper
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem
 
-KEY = "input"
-# Codex puts its tools there, and harmony puts all tools into a namespace of that name by itself.
-BARE = "functions"
+INPUT_KEY = "input"
+# Codex puts its tools into this namespace, and harmony adds this namespace to all tools by itself.
+PLAIN_NAMESPACE = "functions"
 _SCHEMA: Mapping[str, Any] = {
     "type": "object",
-    "properties": {KEY: {"type": "string"}},
-    "required": [KEY],
+    "properties": {INPUT_KEY: {"type": "string"}},
+    "required": [INPUT_KEY],
     "additionalProperties": False,
 }
 _TYPES = {"custom_tool_call": "function_call", "custom_tool_call_output": "function_call_output"}
-# Tools of any other type are none that a model is told.
-_TOLD = frozenset({"function", "custom", *CLIENT_TOOLS})
-_ADDING = ("additional_tools", "tool_search_output")
-_STRANGE = frozenset({*_TYPES, "additional_tools", *client.CALLS, *client.OUTPUTS, *hosted_history.TYPES})
+# Types of tools presented to models.
+_OFFERED_TYPES = frozenset({"function", "custom", *CLIENT_TOOLS})
+_TOOL_ADDING_TYPES = ("additional_tools", "tool_search_output")
+_NOT_PLAIN_TYPES = frozenset({*_TYPES, "additional_tools", *client.CALLS, *client.OUTPUTS, *hosted_history.TYPES})
 
 
 @dataclass(frozen=True, slots=True)
 class ToolOrigin:
-    """What a function that a model was told is in truth."""
+    """Declared tool behind a function."""
 
     name: str
     kind: str = "function"
@@ -52,31 +52,34 @@ Json: TypeAlias = Mapping[str, Any]
 Ebnf: TypeAlias = Callable[[Json], str | None]
 
 
-def named(name: str, namespace: str | None) -> str:
-    """The name by which a model is told a tool."""
-    return f"{namespace}__{name}" if namespace and namespace != BARE else name
+def function_name(name: str, namespace: str | None) -> str:
+    """Return the function name of a tool."""
+    return f"{namespace}__{name}" if namespace and namespace != PLAIN_NAMESPACE else name
 
 
 def to_functions(turn: Turn, ebnf: Ebnf = constraints_grammar.ebnf) -> tuple[Turn, Origins]:
-    """The same turn in functions, and what those are that are no functions; `turn` itself if all are.
+    """Convert all tools and calls of a turn to functions. Return also the declared tools behind functions that are not plain.
 
-    `ebnf` looks up the grammar of a format, where it was converted elsewhere.
+    If all are plain functions, `turn` itself is returned. `ebnf` looks up the EBNF of a grammar format converted elsewhere.
     """
-    told = {named(_name(tool), space): (tool, space) for tool, space in [*_each(turn.tools), *_each(_added(turn), found=True)]}
-    origins = {
-        name: ToolOrigin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in told.items()
+    offered = {
+        function_name(_name(tool), space): (tool, space)
+        for tool, space in [*_offered(turn.tools), *_offered(_added(turn), found=True)]
     }
-    strange = {name: one for name, one in origins.items() if one.kind != "function" or one.namespace or one.async_}
-    if not strange and not any(map(_strange, turn.items)) and len(told) == len(turn.tools):
+    origins = {
+        name: ToolOrigin(_name(tool), tool["type"], space, bool(tool.get("async"))) for name, (tool, space) in offered.items()
+    }
+    not_plain = {name: entry for name, entry in origins.items() if entry.kind != "function" or entry.namespace or entry.async_}
+    if not not_plain and not any(map(_is_not_plain, turn.items)) and len(offered) == len(turn.tools):
         return turn, {}
     items = [_item(item) for item in hosted_history.as_calls(turn.items) if item.get("type") != "additional_tools"]
-    tools = [_function(name, tool, ebnf) for name, (tool, _) in told.items()]
-    return replace(turn, items=items, tools=tools, tool_choice=_choice(turn.tool_choice)), strange
+    tools = [_function(name, tool, ebnf) for name, (tool, _) in offered.items()]
+    return replace(turn, items=items, tools=tools, tool_choice=_choice(turn.tool_choice)), not_plain
 
 
-def formats(turn: Turn) -> list[Json]:
-    """The formats of all custom tools that the model is told."""
-    tools = [tool for tool, _ in [*_each(turn.tools), *_each(_added(turn), found=True)]]
+def custom_tool_formats(turn: Turn) -> list[Json]:
+    """Return the formats of all offered custom tools."""
+    tools = [tool for tool, _ in [*_offered(turn.tools), *_offered(_added(turn), found=True)]]
     return [tool["format"] for tool in tools if tool["type"] == "custom" and tool.get("format")]
 
 
@@ -85,12 +88,12 @@ def map_tool_calls(parser: OutputParser, origins: Origins) -> OutputParser:
     return ToolCallMapper(parser, origins) if origins else parser
 
 
-def _each(tools: Sequence[Json], *, found: bool = False) -> Iterator[tuple[Json, str | None]]:
-    """The tools that a model is told, with their namespace; one that waits for a search once it was found."""
+def _offered(tools: Sequence[Json], *, found: bool = False) -> Iterator[tuple[Json, str | None]]:
+    """Yield the offered tools with their namespaces; with `found` also the deferred ones."""
     for tool in tools:
         if tool["type"] == "namespace":
-            yield from ((one, tool["name"]) for one in tool["tools"] if found or not one.get("defer_loading"))
-        elif tool["type"] in _TOLD and (found or not tool.get("defer_loading")):
+            yield from ((entry, tool["name"]) for entry in tool["tools"] if found or not entry.get("defer_loading"))
+        elif tool["type"] in _OFFERED_TYPES and (found or not tool.get("defer_loading")):
             yield tool, None
 
 
@@ -99,42 +102,42 @@ def _name(tool: Json) -> str:
 
 
 def _added(turn: Turn) -> list[Json]:
-    """Tools that came with items of the conversation, or were found by a search."""
-    return [tool for item in turn.items if item.get("type") in _ADDING for tool in item["tools"]]
+    """Return the tools added by items of the conversation, or found by a tool search."""
+    return [tool for item in turn.items if item.get("type") in _TOOL_ADDING_TYPES for tool in item["tools"]]
 
 
-def _strange(item: Json) -> bool:
-    return item.get("type") in _STRANGE or bool(item.get("namespace"))
+def _is_not_plain(item: Json) -> bool:
+    return item.get("type") in _NOT_PLAIN_TYPES or bool(item.get("namespace"))
 
 
 def _item(item: Json) -> Json:
     kind, space = str(item.get("type")), item.get("namespace")
     if kind in client.CALLS:
-        return client.call(item)
+        return client.call_as_function(item)
     if kind in client.OUTPUTS:
-        return client.output(item)
-    told = {key: value for key, value in item.items() if key not in (KEY, "namespace")}
+        return client.output_as_function(item)
+    converted = {key: value for key, value in item.items() if key not in (INPUT_KEY, "namespace")}
     if item.get("name"):
-        told["name"] = named(item["name"], space)
+        converted["name"] = function_name(item["name"], space)
     if kind in _TYPES:
-        told["type"] = _TYPES[kind]
+        converted["type"] = _TYPES[kind]
     if kind == "custom_tool_call":
-        told["arguments"] = json.dumps({KEY: item[KEY]}, ensure_ascii=False)
-    return told
+        converted["arguments"] = json.dumps({INPUT_KEY: item[INPUT_KEY]}, ensure_ascii=False)
+    return converted
 
 
 def _function(name: str, tool: Json, ebnf: Ebnf) -> Json:
     if tool["type"] == "function":
         return {**tool, "name": name}
     if tool["type"] in CLIENT_TOOLS:
-        return client.function(tool)
+        return client.as_function(tool)
     form = tool.get("format") or {}
     grammar = ebnf(form)
-    said = {"name": name, "description": _described(tool.get("description"), form) if grammar else tool.get("description")}
-    return {"type": "function", **said, "parameters": _SCHEMA, "strict": True, "grammar": grammar}
+    named = {"name": name, "description": _description(tool.get("description"), form) if grammar else tool.get("description")}
+    return {"type": "function", **named, "parameters": _SCHEMA, "strict": True, "grammar": grammar}
 
 
-def _described(description: str | None, form: Json) -> str:
+def _description(description: str | None, form: Json) -> str:
     kind = "Lark grammar" if form["syntax"] == "lark" else "regular expression"
     return f"{description or ''}\n\nThe input must match this {kind}:\n{form['definition']}".strip()
 
@@ -148,7 +151,7 @@ def _choice(choice: str | Json) -> str | Json:
         return {"type": "function", "name": choice["type"]}
     if choice.get("type") == "allowed_tools":
         tools: Sequence[Json] = choice.get("tools") or ()
-        return {**choice, "tools": [_choice(one) for one in tools if one.get("type") in _TOLD]}
+        return {**choice, "tools": [_choice(entry) for entry in tools if entry.get("type") in _OFFERED_TYPES]}
     return choice
 
 
@@ -159,32 +162,32 @@ class ToolCallMapper(ParserFilter):
         super().__init__(parser)
         self._origins = origins
         self._text: InputUnwrapper | None = None
-        self._whole: _BufferedCall | None = None
+        self._buffered: _BufferedCall | None = None
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         return [mapped for delta in deltas for mapped in self._map(delta)]
 
-    def _map(self, piece: Delta) -> list[Delta]:
-        if self._whole is not None and isinstance(piece, Arguments):
-            return self._whole.feed(piece)
-        if isinstance(piece, Call):
-            return [*self._flush(), *self._called(piece)]
-        if self._whole is not None:
-            return [*self._flush(), piece]
+    def _map(self, delta: Delta) -> list[Delta]:
+        if self._buffered is not None and isinstance(delta, Arguments):
+            return self._buffered.feed(delta)
+        if isinstance(delta, Call):
+            return [*self._flush(), *self._begin_call(delta)]
+        if self._buffered is not None:
+            return [*self._flush(), delta]
         if self._text is None:
-            return [piece]
-        if isinstance(piece, Arguments):
-            return _said(self._text.read(piece.text))
+            return [delta]
+        if isinstance(delta, Arguments):
+            return _arguments_deltas(self._text.read(delta.text))
         ending, self._text = self._text, None
-        # Only what was no wrapping after all is left then.
-        return [*(_said(ending.flush()) if isinstance(piece, EndItem) else []), piece]
+        # Only text that was not wrapped in `input` is left then.
+        return [*(_arguments_deltas(ending.flush()) if isinstance(delta, EndItem) else []), delta]
 
-    def _called(self, piece: Call) -> list[Delta]:
-        origin, self._text = self._origins.get(piece.name), None
+    def _begin_call(self, delta: Call) -> list[Delta]:
+        origin, self._text = self._origins.get(delta.name), None
         if origin is None:
-            return [piece]
+            return [delta]
         if origin.kind in CLIENT_TOOLS:
-            self._whole = _BufferedCall(origin.kind)
+            self._buffered = _BufferedCall(origin.kind)
             return []
         if origin.kind != "custom":
             return [Call(origin.name, "function", origin.namespace, origin.async_)]
@@ -192,29 +195,29 @@ class ToolCallMapper(ParserFilter):
         return [Call(origin.name, "custom", origin.namespace, origin.async_)]
 
     def _flush(self) -> list[Delta]:
-        """The call that was held back until it was whole."""
-        whole, self._whole = self._whole, None
-        return whole.end() if whole is not None else []
+        """Return the deltas of the buffered call."""
+        buffered, self._buffered = self._buffered, None
+        return buffered.end() if buffered is not None else []
 
 
 class _BufferedCall:
-    """A call that makes an item only when all of it is known."""
+    """Buffer of a call whose item can be created only from complete arguments."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._said: list[str] = []
+        self._parts: list[str] = []
 
-    def feed(self, piece: Arguments) -> list[Delta]:
-        self._said.append(piece.text)
+    def feed(self, delta: Arguments) -> list[Delta]:
+        self._parts.append(delta.text)
         return []
 
     def end(self) -> list[Delta]:
-        said = "".join(self._said)
-        body = client.body(self._name, said)
+        arguments = "".join(self._parts)
+        body = client.body(self._name, arguments)
         if body is None:
-            return [Call(self._name), *_said(said)]
+            return [Call(self._name), *_arguments_deltas(arguments)]
         return [ClientCall(CLIENT_TOOLS[self._name].kind, body)]
 
 
-def _said(text: str) -> list[Delta]:
+def _arguments_deltas(text: str) -> list[Delta]:
     return [Arguments(text)] if text else []

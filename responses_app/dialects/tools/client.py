@@ -1,7 +1,7 @@
-"""Tools that the protocol names and the client runs: shells, patches, searches, computers, each told to models as a function.
+"""Tools of the protocol that the client runs (shell, patch, search, computer), presented to models as functions.
 
-A call of one is heard whole, since its item has a shape of its own; arguments that do not have that shape stay what they are, a function
-call (§1.5).
+Arguments of such a call are parsed when complete, because each item type has its own fields. Invalid arguments make the call a
+function call.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Json: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ClientToolSpec:
-    """How a tool is told, and how its calls and their outputs turn into those of a function and back."""
+    """Function of a client tool, and conversion of calls and outputs."""
 
     kind: ClientCallType
     description: str
     parameters: Json
-    # The body of the call's item from arguments, None if these are no such call; and the arguments of an item.
+    # Converts arguments to the item's fields, None if invalid; and an item's fields to arguments.
     body: Callable[[Json], dict[str, Any] | None]
     arguments: Callable[[Json], Json]
 
@@ -39,40 +39,40 @@ _LIMIT: Final = {"type": "integer"}
 _OPERATIONS: Final = ("create_file", "update_file", "delete_file")
 
 
-def _strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+def _is_string_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(entry, str) for entry in value)
 
 
-def _limit(value: object) -> bool:
+def _is_limit(value: object) -> bool:
     return value is None or (isinstance(value, int) and not isinstance(value, bool))
 
 
-def _shell(said: Json) -> dict[str, Any] | None:
-    limits = {key: said.get(key) for key in ("timeout_ms", "max_output_length")}
-    if not _strings(said.get("commands")) or not all(map(_limit, limits.values())):
+def _shell(value: Json) -> dict[str, Any] | None:
+    limits = {key: value.get(key) for key in ("timeout_ms", "max_output_length")}
+    if not _is_string_list(value.get("commands")) or not all(map(_is_limit, limits.values())):
         return None
-    return {"action": {"commands": said["commands"], **limits}, "environment": {"type": "local"}}
+    return {"action": {"commands": value["commands"], **limits}, "environment": {"type": "local"}}
 
 
-def _local_shell(said: Json) -> dict[str, Any] | None:
-    # Without null for what is not said: the AI SDK refuses the whole response for one (clients.md §3.1).
-    more = {key: said[key] for key in ("timeout_ms", "working_directory") if said.get(key) is not None}
-    if not _strings(said.get("command")) or not _limit(more.get("timeout_ms")):
+def _local_shell(value: Json) -> dict[str, Any] | None:
+    # Omit missing values instead of sending null: the AI SDK rejects the whole response for a null.
+    more = {key: value[key] for key in ("timeout_ms", "working_directory") if value.get(key) is not None}
+    if not _is_string_list(value.get("command")) or not _is_limit(more.get("timeout_ms")):
         return None
     if not isinstance(more.get("working_directory", ""), str):
         return None
-    return {"action": {"type": "exec", "command": said["command"], "env": {}, **more}}
+    return {"action": {"type": "exec", "command": value["command"], "env": {}, **more}}
 
 
-def _apply_patch(said: Json) -> dict[str, Any] | None:
-    kind, path, diff = said.get("type"), said.get("path"), said.get("diff", "")
+def _apply_patch(value: Json) -> dict[str, Any] | None:
+    kind, path, diff = value.get("type"), value.get("path"), value.get("diff", "")
     if kind not in _OPERATIONS or not isinstance(path, str) or not isinstance(diff, str):
         return None
     return {"operation": {"type": kind, "path": path, **({} if kind == "delete_file" else {"diff": diff})}}
 
 
-def _tool_search(said: Json) -> dict[str, Any]:
-    return {"execution": "client", "arguments": said}
+def _tool_search(value: Json) -> dict[str, Any]:
+    return {"execution": "client", "arguments": value}
 
 
 def _action(item: Json) -> Json:
@@ -84,7 +84,7 @@ def _operation(item: Json) -> Json:
     return {"diff": "", **item["operation"]}
 
 
-def _searched(item: Json) -> Json:
+def _search_arguments(item: Json) -> Json:
     arguments = item["arguments"]
     return arguments if isinstance(arguments, Mapping) else {"query": arguments}
 
@@ -121,7 +121,7 @@ CLIENT_TOOLS: Final[Mapping[str, ClientToolSpec]] = {
         "Searches for tools that are not listed here; those that are found can be called afterwards.",
         _schema(["query"], query={"type": "string"}),
         _tool_search,
-        _searched,
+        _search_arguments,
     ),
     "computer_use_preview": ClientToolSpec(
         "computer_call",
@@ -143,40 +143,40 @@ CALLS: Final[Mapping[str, str]] = {tool.kind: name for name, tool in CLIENT_TOOL
 OUTPUTS: Final[Mapping[str, str]] = {output: CALLS[call] for output, call in FAMILIES.calls_by_output.items() if call in CALLS}
 
 
-def function(tool: Json) -> dict[str, Any]:
-    """The function that a model is told; a tool search may bring a description and parameters of its own."""
+def as_function(tool: Json) -> dict[str, Any]:
+    """Convert a tool to a function. A tool search may have a description and parameters."""
     kind = str(tool["type"])
-    own = CLIENT_TOOLS[kind]
+    spec = CLIENT_TOOLS[kind]
     return {
         "type": "function",
         "name": kind,
-        "description": tool.get("description") or f"{own.description}{_screen(tool)}",
-        "parameters": tool.get("parameters") or own.parameters,
-        # Parameters of the client's own are what any function's are.
+        "description": tool.get("description") or f"{spec.description}{_screen_description(tool)}",
+        "parameters": tool.get("parameters") or spec.parameters,
+        # The client's own parameters are not strict by default, as for any function.
         "strict": not tool.get("parameters"),
     }
 
 
-def _screen(tool: Json) -> str:
+def _screen_description(tool: Json) -> str:
     if "display_width" not in tool:
         return ""
     return f" The screen is {tool['display_width']} by {tool['display_height']} pixels; the environment: {tool['environment']}."
 
 
-def call(item: Json) -> dict[str, Any]:
-    """An earlier call as that of a function."""
+def call_as_function(item: Json) -> dict[str, Any]:
+    """Convert an earlier call to a function call."""
     name = "computer_use_preview" if "action" in item and item["type"] == "computer_call" else CALLS[item["type"]]
     arguments = CLIENT_TOOLS[name].arguments(item)
-    said = json.dumps(arguments, ensure_ascii=False)
-    return {"type": "function_call", "id": item["id"], "call_id": item["call_id"], "name": name, "arguments": said}
+    value = json.dumps(arguments, ensure_ascii=False)
+    return {"type": "function_call", "id": item["id"], "call_id": item["call_id"], "name": name, "arguments": value}
 
 
-def output(item: Json) -> dict[str, Any]:
-    """What a tool gave back as the output of a function: a text, or the picture of a screen."""
-    return {"type": "function_call_output", "id": item["id"], "call_id": item["call_id"], "output": _given(item)}
+def output_as_function(item: Json) -> dict[str, Any]:
+    """Convert a tool output to a function output: a text, or the image of a screen."""
+    return {"type": "function_call_output", "id": item["id"], "call_id": item["call_id"], "output": _output_content(item)}
 
 
-def _given(item: Json) -> str | list[dict[str, Any]]:
+def _output_content(item: Json) -> str | list[dict[str, Any]]:
     if item["type"] == "computer_call_output":
         return computer.output(item)
     if item["type"] == "tool_search_output":
@@ -185,19 +185,19 @@ def _given(item: Json) -> str | list[dict[str, Any]]:
         return str(item.get("output") or item["status"])
     if isinstance(item["output"], str):
         return item["output"]
-    return json.dumps([_ran(one) for one in item["output"]], ensure_ascii=False)
+    return json.dumps([_command_result(entry) for entry in item["output"]], ensure_ascii=False)
 
 
-def _ran(result: Json) -> Json:
+def _command_result(result: Json) -> Json:
     outcome = result["outcome"]
     end = {"exit_code": outcome["exit_code"]} if outcome["type"] == "exit" else {"timed_out": True}
     return {"stdout": result["stdout"], "stderr": result["stderr"], **end}
 
 
 def body(name: str, arguments: str) -> dict[str, Any] | None:
-    """What the item of this call holds; None if the arguments are not such a call."""
+    """Parse the arguments of a call to the item's fields; None if invalid."""
     try:
-        said = json.loads(arguments)
+        value = json.loads(arguments)
     except (ValueError, RecursionError):
         return None
-    return CLIENT_TOOLS[name].body(said) if isinstance(said, dict) else None
+    return CLIENT_TOOLS[name].body(value) if isinstance(value, dict) else None

@@ -208,7 +208,7 @@ async def build_engine_request(
         format=create_request.format,
         token_cache=memo,
     )
-    grammars = await definitions.convert(create_request.project, as_functions.formats(turn))
+    grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
     turn, origins = await long_work.apart(
         create_request.project, is_long(turn), partial(as_functions.to_functions, turn, grammars.ebnf)
     )

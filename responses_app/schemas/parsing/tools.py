@@ -8,7 +8,7 @@ from typing import Any
 from django.conf import settings
 from pydantic import ValidationError
 
-from responses_app.dialects.tools.as_functions import named
+from responses_app.dialects.tools.as_functions import function_name
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import check_tools, count_tools, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, translate, wrong_type
@@ -36,7 +36,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
         _check_none_deferred(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
-        inside = [named(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
+        inside = [function_name(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
         name_of = tool.get("name") or (tool["type"] if tool["type"] in CLIENT else None)
         for name in [name_of, *inside] if name_of else []:
             if name in seen:
