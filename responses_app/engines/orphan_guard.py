@@ -16,13 +16,13 @@ import select
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 MARK = "RESPONSES_OWNER"
-GRACE_S = 1.0  # Time between the first signal and SIGKILL.
+GRACE_S = 1.5  # Time between the first signal and SIGKILL.
 SWEEP_LIMIT_S = 3.0  # Limit of `kill_orphans`, which delays the start of the server.
 GUARD_LIMIT_S = 60.0  # Limit of the guard: on a busy machine even killed processes take seconds to end.
 POLL_S = 0.05
@@ -80,7 +80,7 @@ def guard_children(data_dir: str | Path = "") -> None:
 def kill_orphans(data_dir: str | Path) -> list[int]:
     """End the processes left by dead servers with `data_dir`, or a directory below; return the pids."""
     name, namespace = _name(data_dir), _pid_namespace()
-    return _terminate(
+    return _end_owned(
         lambda owner: _within(owner.data_dir, name) and owner.namespace == namespace and not owner.is_alive(), SWEEP_LIMIT_S
     )
 
@@ -108,23 +108,43 @@ def survivors(owner_pid: int) -> list[int]:
     return [pid for pid, owner in _marked() if owner.pid == owner_pid]
 
 
-def _terminate(is_selected: Callable[[ProcessOwner], bool], limit_s: float) -> list[int]:
-    """Signal all processes selected by `is_selected`, then kill the remaining processes after GRACE_S."""
+def terminate(
+    find: Callable[[], Sequence[int]],
+    send: Callable[[int, int], None],
+    limit_s: float,
+    after_round: Callable[[], object] | None = None,
+) -> list[int]:
+    """End all processes that `find` returns, for up to `limit_s` seconds; return the pids that were signalled.
+
+    A process gets its first signal, and SIGKILL after GRACE_S. `find` runs before each round, since dying processes may start others.
+    The last round kills, however long a round takes on a busy machine.
+    """
     started_s, elapsed_s = time.monotonic(), 0.0
     signalled: dict[int, None] = {}
     shared: set[str] = set()
-    while elapsed_s < limit_s and (victims := [pid for pid, owner in _marked() if is_selected(owner) and pid != os.getpid()]):
+    while elapsed_s < limit_s and (victims := find()):
         elapsed_s = time.monotonic() - started_s
         for pid in victims:
             if elapsed_s >= GRACE_S:
-                _signal(pid, signal.SIGKILL, is_selected)
+                send(pid, signal.SIGKILL)
             elif pid not in signalled:
                 shared |= shared_memory(pid)
-                _signal(pid, FIRST_SIGNALS.get(_comm(pid), signal.SIGTERM), is_selected)
+                send(pid, FIRST_SIGNALS.get(_comm(pid), signal.SIGTERM))
             signalled[pid] = None
         time.sleep(POLL_S)
+        if after_round is not None:
+            after_round()
     unlink_shared_memory(shared)
     return list(signalled)
+
+
+def _end_owned(is_selected: Callable[[ProcessOwner], bool], limit_s: float) -> list[int]:
+    """End all processes whose owner `is_selected` selects."""
+    return terminate(
+        lambda: [pid for pid, owner in _marked() if is_selected(owner) and pid != os.getpid()],
+        lambda pid, number: _signal(pid, number, is_selected),
+        limit_s,
+    )
 
 
 def _signal(pid: int, number: int, is_selected: Callable[[ProcessOwner], bool]) -> None:
@@ -206,7 +226,7 @@ def _main() -> None:
     owner = ProcessOwner.parse(sys.argv[1])
     if owner:
         _wait_exit(owner)
-        _terminate(lambda other: other == owner, GUARD_LIMIT_S)
+        _end_owned(lambda other: other == owner, GUARD_LIMIT_S)
 
 
 if __name__ == "__main__":

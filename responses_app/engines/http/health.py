@@ -21,6 +21,25 @@ HUNG_TIMEOUT_S = 15.0
 Result = TypeVar("Result")
 
 
+class FailureDetector:
+    """Decides whether a server is dead: `max_failures` failed health checks in a row, or no answer for `hung_timeout_s`."""
+
+    def __init__(self, max_failures: int, hung_timeout_s: float) -> None:
+        self._max_failures, self._hung_timeout_s = max_failures, hung_timeout_s
+        self._failures, self._responded_s = 0, monotonic()
+
+    def record(self, healthy: bool | None) -> None:
+        """Record a health check: passed, failed, or None for no answer in time."""
+        if healthy:
+            self._failures, self._responded_s = 0, monotonic()
+        elif healthy is False:
+            self._failures += 1
+
+    @property
+    def is_dead(self) -> bool:
+        return self._failures >= self._max_failures or monotonic() - self._responded_s > self._hung_timeout_s
+
+
 class HealthMonitor:
     """Health monitor. `check` returns True (healthy), False (unhealthy), or None (no answer in time)."""
 
@@ -80,18 +99,12 @@ class HealthMonitor:
 
     async def _watch(self) -> None:
         """Check the server every WATCH_S while tasks wait: a hung server never resets connections."""
-        failures, responded_s = 0, monotonic()
+        detector = FailureDetector(MAX_FAILURES, HUNG_TIMEOUT_S)
         while True:
             await asyncio.sleep(WATCH_S)
-            if not self._waiting or monotonic() - self._last_response_s < WATCH_S:
-                failures, responded_s = 0, monotonic()
-                continue
-            healthy = await self._check()
-            if healthy:
-                failures, responded_s = 0, monotonic()
-            elif healthy is False:
-                failures += 1
-            if failures >= MAX_FAILURES or monotonic() - responded_s > HUNG_TIMEOUT_S:
+            is_observed = bool(self._waiting) and monotonic() - self._last_response_s >= WATCH_S
+            detector.record(await self._check() if is_observed else True)
+            if detector.is_dead:
                 self._interrupt_waiting()
 
     def _interrupt_waiting(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -157,9 +156,3 @@ def _check_keys(raw: Mapping[str, Any], known: Iterable[str]) -> None:
 def _contains(prompt: Sequence[int], wanted: Sequence[int]) -> bool:
     width, target = len(wanted), list(wanted)
     return any(list(prompt[at : at + width]) == target for at in range(len(prompt) - width + 1))
-
-
-def tokens_of(lines: Iterable[Recording]) -> list[int]:
-    """Return all token ids of the recordings, in order."""
-    steps = chain.from_iterable(line.steps for line in lines)
-    return [token for step in steps if isinstance(step, Tokens) for token in step.tokens]

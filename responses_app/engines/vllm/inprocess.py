@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing, contextmanager, suppress
 from typing import Any
 
+from responses_app.backoff import Backoff
 from responses_app.engine_interface import (
     Chunk,
     Constraint,
@@ -27,7 +28,7 @@ from responses_app.engines.vllm.startup import VllmStartup
 logger = logging.getLogger(__name__)
 
 WATCH_S = 0.25  # Interval between checks of the core.
-RESTART_PAUSES_S = (0.5, 1, 2, 5, 10, 30)  # Pauses between attempts to restart a dead core; the last value repeats.
+RESTART_PAUSES_S = (0.5, 1, 2, 5, 10, 30)  # Pauses between attempts to restart a dead core.
 
 # Time for the core to end before vLLM kills its process tree. On a CPU vLLM always kills it: the worker ignores its closed pipe
 # and SIGTERM, and the core would wait 9 s for it without need.
@@ -183,14 +184,13 @@ class InProcessVllm:
                 await self._restart()
 
     async def _restart(self) -> None:
-        attempt = 0
+        backoff = Backoff(RESTART_PAUSES_S)
         while self._llm is None:
-            await asyncio.sleep(RESTART_PAUSES_S[min(attempt, len(RESTART_PAUSES_S) - 1)])
-            attempt += 1
+            await asyncio.sleep(backoff.next_pause_s())
             try:
                 self._llm = await self._load()
             except (EngineUnavailable, ValueError):
-                logger.exception("attempt %d to start the vLLM core has failed", attempt)
+                logger.exception("attempt %d to start the vLLM core has failed", backoff.failures)
 
 
 async def _close_zmq(llm: Any) -> None:

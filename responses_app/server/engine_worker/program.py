@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from responses_app.backoff import Backoff
 from responses_app.engines import orphan_guard
 from responses_app.local.data_dir import InUse, data_dir, lock, make_folder
 from responses_app.log_format import log_to_stderr
@@ -27,9 +28,9 @@ from responses_app.server.processes.log_redirect import tail
 
 logger = logging.getLogger("responses.engine")
 
-# Seconds between a failure and the next start; the last value repeats. After STEADY seconds of service the first value applies.
-PAUSES = (0.5, 1.0, 2.0, 5.0, 10.0)
-STEADY = 10.0
+# Pauses between a failure and the next start. An engine that was ready for STEADY_S starts with the first pause again.
+PAUSES_S = (0.5, 1.0, 2.0, 5.0, 10.0)
+STEADY_S = 10.0
 # Attempts for a server that was never ready: vLLM may be unable to serve the model.
 FIRST_TRIES = 3
 KEY = "RESPONSES_ENGINE_KEY"
@@ -131,19 +132,20 @@ class WorkerProgram:
         self.engine.clean_up()
 
     async def _keep(self) -> int:
-        failures = 0
+        backoff = Backoff(PAUSES_S)
         while True:
             logger.info("%s: starting vLLM; it writes to %s", self.plan.name, self.engine.log)
             self._since, began = None, time.monotonic()
             try:
                 await self.engine.run(lambda began=began: self._is_ready(began))  # type: ignore[misc]
             except VllmFailed as failed:
-                steady = self._since is not None and time.monotonic() - self._since > STEADY
-                failures = 1 if steady else failures + 1
-                if not self._again(failed, failures):
+                if self._since is not None and time.monotonic() - self._since > STEADY_S:
+                    backoff.reset()
+                pause_s = backoff.next_pause_s()
+                if not self._again(failed, backoff.failures):
                     return 1
             self.clear()
-            await asyncio.sleep(PAUSES[min(failures, len(PAUSES)) - 1])
+            await asyncio.sleep(pause_s)
 
     def _is_ready(self, began: float) -> None:
         self._since = time.monotonic()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
+from responses_app.engines.http.health import FailureDetector
 from responses_app.engines.vllm import server as vllm_server
 from responses_app.local.data_dir import open_log
 from responses_app.server.bootstrap.ports import reachable
@@ -101,17 +102,15 @@ class VllmProcess:
             await asyncio.sleep(LOOK)
 
     async def _while_well(self) -> None:
-        """Check the server's health repeatedly. Raises VllmFailed when the server is broken or silent for too long."""
-        answered_at = time.monotonic()
-        while True:
+        """Check the server every WATCH seconds. Raises VllmFailed once it is broken, or has not answered for HUNG_LIMIT seconds."""
+        detector, status = FailureDetector(1, HUNG_LIMIT), 0
+        while not detector.is_dead:
             await asyncio.sleep(WATCH)
             status = await self._health()
-            if status >= 500:
-                raise VllmFailed(f"vLLM reports a failure (HTTP {status})")
-            if status:
-                answered_at = time.monotonic()
-            elif time.monotonic() - answered_at > HUNG_LIMIT:
-                raise VllmFailed(f"vLLM has not answered for {HUNG_LIMIT:.0f} s")
+            detector.record(status < 500 if status else None)
+        raise VllmFailed(
+            f"vLLM reports a failure (HTTP {status})" if status else f"vLLM has not answered for {HUNG_LIMIT:.0f} s"
+        )
 
     async def _health(self) -> int:
         """Return the status of `GET /health`, or 0 without an answer."""

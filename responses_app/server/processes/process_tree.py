@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import os
 import signal
-import time
 from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 
@@ -15,11 +14,7 @@ from responses_app.engines import orphan_guard
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
-GRACE = 1.5
-LIMIT = 4.0
-POLL = 0.02
-# Signals for a fast shutdown: Postgres waits for clients after SIGTERM, but not after SIGINT.
-POLITE = {"postgres": signal.SIGINT}
+LIMIT_S = 4.0
 
 
 def die_with_parent(parent: int, number: signal.Signals = signal.SIGTERM) -> None:
@@ -46,26 +41,8 @@ def descendants(root: int) -> list[int]:
 
 
 def end_descendants(root: int, spare: Container[int] = ()) -> list[int]:
-    """Terminate all descendants of `root`, and kill remaining processes after the limit. Return the terminated process ids.
-
-    The last round kills, also on a busy machine where a round takes longer than the limit.
-    """
-    asked: list[int] = []
-    shared: set[str] = set()
-    began, age = time.monotonic(), 0.0
-    while age < LIMIT and (alive := [pid for pid in descendants(root) if pid not in spare]):
-        age = time.monotonic() - began
-        for pid in alive:
-            if age >= GRACE:
-                _send(pid, signal.SIGKILL)
-            elif pid not in asked:
-                shared |= orphan_guard.shared_memory(pid)
-                _send(pid, POLITE.get(_comm(pid), signal.SIGTERM))
-        asked += [pid for pid in alive if pid not in asked]
-        time.sleep(POLL)
-        _reap()
-    orphan_guard.unlink_shared_memory(shared)
-    return asked
+    """End all descendants of `root` except `spare`, within LIMIT_S; return the pids that were signalled."""
+    return orphan_guard.terminate(lambda: [pid for pid in descendants(root) if pid not in spare], _send, LIMIT_S, _reap)
 
 
 def wait_for(pid: int) -> int:
@@ -120,16 +97,9 @@ def _reap() -> None:
             pass
 
 
-def _send(pid: int, number: signal.Signals) -> None:
+def _send(pid: int, number: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, number)
-
-
-def _comm(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _processes() -> Iterator[tuple[int, int]]:

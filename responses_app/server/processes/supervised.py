@@ -8,14 +8,15 @@ import signal
 import time
 from collections.abc import Callable
 
+from responses_app.backoff import Backoff
 from responses_app.server.processes.child import ChildProcess
 from responses_app.server.processes.process_tree import describe_exit
 
 logger = logging.getLogger("responses.serve")
 
-# Seconds between an exit and the next start; the last value repeats. After STEADY seconds of service the first value applies.
-PAUSES = (0.1, 0.5, 1.0, 2.0, 5.0)
-STEADY = 5.0
+# Pauses between a death and the next start. A process that was ready for STEADY_S starts with the first pause again.
+PAUSES_S = (0.1, 0.5, 1.0, 2.0, 5.0)
+STEADY_S = 5.0
 RENEW_LIMIT = 120.0
 
 
@@ -32,15 +33,16 @@ class SupervisedProcess:
         return await asyncio.shield(self.child.ready)
 
     async def supervise(self) -> None:
-        """Restart the process after each exit, until cancelled."""
-        failures = 0
+        """Replace whoever dies, until this is cancelled."""
+        backoff = Backoff(PAUSES_S)
         while True:
             child = self.child
             code = await asyncio.shield(child.ended)
             if child is not self.child:
-                continue  # The process was replaced.
-            failures = 1 if _steady(child) else failures + 1
-            pause = PAUSES[min(failures, len(PAUSES)) - 1]
+                continue  # It was renewed.
+            if _steady(child):
+                backoff.reset()
+            pause = backoff.next_pause_s()
             logger.error("%s (process %d) %s; it is started again in %.1f s", self.title, child.pid, describe_exit(code), pause)
             await asyncio.sleep(pause)
             if child is self.child:
@@ -74,4 +76,4 @@ class SupervisedProcess:
 
 
 def _steady(child: ChildProcess) -> bool:
-    return child.ready_at is not None and time.monotonic() - child.ready_at > STEADY
+    return child.ready_at is not None and time.monotonic() - child.ready_at > STEADY_S

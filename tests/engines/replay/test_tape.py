@@ -64,7 +64,3 @@ def test_it_finds_its_request_by_tokens_in_a_row_or_by_predicate() -> None:
     assert not recording([1], match=[2, 3]).matches([2])
     assert recording([1], match=lambda prompt: len(prompt) > 2).matches([0, 0, 0])
     assert not recording([1], match=lambda prompt: len(prompt) > 2).matches([0])
-
-
-def test_it_tells_all_tokens_of_its_lines() -> None:
-    assert tape.tokens_of([recording([1, 2], [3]), Recording([Delay(1), Tokens([4])])]) == [1, 2, 3, 4]

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from responses_app.engines import orphan_guard
 from responses_app.server.processes import process_tree
 from tests.support.server.processes import born, left
 
@@ -46,7 +47,7 @@ def test_it_kills_when_one_round_takes_longer_than_the_limit(
         return look(of)
 
     monkeypatch.setattr(process_tree, "descendants", slowly)
-    monkeypatch.setattr(process_tree, "LIMIT", 0.1)
-    monkeypatch.setattr(process_tree, "GRACE", 0.05)
+    monkeypatch.setattr(process_tree, "LIMIT_S", 0.1)
+    monkeypatch.setattr(orphan_guard, "GRACE_S", 0.05)
     process_tree.end_descendants(root.pid)
     assert left(family, within=1) == []
