@@ -1,1 +1,7 @@
-"""Django admin."""
+"""Django admin. Importing the package registers the pages, as the autodiscovery of Django expects."""
+
+from __future__ import annotations
+
+from responses_app.admin import registrations
+
+__all__ = ["registrations"]

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from responses_app.store.content import orphans
-from responses_app.store.log.archive import LogChanged, archive_log, to_archive
+from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
 
 logger = logging.getLogger("responses.upkeep")
@@ -38,7 +38,7 @@ async def upkeep() -> None:
 def archive_due(now: datetime) -> Iterator[int]:
     """Archive logs of responses that ended long enough ago, one by one; yield the number of events of each."""
     after = settings.RESPONSES_SEAL_AFTER
-    while after is not None and (found := to_archive(now - after, BATCH)):
+    while after is not None and (found := list_unarchived(now - after, BATCH)):
         counts = [0]
         for pk in found:
             try:

@@ -95,7 +95,7 @@ async def _found(pk: int) -> StoredRun | None:
     if loaded is None:
         return None
     row, lease, text, prompt = loaded
-    before, own = await history.of_response(row)
+    before, own = await history.load_for_takeover(row)
     return StoredRun(
         row, lease, CreateRequest.load(text, own.items), before, own, decode_tokens(prompt), await reader.frames_with_tokens(pk)
     )

@@ -76,7 +76,7 @@ class Notifier:
                         kind, *keys = notice.payload.split()
                         self._on_notification(kind, [int(pk) for pk in keys])
             except psycopg.Error as error:
-                logger.warning("no signals for a moment: %s", str(error).strip() or type(error).__name__)
+                logger.warning("notifications are interrupted, reconnecting: %s", str(error).strip() or type(error).__name__)
             finally:
                 self.connected = False
             await asyncio.sleep(RETRY_DELAY_S)

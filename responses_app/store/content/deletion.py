@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from responses_app.models import Item, Response
 from responses_app.store.db import durable_transaction
 
@@ -26,9 +24,3 @@ def orphaned_items(row: Response) -> list[int]:
     needed = {pk for history in others.values_list("history", flat=True) for pk in history}
     needed.update(Item.objects.filter(response__in=others).values_list("pk", flat=True))
     return list(Item.objects.filter(pk__in=own - needed, conversation_items=None).values_list("pk", flat=True))
-
-
-def expired_unstored(before: datetime, limit: int) -> list[tuple[str, str]]:
-    """List up to `limit` responses of `store: false` ended before `before`, oldest first, as (project, id)."""
-    rows = Response.objects.filter(stored=False, ended_at__lt=before).order_by("ended_at")
-    return list(rows.values_list("project", "uid")[:limit])

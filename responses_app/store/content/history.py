@@ -59,7 +59,7 @@ async def context(project: str, uid: str) -> ConversationContext | None:
     return ConversationContext(keys, [orjson.loads(bodies[pk]) for pk in keys], row["thread"], row["status"])
 
 
-async def of_response(row: Response) -> tuple[ConversationContext, ConversationContext]:
+async def load_for_takeover(row: Response) -> tuple[ConversationContext, ConversationContext]:
     """Load history and input of a running response, for a takeover."""
     own = [
         pair

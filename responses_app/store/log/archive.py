@@ -20,8 +20,8 @@ class LogChanged(Exception):
     """An event was inserted during archival; the transaction is rolled back."""
 
 
-def to_archive(before: datetime, limit: int) -> list[int]:
-    """List up to `limit` responses not archived and ended before `before`, oldest first, by primary key."""
+def list_unarchived(before: datetime, limit: int) -> list[int]:
+    """List primary keys of up to `limit` responses with an end before `before` and a log not archived, oldest first."""
     ended = Response.objects.filter(log_form=LogForm.ROWS, ended_at__lt=before).order_by("ended_at")
     return list(ended.values_list("pk", flat=True)[:limit])
 

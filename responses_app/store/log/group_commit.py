@@ -59,7 +59,7 @@ _async_connections: WeakSet[object] = WeakSet()
 
 
 def write(appends: Sequence[Append]) -> None:
-    """Write `appends` in a single transaction.
+    """Write `appends` to the database in a single transaction.
 
     Raises DatabaseError: ConversationLocked if a conversation has a running response, Fenced if a different worker has taken over.
     """
@@ -81,7 +81,7 @@ def write(appends: Sequence[Append]) -> None:
 
 
 def was_committed(appends: Sequence[Append]) -> bool:
-    """Return whether a commit with a lost reply had succeeded. Sets the primary keys of the rows."""
+    """Return whether `appends` are in the database, after a commit without a reply. Sets the primary keys of the rows."""
     for append in appends:
         frame, row, end = append.frames[-1], append.log.row, append.ending
         # The log of an ended response may be archived already. The time of the end identifies the commit.

@@ -29,7 +29,7 @@ class UnreadablePage(ValueError):
 
 
 def pack(frames: Sequence[EventFrame]) -> bytes:
-    """Encode frames as a page. Raises ValueError if the data of a frame is no JSON on a single line."""
+    """Encode frames as a page. Raises ValueError if the data of a frame is not JSON on a single line."""
     # Compressors and decompressors are not safe to share between threads; the dictionary is.
     return ZstdCompressor(level=LEVEL, dict_data=_dictionary()).compress(b"".join(_lines(frames)))
 

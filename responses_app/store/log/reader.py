@@ -64,7 +64,7 @@ def last_number(pk: int) -> int:
 
 
 async def frames(pk: int, after: int = -1) -> list[EventFrame]:
-    """Call `read` in a thread."""
+    """Read the next frames, like `read`, without blocking the event loop."""
     return await sync_to_async(read)(pk, after)
 
 

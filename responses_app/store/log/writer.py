@@ -110,7 +110,7 @@ class LogWriter:
             return more
         if not lost:
             return error
-        log.warning("%s: the database has lost %d commits, they are made again", append.log.row.uid, len(lost))
+        log.warning("%s: the database lost %d commits in a crash, writing them again", append.log.row.uid, len(lost))
         return await self._write([*lost, append])
 
     async def _write(self, appends: list[Append]) -> Exception | None:

@@ -75,12 +75,12 @@ class SealTest(TestCase):
 
     def test_only_what_has_ended_is_sealed_and_only_once(self) -> None:
         running, ended = kept(told(3), "resp_a", ended_at=None), kept(told(3), "resp_b")
-        self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [ended.pk])
-        self.assertEqual(archive.to_archive(NOW, 10), [])
+        self.assertEqual(archive.list_unarchived(NOW + timedelta(seconds=1), 10), [ended.pk])
+        self.assertEqual(archive.list_unarchived(NOW, 10), [])
         self.assertEqual(archive.archive_log(running.pk), 0)
         self.assertEqual(archive.archive_log(ended.pk), len(told(3)))
         self.assertEqual(archive.archive_log(ended.pk), 0)
-        self.assertEqual(archive.to_archive(NOW + timedelta(seconds=1), 10), [])
+        self.assertEqual(archive.list_unarchived(NOW + timedelta(seconds=1), 10), [])
 
     def test_its_work_is_found_by_an_index(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n}").row for n in range(2000)])
