@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 hypothesis_profile.load()
 
-# Rooms whose tests share something that is slow to start: one worker runs all of them. The slowest come first.
-TOGETHER = ("contract", "server", "web", "clients")
+# Folders whose tests share a session fixture that is slow to start: one worker runs all of them.
+TOGETHER = ("contract", "clients")
+# Folders in the order in which their tests begin, those with the longest tests first; all other folders come last.
+FIRST = ("contract", "clients", "engines", "server", "chaos", "web")
 # Their first test waits until several engines are up, which takes minutes on a busy machine.
 PATIENT = frozenset({"contract", "engines", "web"})
 PATIENCE = 1200
 
 
-class Rooms(LoadScopeScheduling):  # type: ignore[misc]
-    """Tests of one file share its fixtures, and so do those of some rooms: none of these is divided between workers.
+class FolderScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Schedule of xdist that divides neither a file nor a folder of TOGETHER between workers, as their tests share fixtures.
 
     xdist's own groups are of no use here: it writes them into `_nodeid`, which pytest 9.2 does not read back.
     """
@@ -35,8 +37,8 @@ class Rooms(LoadScopeScheduling):  # type: ignore[misc]
         return _group(nodeid)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Rooms:
-    return Rooms(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderScheduling:
+    return FolderScheduling(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,18 +51,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     lanes.deselect(config, items)
-    items.sort(key=lambda item: TOGETHER.index(room) if (room := _room(item.nodeid)) in TOGETHER else len(TOGETHER))
+    items.sort(key=lambda item: FIRST.index(folder) if (folder := _folder(item.nodeid)) in FIRST else len(FIRST))
     for item in items:
-        if _room(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:
+        if _folder(item.nodeid) in PATIENT and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(PATIENCE))
 
 
-def _room(nodeid: str) -> str:
+def _folder(nodeid: str) -> str:
     return nodeid.split("/")[1]
 
 
 def _group(nodeid: str) -> str:
-    return room if (room := _room(nodeid)) in TOGETHER else nodeid.split("::")[0]
+    return folder if (folder := _folder(nodeid)) in TOGETHER else nodeid.split("::")[0]
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ LINTERS = {
 }
 PYTEST = ["pytest", "--durations=15"]
 # Several at a time, as most tests wait for an engine to start or for a database.
-PARALLEL = ["-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
+PARALLEL = ["-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadscope", "--no-loadscope-reorder"]
 COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
 REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 BROWSER = "chromium"

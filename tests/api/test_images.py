@@ -11,6 +11,7 @@ from unittest.mock import AsyncMock, patch
 
 import orjson
 import PIL.Image
+import pytest
 
 from responses_app.engine_interface import EngineUnavailable, RequestRejected
 from responses_app.engines.replay.engine import ReplayEngine
@@ -220,6 +221,7 @@ BAD: list[tuple[Any, str, str, str]] = [
 class RefusedTest(SeeingCase):
     """What is no image, or none that may be fetched: 400 with its path, and nothing is kept."""
 
+    @pytest.mark.slow
     async def test_what_is_no_image_is_refused_by_its_path_also_as_a_stream(self) -> None:
         async with self.serving() as client:
             for bad, code, where, words in BAD:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
 from asgiref.sync import sync_to_async
 
 from responses_app.models import ApiKey
@@ -38,6 +39,7 @@ class CompilingTest(ApiCase):
                 await self.refused_grammar(client, path, {"model": "m", "input": [item]}, f"input[0].{where}", why)
             await self.refused_grammar(client, "/v1/conversations", {"items": [item]}, f"items[0].{where}", why)
 
+    @pytest.mark.slow
     async def test_another_project_is_answered_while_a_grammar_is_compiled(self) -> None:
         _, secret = await sync_to_async(ApiKey.make)("other")
         body = {"model": "m", "input": "x"}

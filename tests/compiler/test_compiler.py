@@ -87,6 +87,7 @@ class NoPool:
         raise AssertionError(owner)
 
 
+@pytest.mark.slow
 def test_what_computes_too_long_is_refused_and_the_next_job_is_done(compiler: Compiler) -> None:
     async def ask() -> None:
         with pytest.raises(Rejected, match=r"more than \d+ (seconds|MiB)"):

@@ -59,6 +59,7 @@ def test_the_largest_progressive_picture_is_decoded_within_the_limits() -> None:
 
 
 @pytest.mark.usefixtures("hasty")
+@pytest.mark.slow
 def test_a_picture_that_takes_too_long_is_refused() -> None:
     async def run() -> None:
         with pytest.raises(InvalidImage, match="takes too long to decode") as caught:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+import pytest
 from asgiref.sync import async_to_sync
 from django.test import AsyncClient
 from hypothesis import HealthCheck, given, settings
@@ -46,6 +47,7 @@ class Ids:
 class FuzzedRequestsTest(ExampleCase, ApiCase):
     """With an engine that has an answer to every request, and a transaction for each example."""
 
+    @pytest.mark.slow
     @settings(max_examples=EXAMPLES, **SETTINGS)
     @given(posts())
     def test_changed_posts_are_answered_properly(self, post: Post) -> None:

@@ -127,6 +127,7 @@ def test_a_long_chain_of_references_is_sound() -> None:
 
 # xgrammar 0.2.8 itself refuses a repeat above 128.
 @pytest.mark.parametrize("name", sorted(SIZES.keys() - {"one repeat", "all repeats"}))
+@pytest.mark.slow
 def test_what_the_limits_allow_is_compiled_in_time(name: str) -> None:
     pytest.importorskip("xgrammar")
     make, limit, _ = SIZES[name]

@@ -9,6 +9,7 @@ from typing import Any
 from unittest import mock
 
 import orjson
+import pytest
 from pydantic import ValidationError
 
 from responses_app.schemas import create_response
@@ -101,6 +102,7 @@ class LargeTest(ApiCase):
             response = await self.post(client, input=long["words"], truncation="auto")
             self.refused(response, 400, "context_length_exceeded", "input", "at least")
 
+    @pytest.mark.slow
     async def test_tens_of_thousands_of_messages_are_refused_or_truncated(self) -> None:
         messages = [{"role": "user", "content": f"Message {n}"} for n in range(30_000)]
         async with self.serving(said(HELLO)) as client:

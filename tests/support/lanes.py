@@ -1,4 +1,4 @@
-"""Lanes: the tests in groups by what they need, derived from their folder, their fixtures and the marker `engine`."""
+"""Lanes: the tests in groups by what they need, derived from their folder, their fixtures, and the markers `engine` and `slow`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 # From the cheapest to the dearest; `bin/test --lane NAME` runs one lane.
-LANES = ("fast", "server", "browser", "engine", "clients")
+LANES = ("fast", "slow", "server", "browser", "engine", "clients")
 # Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
 BROWSER_FIXTURES = frozenset({"chromium", "browser"})
 SERVER_FIXTURES = frozenset({"shared", "chat_server", "server"})
@@ -26,7 +26,9 @@ def lane(item: pytest.Item) -> str:
         return "engine"
     if fixtures & BROWSER_FIXTURES or item.get_closest_marker("browser"):
         return "browser"
-    return "server" if folder or fixtures & SERVER_FIXTURES else "fast"
+    if folder or fixtures & SERVER_FIXTURES:
+        return "server"
+    return "slow" if item.get_closest_marker("slow") else "fast"
 
 
 def add_option(parser: pytest.Parser) -> None:
@@ -50,4 +52,4 @@ def ignores(config: pytest.Config, path: Path) -> bool:
     if chosen is None or not path.is_dir() or path.parent != TESTS:
         return False
     folder = FOLDERS.get(path.name)
-    return folder != chosen if "clients" in (chosen, folder) else chosen == "fast" and folder is not None
+    return folder != chosen if "clients" in (chosen, folder) else chosen in ("fast", "slow") and folder is not None

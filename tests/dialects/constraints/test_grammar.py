@@ -132,6 +132,7 @@ def test_what_is_no_such_grammar_says_why(definition: str, why: str) -> None:
 
 
 @given(st.text(max_size=60))
+@pytest.mark.slow
 def test_whatever_is_sent_it_is_a_grammar_or_a_clear_no(text: str) -> None:
     for syntax in ("regex", "lark"):
         try:

@@ -55,6 +55,7 @@ def ids(tokenizer: Tokenizer, text: str) -> list[int]:
 
 @given(st.sampled_from(sorted(KNOWN_PATTERNS)), st.booleans(), TEXTS, st.integers(1, 12))
 @settings(max_examples=1500)
+@pytest.mark.slow
 def test_slices_have_the_tokens_of_the_whole(pattern: str, normalizer: bool, text: str, size: int) -> None:
     tokenizer = known(pattern, normalizer)
     assert safe_cut(tokenizer) is CUT
@@ -65,6 +66,7 @@ def test_slices_have_the_tokens_of_the_whole(pattern: str, normalizer: bool, tex
 
 @given(TEXTS, st.integers(1, 12))
 @settings(max_examples=1500)
+@pytest.mark.slow
 def test_slices_of_harmony_have_the_tokens_of_the_library(text: str, size: int) -> None:
     encoding = harmony().encoding
     whole = encoding.encode(text, disallowed_special=())
@@ -75,6 +77,7 @@ def test_slices_of_harmony_have_the_tokens_of_the_library(text: str, size: int) 
 
 @given(TEXTS, st.sampled_from([" ", "\u3000", " \t"]), st.integers(4090, 4100), TEXTS)
 @settings(max_examples=200)
+@pytest.mark.slow
 def test_long_runs_of_white_space_have_the_tokens_of_the_library(before: str, space: str, count: int, behind: str) -> None:
     text = before + space * count + behind
     assert harmony_text(harmony().encoding).encode(text) == harmony().encoding.encode(text, disallowed_special=())

@@ -112,6 +112,7 @@ def test_a_failure_lets_the_next_one_start(vllm: Vllm) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.slow
 def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Vllm) -> None:
     async def main() -> None:
         given_up, other = VllmStartup("a", {}), VllmStartup("b", {})

@@ -7,6 +7,7 @@ from base64 import b64encode
 from io import BytesIO
 
 import orjson
+import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from PIL import Image as Picture
@@ -247,6 +248,7 @@ class ResponseTest(WebCase):
         self.assertFalse(Response.objects.filter(uid="resp_1").exists())
         self.assertEqual(list(Item.objects.values_list("uid", flat=True).order_by("pk")), ["msg_in_resp_1", "msg_in_resp_2"])
 
+    @pytest.mark.slow
     def test_pages_of_ten_thousand_events_are_small_and_ask_little(self) -> None:
         row = made(deltas=10_000)
         for kept in ("rows", "pages"):

@@ -7,6 +7,7 @@ from datetime import timedelta
 from unittest import mock
 from urllib.parse import urlencode
 
+import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 from django.http import QueryDict
@@ -198,6 +199,7 @@ class PlanTest(WebCase):
             cursor.execute(ITEMS, {})
             cursor.execute("ANALYZE responses_app_response, responses_app_item")
 
+    @pytest.mark.slow
     def test_no_query_of_any_list_reads_a_whole_table_of_responses_or_items(self) -> None:
         middle = Response.objects.order_by("pk")[MANY // 2].pk
         for query in (
