@@ -13,7 +13,7 @@ Part = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartSpec:
-    """Description of a part type: its four events, and its keys in the wire form."""
+    """Description of a part type: the four events, and the keys in the wire form."""
 
     type: str
     added: str
@@ -30,12 +30,12 @@ class PartSpec:
     delta_aliases: tuple[str, ...] = ()
 
     def empty(self) -> Part:
-        """Return the part as it opens: an empty text, and empty lists."""
+        """Return the opening payload: an empty text, and empty lists."""
         return {"type": self.type, self.text_key: "", **{key: [] for key in self.list_keys}}
 
 
 class OpenPart:
-    """An open part. The text is collected as a list and joined once: `+=` on a growing text costs more with every delta."""
+    """Open part. The text is collected as a list and joined at the end: `+=` on a growing text costs more with every delta."""
 
     __slots__ = ("location", "spec", "texts")
 
@@ -49,7 +49,7 @@ class OpenPart:
         return {"type": self.spec.added, **self.location, "part": self.spec.empty()}
 
     def append(self, text: str, _logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
-        """Append `text` and return its delta event."""
+        """Append `text` and return the delta event."""
         self.texts.append(text)
         return {"type": self.spec.delta, **self.location, "delta": text}
 

@@ -1,4 +1,4 @@
-"""Deltas: the inputs of the writer. Each one is defined by its item family, the general ones in `items.base`."""
+"""Deltas: the inputs of the writer. The modules of `items` define the deltas of the families."""
 
 from __future__ import annotations
 

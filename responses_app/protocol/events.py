@@ -1,4 +1,4 @@
-"""Event builders: plain values in, one wire event out, without its sequence number.
+"""Event builders: plain values in, a wire event without sequence number out.
 
 Keys have a fixed order: `type` first (`with_number` puts `sequence_number` second) and bulky payloads last, so that the bytes of a
 `response`, an `item` or a `part` can be cut out of an encoded event.
@@ -16,7 +16,7 @@ Event: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArgumentStreamSpec:
-    """Description of the argument stream of a call: its event types, the key of the whole text, and the text if there is none."""
+    """Description of the argument stream of a call: event types, key of the whole text, and default for an empty text."""
 
     delta: str
     done: str
@@ -25,7 +25,7 @@ class ArgumentStreamSpec:
 
 
 def with_number(event: Event, number: int) -> Event:
-    """Return the event with `number` as its `sequence_number`, the second key."""
+    """Return the event with `number` as `sequence_number`, the second key."""
     return {"type": event["type"], "sequence_number": number, **event}
 
 
@@ -35,7 +35,7 @@ def lifecycle(stage: str, response: Mapping[str, Any]) -> Event:
 
 
 def error(code: str | None, message: str, kind: str, param: str | None) -> Event:
-    """Return an error event: flat keys for the event models of clients, and a nested error for clients that read that."""
+    """Return an error event: flat keys for the event models of SDKs, and a nested error for other clients."""
     return {
         "type": "error",
         "code": code,

@@ -1,4 +1,4 @@
-"""Ids: their prefixes, and the type of the function that makes them."""
+"""Prefixes of ids, and the type of the function that makes ids."""
 
 from __future__ import annotations
 

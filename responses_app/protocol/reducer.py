@@ -19,7 +19,7 @@ Json: TypeAlias = Mapping[str, Any]
 
 
 class _ReducedPart:
-    """A part: its opening payload, and the deltas since."""
+    """State of a part: the opening payload, and the deltas since."""
 
     __slots__ = ("annotations", "logprobs", "opening", "texts")
 
@@ -30,13 +30,13 @@ class _ReducedPart:
         self.annotations: list[Any] = list(opening.get("annotations") or ())
 
     def value(self) -> dict[str, Any]:
-        """Return the part in its wire form."""
+        """Return the part in the wire form."""
         lists = {"annotations": self.annotations, "logprobs": self.logprobs}
         return {**self.opening, "text": "".join(self.texts), **{k: list(v) for k, v in lists.items() if k in self.opening}}
 
 
 class _ReducedItem:
-    """An item: its opening payload, its parts and deltas since, and its closing payload."""
+    """State of an item: the opening payload, the parts and deltas since, and the closing payload."""
 
     __slots__ = ("argument_key", "done", "extra", "extra_texts", "opening", "part_lists", "running_status", "texts")
 
@@ -51,7 +51,7 @@ class _ReducedItem:
         self.done: Json | None = None
 
     def value(self) -> dict[str, Any]:
-        """Return the item in its wire form. Keys that deltas carried are never read from the closing payload."""
+        """Return the item in the wire form. Keys that deltas carried are never read from the closing payload."""
         own: dict[str, Any] = {key: [part.value() for part in parts] for key, parts in self.part_lists.items()}
         if self.argument_key is not None:
             own[self.argument_key] = "".join(self.texts)
@@ -62,7 +62,7 @@ class _ReducedItem:
 
 
 class Reducer:
-    """The response as far as the events so far describe it."""
+    """State of a response after the events so far."""
 
     def __init__(self, families: Registry = FAMILIES) -> None:
         self.families = families
@@ -71,7 +71,7 @@ class Reducer:
         self.ended = False
 
     def take(self, event: Json) -> None:
-        """Apply one event; events of unknown types change nothing."""
+        """Apply an event. Events of unknown types change nothing."""
         kind = event["type"]
         part = self.families.part_deltas.get(kind)
         if part is not None:
@@ -89,7 +89,7 @@ class Reducer:
             self._extra(event, self.families.extra_events[kind])
 
     def snapshot(self, open_items: bool) -> dict[str, Any]:
-        """Return the Response, with its open items if `open_items`."""
+        """Return the Response, with open items if `open_items`."""
         if not self.response:
             raise ProtocolError("there are no events")
         items = [self.items[index] for index in sorted(self.items)]
@@ -170,7 +170,7 @@ def fold(events: Iterable[Json], *, open_items: bool = False, families: Registry
 
 
 def ids_in_order(events: Iterable[Json]) -> list[str]:
-    """Return the ids of the opened items and calls, in the order in which the writer made them.
+    """Return the ids of the opened items and calls, in the order in which the writer made the ids.
 
     A continued run gives its new writer a factory that returns these ids first.
     """

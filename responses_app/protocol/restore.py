@@ -1,4 +1,4 @@
-"""Restore open items from their own events, so that they can be continued or closed."""
+"""Restoration of open items from logged events, so that a writer can continue or close the items."""
 
 from __future__ import annotations
 

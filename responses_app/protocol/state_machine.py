@@ -1,4 +1,4 @@
-"""State machine of the output: deltas in, events of items out, without their sequence numbers.
+"""State machine of the output: deltas in, events of items without sequence numbers out.
 
 Several items may be open. The parser writes to the current item, the last one that opened. `apply(delta)` looks the pair (class of
 the delta, type of the current item) up in the transition table, which is derived from the registry of item families::
@@ -33,7 +33,7 @@ from responses_app.protocol.items.registry import FAMILIES, Registry
 
 
 class OutputStateMachine:
-    """The items of one response: the closed ones, the open ones, and which of these is current."""
+    """Closed and open items of a response, and the current item, to which the parser writes."""
 
     __slots__ = (
         "_closed",
@@ -67,17 +67,17 @@ class OutputStateMachine:
 
     @property
     def items(self) -> list[Item]:
-        """The closed items, in the order of their output indexes."""
+        """Return the closed items, in the order of the output indexes."""
         return [self._closed[index] for index in sorted(self._closed)]
 
     @property
     def pending_tool(self) -> str | None:
-        """The type of the first open item whose tool the server runs, if there is one."""
+        """Return the type of the first open item that waits for a tool of the server, or None."""
         return next((item.kind for item in self._open_items() if item.family.runs_on_server), None)
 
     @property
     def pending_calls(self) -> list[tuple[int, Item]]:
-        """Open items whose tool the server runs: the output index, and the item with the arguments so far."""
+        """Return the open items that wait for a tool of the server: output index, and item with the arguments so far."""
         return [(item.index, item.body_so_far()) for item in self._open_items() if item.family.runs_on_server]
 
     def apply(self, delta: Delta) -> list[Event]:
@@ -88,12 +88,12 @@ class OutputStateMachine:
         return transition(self, delta)
 
     def close(self, status: str) -> list[Event]:
-        """Close all open items with `status`. Calls whose arguments are no JSON set `has_invalid_arguments`."""
+        """Close all open items with `status`. Function calls with invalid JSON set `has_invalid_arguments`."""
         self._held = None
         return [event for item in self._open_items() for event in self._close_item(item, status)]
 
     def restore(self, closed: Mapping[int, Item], open_items: Sequence[OpenItem], count: int) -> None:
-        """Continue with these items after `count` items that were opened. The last item is current if it is open."""
+        """Continue with these items after `count` opened items. The last opened item is current if still open."""
         self._closed, self._index = dict(closed), count
         self._waiting = {item.index: item for item in open_items}
         self._current = self._waiting.pop(count - 1, None)
@@ -101,7 +101,7 @@ class OutputStateMachine:
         self.has_invalid_arguments = any(item.get("status") == "incomplete" for item in closed.values())
 
     def empty_message(self) -> list[Event]:
-        """Return the events of a message with one empty text, for a model that generated nothing."""
+        """Return the events of a message with an empty text, for a model that generated nothing."""
         opened = self._open_item(TextDelta(""))
         message = self._current
         return [*opened, *message.append_empty_part(OUTPUT_TEXT), *self._close_item(message, "completed")]
@@ -145,13 +145,13 @@ class OutputStateMachine:
 
     def _open_item(self, delta: Delta) -> list[Event]:
         family = self._families.opened_by(delta)
-        told = self._leave()
+        emitted = self._leave()
         item = family.item(family, family.new_item(delta, self._new_id), self._index)
         item.encrypt = self._encrypt
         item.take_opening(delta)
         self._current, self._kind = item, item.kind
         self._index += 1
-        return [*told, *item.open()]
+        return [*emitted, *item.open()]
 
     def _emit_whole_item(self, delta: Delta) -> list[Event]:
         opened = self._open_item(delta)
@@ -169,8 +169,8 @@ class OutputStateMachine:
             return self._close_item(item, "completed")
         self._waiting[item.index] = item
         self._current, self._kind = None, ""
-        told: list[Event] = item.wait_for_result()
-        return told
+        emitted: list[Event] = item.wait_for_result()
+        return emitted
 
     def _address(self, addressed: ForItem) -> list[Event]:
         item, delta = self._open_item_at(addressed.output_index), addressed.delta
@@ -183,9 +183,9 @@ class OutputStateMachine:
         return self._finish(item, finish, delta)
 
     def _finish(self, item: OpenItem, finish: Step, delta: Delta) -> list[Event]:
-        told = finish(item, delta)
+        emitted = finish(item, delta)
         self._store_closed(item)
-        return told
+        return emitted
 
     # Items
 
@@ -200,10 +200,10 @@ class OutputStateMachine:
         return item
 
     def _close_item(self, item: OpenItem, status: str) -> list[Event]:
-        told = item.close(status)
+        emitted = item.close(status)
         self.has_invalid_arguments |= item.body.get("status", status) != status
         self._store_closed(item)
-        return told
+        return emitted
 
     def _store_closed(self, item: OpenItem) -> None:
         self._closed[item.index] = item.body

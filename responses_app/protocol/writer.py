@@ -1,4 +1,4 @@
-"""Writer: deltas in, numbered events out; the state of one response.
+"""Writer of a response: deltas in, numbered events out.
 
 The writer is in one of four stages, and its methods move it along::
 
@@ -7,7 +7,7 @@ The writer is in one of four stages, and its methods move it along::
 
 While the writer runs, `write` hands each delta to `state_machine` and numbers the events that come back.
 
-Six laws, and the places that keep them:
+Six laws, and the places in the code:
 
 1. `_assign_numbers` alone gives sequence numbers, to events that are already built, so the numbers have no holes.
 2. An item gets its ids when it opens, and nowhere else. An empty text opens nothing; the log-probabilities of an empty text wait
@@ -49,7 +49,7 @@ INVALID_ARGUMENTS_MESSAGE: Final = "The model ended a function call whose argume
 
 
 class Writer:
-    """Writer of one response. Methods return events numbered from 0 without gaps, and raise ProtocolError out of turn.
+    """Writer of a response. Methods return events numbered from 0 without gaps, and raise ProtocolError out of turn.
 
     `response` is a complete Response object, `in_progress` or `queued`. `new_id` makes ids. `encrypt`, if given, makes the
     `encrypted_content` of each reasoning item, once. Events and snapshots share their items: do not change them.
@@ -77,7 +77,7 @@ class Writer:
         encrypt: Encryptor | None = None,
         families: Registry = FAMILIES,
     ) -> Writer:
-        """Restore the writer of a response from its first events.
+        """Restore the writer of a response from a log.
 
         `logged` holds all events of the deltas written so far. The writer goes on with the next event; `new_id` makes the ids of
         new items. Two things are in no event: log-probabilities that wait for their text, and the queries of an open file search.
@@ -93,32 +93,32 @@ class Writer:
 
     @property
     def response(self) -> dict[str, Any]:
-        """The snapshot: with the closed items of a running response, or the terminal snapshot."""
+        """Return the snapshot: with the closed items of a running response, or the terminal snapshot."""
         return self._response if self.ended else {**self._response, "output": self._output.items}
 
     @property
     def ended(self) -> bool:
-        """Whether the terminal event was written."""
+        """Return True if the terminal event was written."""
         return self._stage == "ended"
 
     @property
     def is_queued(self) -> bool:
-        """Whether the response is queued and has not started."""
+        """Return True if the response is queued and has not started."""
         return self._stage == "queued"
 
     @property
     def items(self) -> list[Item]:
-        """The closed items, in the order of their output indexes."""
+        """Return the closed items, in the order of the output indexes."""
         return self._output.items
 
     @property
     def pending_calls(self) -> list[tuple[int, Item]]:
-        """Open items whose tool the server runs: the output index, and the item with the arguments so far."""
+        """Return the open items that wait for a tool of the server: output index, and item with the arguments so far."""
         return self._output.pending_calls
 
     @property
     def has_invalid_arguments(self) -> bool:
-        """Whether a call closed incomplete because its arguments are no JSON: `complete` will fail the response."""
+        """Return True if the arguments of a function call are no JSON, so that `complete` will fail the response."""
         return self._output.has_invalid_arguments
 
     # Stages
@@ -139,14 +139,14 @@ class Writer:
         return self._assign_numbers([events.lifecycle("in_progress", dict(self._response))])
 
     def write(self, delta: Delta) -> list[Event]:
-        """Apply `delta` to the open items and return the events, possibly none. A terminal event is never among them."""
+        """Apply `delta` to the open items and return the events, possibly none, never a terminal event."""
         if self._stage != "running":
             raise ProtocolError(f"no delta is possible while a response is {self._stage}")
         return self._assign_numbers(self._output.apply(delta))
 
     # Endings
 
-    def complete(self, now: int, usage: Json, *, fill: bool = True, aloud: bool = True, **extra: Any) -> list[Event]:
+    def complete(self, now: int, usage: Json, *, fill: bool = True, emit_error_event: bool = True, **extra: Any) -> list[Event]:
         """End with `response.completed` at `now` (unix seconds). `extra` goes into the snapshot, as does the final `service_tier`.
 
         An answer without any item gets one message with one empty text, unless `fill` is False. If the arguments of a function
@@ -156,15 +156,15 @@ class Writer:
         self._must_be("queued", "running")
         if self._output.pending_tool is not None:
             raise ProtocolError(f"{self._output.pending_tool} has no result yet")
-        told = self._ensure_in_progress() + self._output.close("completed")
+        emitted = self._ensure_in_progress() + self._output.close("completed")
         if self._output.has_invalid_arguments:
             message = INVALID_ARGUMENTS_MESSAGE
-            if aloud:
-                told += [events.error("server_error", message, "server_error", None)]
-            return self._end(told, "failed", "failed", usage, {"error": _error_object("server_error", message), **extra})
+            if emit_error_event:
+                emitted += [events.error("server_error", message, "server_error", None)]
+            return self._end(emitted, "failed", "failed", usage, {"error": _error_object("server_error", message), **extra})
         if fill and not self._output.items:
-            told += self._output.empty_message()
-        return self._end(told, "completed", "completed", usage, {"completed_at": now, **extra})
+            emitted += self._output.empty_message()
+        return self._end(emitted, "completed", "completed", usage, {"completed_at": now, **extra})
 
     def end_incomplete(self, reason: str, now: int, usage: Json, **extra: Any) -> list[Event]:  # noqa: ARG002
         """End with `response.incomplete` for `reason`: max_output_tokens, content_filter, max_messages or steered.
@@ -173,8 +173,8 @@ class Writer:
         responses have a `completed_at`.
         """
         self._must_be("queued", "running")
-        told = self._ensure_in_progress() + self._output.close("incomplete")
-        return self._end(told, "incomplete", "incomplete", usage, {"incomplete_details": {"reason": reason}, **extra})
+        emitted = self._ensure_in_progress() + self._output.close("incomplete")
+        return self._end(emitted, "incomplete", "incomplete", usage, {"incomplete_details": {"reason": reason}, **extra})
 
     def fail(
         self,
@@ -184,24 +184,24 @@ class Writer:
         param: str | None = None,
         usage: Json | None = None,
         *,
-        aloud: bool = True,
+        emit_error_event: bool = True,
         **extra: Any,
     ) -> list[Event]:
         """Close open items incomplete, then end with an error event and `response.failed`.
 
-        With `aloud` False there is no error event: on a WebSocket an error event is an answer of its own.
+        With `emit_error_event` False there is no error event: on a WebSocket an error event is an answer of its own.
         """
         self._must_be("queued", "running")
-        told = self._ensure_in_progress() + self._output.close("incomplete")
-        if aloud:
-            told += [events.error(code, message, type, param)]
-        return self._end(told, "failed", "failed", usage, {"error": _error_object(code, message), **extra})
+        emitted = self._ensure_in_progress() + self._output.close("incomplete")
+        if emit_error_event:
+            emitted += [events.error(code, message, type, param)]
+        return self._end(emitted, "failed", "failed", usage, {"error": _error_object(code, message), **extra})
 
     def cancel(self, usage: Json | None = None, **extra: Any) -> list[Event]:
         """Close open items incomplete, then end with `response.failed`, the status `cancelled` and no error."""
         self._must_be("queued", "running")
-        told = self._ensure_in_progress() + self._output.close("incomplete")
-        return self._end(told, "failed", "cancelled", usage, extra)
+        emitted = self._ensure_in_progress() + self._output.close("incomplete")
+        return self._end(emitted, "failed", "cancelled", usage, extra)
 
     # Numbers and snapshots
 
@@ -209,12 +209,12 @@ class Writer:
         if self._stage not in stages:
             raise ProtocolError(f"not possible while the response is {self._stage}")
 
-    def _assign_numbers(self, told: list[Event]) -> list[Event]:
+    def _assign_numbers(self, emitted: list[Event]) -> list[Event]:
         number = self._number
-        self._number = number + len(told)
-        if len(told) == 1:  # Nearly always one delta event: without the overhead of a loop.
-            return [events.with_number(told[0], number)]
-        return [events.with_number(event, n) for n, event in enumerate(told, number)]
+        self._number = number + len(emitted)
+        if len(emitted) == 1:  # Nearly always one delta event: without the overhead of a loop.
+            return [events.with_number(emitted[0], number)]
+        return [events.with_number(event, n) for n, event in enumerate(emitted, number)]
 
     def _ensure_in_progress(self) -> list[Event]:
         # Every stream has one in_progress event, even if the response ends in the queue.
@@ -223,10 +223,10 @@ class Writer:
         self._response = {**self._response, "status": "in_progress"}
         return [events.lifecycle("in_progress", dict(self._response))]
 
-    def _end(self, told: list[Event], stage: str, status: str, usage: Json | None, extra: Json) -> list[Event]:
+    def _end(self, emitted: list[Event], stage: str, status: str, usage: Json | None, extra: Json) -> list[Event]:
         self._stage = "ended"
         self._response = {**self._response, "status": status, "output": self._output.items, "usage": usage, **extra}
-        return self._assign_numbers([*told, events.lifecycle(stage, self._response)])
+        return self._assign_numbers([*emitted, events.lifecycle(stage, self._response)])
 
 
 def _error_object(code: str, message: str) -> Item:

@@ -59,7 +59,7 @@ def _validate(source: BinaryIO, validator: StreamValidator) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit status."""
+    """Run the command and return the exit status."""
     options = _options(argv)
     validator = StreamValidator(options.profile, starting_after=options.starting_after)
     try:

@@ -1,4 +1,4 @@
-"""Rules I1 to I7 for one item: its identity, its opening, its end."""
+"""Item rules I1 to I7: identity, opening and end of an item."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WITHOUT_ITEM_ID: Final = frozenset({"shell_call_command"})
 
 
 class ItemRules:
-    """Rules of an item, and its events so far. `known` is False for an item that opened before a resumed stream began."""
+    """Rules of an item, and the events so far. `known` is False for an item that opened before a resumed stream began."""
 
     def __init__(self, index: int, opened: Mapping[str, Any], spec: StreamSpec, *, known: bool = True) -> None:
         self.index = index
@@ -42,7 +42,7 @@ class ItemRules:
         self.commands = Commands(known=known)
 
     def open(self) -> Findings:
-        """Check that the item opens empty (I1) and with an id (I2)."""
+        """Check the opening payload: rules I1 and I2."""
         if not isinstance(self.id, str) or not self.id:
             yield "I2", f"the item opens with id {self.id!r}"
         if self.opened.get("status", "in_progress") in ("completed", "incomplete", "failed") and self.spec.empty:

@@ -1,4 +1,4 @@
-"""Lifecycle rules (L and T): from `response.created` to the one terminal event."""
+"""Lifecycle rules (L and T): from `response.created` to the terminal event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class LifecycleRules:
         self._seen = False
 
     def feed(self, event: Mapping[str, Any]) -> Findings:
-        """Check one event of a known type."""
+        """Check an event of a known type."""
         kind = event["type"]
         yield from self._check_order(kind)
         if kind == "error":

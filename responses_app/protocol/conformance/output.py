@@ -14,7 +14,7 @@ CALLS: Final = ("function_call", "custom_tool_call")
 
 
 class OutputRules:
-    """All items of a stream. Several may be open at a time, and their events may interleave.
+    """All items of a stream. Several may be open at a time, with interleaved events.
 
     With `silent_reasoning`, a stream may leave out the deltas of raw reasoning and show its text when the item is done.
     """

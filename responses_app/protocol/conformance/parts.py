@@ -1,4 +1,4 @@
-"""Rules C1 to C9 and R1 to R3 for the parts of an item: their order, their deltas, their ends."""
+"""Part rules C1 to C9 and R1 to R3: order, deltas and end of the parts of an item."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from responses_app.protocol.conformance.violation import Findings, integer
 
 
 class PartList(NamedTuple):
-    """One list of parts in an item: its key, the key of the index, and the rules for the order, a closed part and the list."""
+    """List of parts in an item: the key, the key of the index, and the rules for the order, a closed part and the list."""
 
     key: str
     index_key: str
@@ -50,7 +50,7 @@ PART_EVENTS: Final = {
 
 
 class PartRules:
-    """Rules of a part, and its events so far. `known` is False for a part that opened before a resumed stream began."""
+    """Rules of a part, and the events so far. `known` is False for a part that opened before a resumed stream began."""
 
     def __init__(self, parts: PartList, index: int, kind: object, *, known: bool = True) -> None:
         self.parts = parts
@@ -126,7 +126,7 @@ class PartRules:
 
 
 def check_part_opens_empty(parts: PartList, item_type: object, part: object) -> Findings:
-    """Check that `part` opens empty and that the item may hold it (C1, R1)."""
+    """Check that `part` opens empty in an item that may hold such a part: rules C1 and R1."""
     if not isinstance(part, Mapping):
         yield parts.order, f"the part is {part!r}"
         return

@@ -46,7 +46,7 @@ _TOOL: Final = _PLAIN | {"failed"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemSpec:
-    """Rules of one item type."""
+    """Rules of an item type."""
 
     type: str
     # The statuses with which an item may be done, None if the type has no status.
@@ -171,7 +171,7 @@ ITEMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
-    """Rules of all item types, and the names that streams of one profile may use."""
+    """Rules of all item types, and the names that streams of a profile may use."""
 
     items: Mapping[str, ItemSpec]
     item_types: frozenset[str]

@@ -1,4 +1,4 @@
-"""Blocks of a captured server-sent event stream, with the errors of their framing."""
+"""Blocks of a captured server-sent event stream, with framing errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from responses_app.protocol.conformance.violation import Findings
 
 @dataclass(slots=True)
 class SseBlock:
-    """One block of an SSE stream: its event name ("" without any), its data lines, and the names of fields that are not allowed."""
+    """Block of an SSE stream: the event name ("" without any), the data lines, and the names of fields that are not allowed."""
 
     name: str = ""
     data: list[str] = field(default_factory=list)
@@ -20,12 +20,12 @@ class SseBlock:
 
     @property
     def done(self) -> bool:
-        """Whether the block is the end mark of the stream."""
+        """Return True if the block is the end mark of the stream."""
         return self.data == ["[DONE]"]
 
     @property
     def is_empty(self) -> bool:
-        """Whether the block has only comments."""
+        """Return True if the block has only comments."""
         return not (self.name or self.data or self.other_fields)
 
     def event(self) -> object:
@@ -45,7 +45,7 @@ class SseBlock:
             yield "S7", f"a field {name!r}"
 
     def add_line(self, line: str) -> None:
-        """Add one line of the block."""
+        """Add a line of the block."""
         name, _, value = line.partition(":")
         value = value.removeprefix(" ")
         if name == "event":
@@ -62,7 +62,7 @@ def _reject_constant(constant: str) -> object:
 
 
 def blocks(chunks: Iterable[bytes]) -> Iterator[SseBlock]:
-    """Yield the blocks of a stream that was captured in any chunks, the last one even without its blank line.
+    """Yield the blocks of a stream that was captured in any chunks. The last block may lack the blank line.
 
     Raises UnicodeDecodeError if the stream is not UTF-8.
     """

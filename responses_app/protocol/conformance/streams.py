@@ -13,7 +13,7 @@ AFTER_ARGUMENTS: Final = frozenset({"interpreting", "completed", "failed"})
 
 
 class ArgumentStream:
-    """The text of a call: deltas, then one `.done`. `known` is False if the text began before a resumed stream did."""
+    """Text of a call: deltas, then a `.done`. `known` is False if the text began before a resumed stream."""
 
     def __init__(self, key: str, *, known: bool = True) -> None:
         self.key = key
@@ -51,14 +51,14 @@ class ArgumentStream:
 
 
 class ToolProgress:
-    """The stages of a tool that the server runs (I7). `stages` has the stages that may follow each stage."""
+    """Stages of a tool that the server runs, rule I7. `stages` has the stages that may follow each stage."""
 
     def __init__(self, stages: Mapping[str, tuple[str, ...]], *, known: bool = True) -> None:
         self.stages = stages
         self.stage = "" if known else None
 
     def on_progress(self, stage: str, arguments: ArgumentStream | None) -> Findings:
-        """Check one progress event."""
+        """Check a progress event."""
         if self.stage is not None and stage not in self.stages.get(self.stage, ()):
             yield "I7", f"{stage} after {self.stage or 'nothing'}"
         if arguments is not None and arguments.whole is None and arguments.known and stage in AFTER_ARGUMENTS:
@@ -89,14 +89,14 @@ def is_json(text: object) -> bool:
 
 
 class Commands:
-    """The commands of a shell call, one after the other: each a text with an index in place of an id (C1 to C4, C6)."""
+    """Consecutive commands of a shell call: each is a text with an index in place of an id. Rules C1 to C4 and C6."""
 
     def __init__(self, *, known: bool = True) -> None:
         self.known = known
         self.commands: list[ArgumentStream] = []
 
     def on_progress(self, act: str, event: Mapping[str, Any]) -> Findings:
-        """Check one event of a command: `added`, `delta` or `done`."""
+        """Check an event of a command: `added`, `delta` or `done`."""
         index = event.get("command_index")
         if act == "added":
             yield from self._check_added(index, event)
@@ -119,7 +119,7 @@ class Commands:
         self.commands.append(ArgumentStream("command"))
 
     def close(self, item: Mapping[str, Any]) -> Findings:
-        """Check the closed item, unless its commands had no events."""
+        """Check the closed item, unless the commands had no events."""
         if any(one.whole is None for one in self.commands):
             yield "C4", "the item is done and a command of it never was"
         action = item.get("action")

@@ -17,7 +17,7 @@ _STEER: Final = "response.steer."
 
 
 class StreamValidator:
-    """Validator of one response's stream. The content of a stream never makes the validator raise.
+    """Validator of the stream of a response. The content of a stream never makes the validator raise.
 
     `starting_after` is the sequence number behind which a resumed stream begins; the events before it are not checked. `stream_id` is
     the id that every event of a WebSocket stream must have, None for SSE and for the default stream. With `socket`, the steering
@@ -44,13 +44,13 @@ class StreamValidator:
         self._has_end_mark = False
 
     def feed(self, event: object, name: str | None = None) -> list[Violation]:
-        """Return the rules that `event` breaks. `name` is its SSE `event` field, "" if that is missing, None without SSE."""
+        """Return the rules that `event` breaks. `name` is the SSE `event` field, "" for a missing field, None without SSE."""
         self.events += 1
         number = integer(event.get("sequence_number")) if isinstance(event, Mapping) else None
         return [Violation(rule, number, message, event) for rule, message in self._check(event, name)]
 
     def feed_block(self, block: SseBlock) -> list[Violation]:
-        """Return the rules that one block of an SSE stream breaks."""
+        """Return the rules that a block of an SSE stream breaks."""
         if block.done:
             return self._end_mark()
         event = block.event() if block.data else {}
@@ -110,12 +110,12 @@ def validate(
     socket: bool = False,
     spec: StreamSpec | None = None,
 ) -> list[Violation]:
-    """Return all violations of a stream of decoded events, with those of its end."""
+    """Return all violations of a stream of decoded events, end included."""
     validator = StreamValidator(profile, starting_after=starting_after, stream_id=stream_id, socket=socket, spec=spec)
     return [broken for event in events for broken in validator.feed(event)] + validator.close()
 
 
 def validate_sse(chunks: Iterable[bytes], profile: Profile = "openai", *, starting_after: int | None = None) -> list[Violation]:
-    """Return all violations of a captured SSE stream, with its framing and its end. Raises UnicodeDecodeError if it is not UTF-8."""
+    """Return all violations of a captured SSE stream, framing and end included. Raises UnicodeDecodeError for bytes that are not UTF-8."""
     validator = StreamValidator(profile, starting_after=starting_after)
     return [broken for block in blocks(chunks) for broken in validator.feed_block(block)] + validator.close()

@@ -1,4 +1,4 @@
-"""Violations: broken rules of a stream, each at one event."""
+"""Violations: broken rules at the events of a stream."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Findings: TypeAlias = Iterator[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A broken rule: its id, the `sequence_number` of the event if there is one, a message, and the event (None at the end)."""
+    """Broken rule: rule id, `sequence_number` of the event if present, message, and the event (None at the end)."""
 
     rule: str
     number: int | None
@@ -26,5 +26,5 @@ class Violation:
 
 
 def integer(value: object) -> int | None:
-    """Return `value` if it is an integer of at least 0 and no bool, else None."""
+    """Return `value` if `value` is an integer of at least 0 and no bool, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -1,1 +1,1 @@
-"""Item families: one module per family, the registry of all families, and the base classes that families share."""
+"""Item families: a module per family, the registry of all families, and shared base classes."""

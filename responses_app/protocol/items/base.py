@@ -30,7 +30,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class EndItem(Delta):
-    """End the current item. A call that waits for a result of the server stays open, with its arguments complete."""
+    """End of the current item. A call that waits for a result of the server stays open, with complete arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Arguments(Delta):
 
 @dataclass(frozen=True, slots=True)
 class ForItem(Delta):
-    """A delta for the open item at `output_index`: progress or the result of a tool, while other items are open too."""
+    """Delta for the open item at `output_index`: progress or the result of a tool, while other items are open too."""
 
     output_index: int
     delta: Delta
@@ -50,7 +50,7 @@ class ForItem(Delta):
 
 @dataclass(frozen=True, slots=True)
 class OutputItem:
-    """The input item with which a client answers an item; `key` is the key of the answered item's id in the answer."""
+    """Input item with which a client answers an item; `key` is the key of the answered item's id in the answer."""
 
     type: str
     id_prefix: str
@@ -59,7 +59,7 @@ class OutputItem:
 
 
 class OpenItem:
-    """An open item. By itself the item of a family that has no events between `added` and `done`."""
+    """Open item. The base class is for families without events between `added` and `done`."""
 
     __slots__ = ("body", "encrypt", "family", "id", "index", "kind")
 
@@ -72,7 +72,7 @@ class OpenItem:
         self.encrypt: Encryptor | None = None
 
     def take_opening(self, delta: Any) -> None:
-        """Keep the values of the opening `delta` that the initial item does not show."""
+        """Store the values of the opening `delta` that the initial item does not show."""
 
     def open(self) -> list[Event]:
         """Return the events that open the item."""
@@ -88,7 +88,7 @@ class OpenItem:
         return self.body
 
     def wait_for_result(self) -> list[Event]:
-        """End the argument stream, if the family has one, because another item begins."""
+        """End the argument stream, if any, because another item begins."""
         return []
 
     def close(self, status: str) -> list[Event]:
@@ -97,7 +97,7 @@ class OpenItem:
         return [self.done({"status": status if status in finals else "completed"} if finals else {})]
 
     def replay(self, event: Json) -> None:
-        """Apply one event of this item from the log, so that the item can be continued or closed."""
+        """Apply a logged event of this item, so that the item can be continued or closed."""
 
     def done(self, changes: Json) -> Event:
         """Put `changes` into the item and return the closing event."""
@@ -115,7 +115,7 @@ Step: TypeAlias = Callable[[Any, Any], list[Event]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtraEvents:
-    """Events of one family besides parts, argument stream and progress, for the reducer.
+    """Events of a family besides parts, argument stream and progress, for the reducer.
 
     `collect` has a function per event type that changes the collected texts. `merge` puts the texts into the item.
     """

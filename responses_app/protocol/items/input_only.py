@@ -1,4 +1,4 @@
-"""Items that only requests contain: this server stores them and never generates them."""
+"""Input-only items: this server stores such items of requests and never generates any."""
 
 from __future__ import annotations
 

@@ -35,13 +35,13 @@ class TextDelta(Delta):
 
 @dataclass(frozen=True, slots=True)
 class Annotation(Delta):
-    """A citation of the open text part, in its wire form."""
+    """Citation of the open text part, in the wire form."""
 
     value: Json
 
 
 class OpenTextPart(OpenPart):
-    """An open output text, with log-probabilities of its tokens and with annotations."""
+    """Open output text, with annotations and with log-probabilities of the tokens."""
 
     __slots__ = ("_index", "_item_id", "_output_index", "annotations", "logprobs")
 
@@ -52,7 +52,7 @@ class OpenTextPart(OpenPart):
         self.annotations: list[Json] = []
 
     def append(self, text: str, logprobs: Sequence[Mapping[str, Any]] = ()) -> Event:
-        """Append `text` and the log-probabilities of its tokens; return the delta event."""
+        """Append `text` and the log-probabilities of the tokens; return the delta event."""
         self.texts.append(text)
         if logprobs:
             self.logprobs.extend(logprobs)
@@ -72,7 +72,7 @@ class OpenTextPart(OpenPart):
         return {"type": ANNOTATION_ADDED, **self.location, "annotation_index": number, "annotation": annotation}
 
     def close(self) -> tuple[list[Event], Part]:
-        """Return `output_text.done` and `content_part.done`, and the part with its annotations and log-probabilities."""
+        """Return `output_text.done` and `content_part.done`, and the part with annotations and log-probabilities."""
         text = "".join(self.texts)
         part = {"type": "output_text", "text": text, "annotations": self.annotations, "logprobs": self.logprobs}
         done = {"type": OUTPUT_TEXT.done, **self.location, "text": text, "logprobs": list(self.logprobs)}

@@ -11,7 +11,7 @@ from responses_app.protocol.items.base import Delta, Family, Item, Json, OpenIte
 
 
 class PartedItem(OpenItem):
-    """An open item that consists of parts, of which at most one is open."""
+    """Open item that consists of parts. At most a single part is open at a time."""
 
     __slots__ = ("part", "part_lists")
 
@@ -34,24 +34,24 @@ class PartedItem(OpenItem):
         return [*closing, opened.open(), opened.append(text, logprobs)]
 
     def append_empty_part(self, spec: PartSpec) -> list[Event]:
-        """Open a part without text and close it."""
+        """Open and close a part without text."""
         opened = self._new_part(spec)
         return [opened.open(), *self.end_part()]
 
     def end_part(self) -> list[Event]:
-        """Close the open part, if there is one."""
+        """Close the open part, if any."""
         part = self.part
         if part is None:
             return []
-        told, closed = part.close()
+        emitted, closed = part.close()
         self.part_lists[part.spec.list_key].append(closed)
         self.part = None
-        return told
+        return emitted
 
     def close(self, status: str) -> list[Event]:
         """Close the open part, then the item."""
-        told = self.end_part()
-        return [*told, self.done({**self.part_lists, "status": status})]
+        emitted = self.end_part()
+        return [*emitted, self.done({**self.part_lists, "status": status})]
 
     def replay(self, event: Json) -> None:
         """Apply a text delta or the end of a part."""

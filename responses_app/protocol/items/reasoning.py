@@ -1,4 +1,4 @@
-"""Reasoning: the raw chain of thought of the model."""
+"""Reasoning: raw reasoning text of the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ReasoningDelta(Delta):
 
 
 class ReasoningItem(PartedItem):
-    """An open reasoning item. `encrypt` makes its `encrypted_content`; without `encrypt` the item has no such key."""
+    """Open reasoning item. `encrypt` makes the `encrypted_content`; without `encrypt` the item has no such key."""
 
     __slots__ = ()
 

@@ -26,7 +26,7 @@ from responses_app.protocol.items.server_tools.web_search import WEB_SEARCH_CALL
 
 
 class Registry(Mapping[str, Family]):
-    """Item families by type. A registry never changes: `extended` returns another one."""
+    """Item families by type. A registry never changes: `extended` returns another registry."""
 
     def __init__(self, families: Iterable[Family]) -> None:
         self._families: dict[str, Family] = {}
@@ -106,7 +106,7 @@ class Registry(Mapping[str, Family]):
             raise ProtocolError(f"no item family is opened by {delta!r}") from None
 
     def of_event(self, event_type: str) -> Family | None:
-        """Return the family whose items alone have events of this type, if there is one."""
+        """Return the only family that has events of this type, or None."""
         return self._of_event.get(event_type)
 
     def _add(self, family: Family) -> None:

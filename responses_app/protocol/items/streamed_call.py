@@ -34,12 +34,12 @@ class StreamedCall(OpenItem):
         return {**self.body, self.stream.key: "".join(self.texts)}
 
     def finish_arguments(self, empty: str = "") -> list[Event]:
-        """End the stream once, always with its `.done` event; `empty` is the text of a stream without any."""
+        """End the stream with a `.done` event, and with the text `empty` if there is no text. Repeated calls do nothing."""
         if self.arguments is not None:
             return []
-        told = [] if "".join(self.texts).strip() else self._append(empty)
+        emitted = [] if "".join(self.texts).strip() else self._append(empty)
         self.arguments = "".join(self.texts)
-        return [*told, events.arguments_done(self.stream, self.id, self.index, self.arguments)]
+        return [*emitted, events.arguments_done(self.stream, self.id, self.index, self.arguments)]
 
     def wait_for_result(self) -> list[Event]:
         """End the stream because another item begins; the result of the call is pending."""
@@ -47,8 +47,8 @@ class StreamedCall(OpenItem):
 
     def close(self, status: str) -> list[Event]:
         """End the stream, then close the item."""
-        told = self.finish_arguments(self.stream.empty if status == "completed" else "")
-        return [*told, self.done({self.stream.key: self.arguments, "status": self.final_status(status)})]
+        emitted = self.finish_arguments(self.stream.empty if status == "completed" else "")
+        return [*emitted, self.done({self.stream.key: self.arguments, "status": self.final_status(status)})]
 
     def final_status(self, status: str) -> str:
         """Return the status with which the call ends, given the status of the ending."""

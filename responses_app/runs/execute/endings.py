@@ -53,7 +53,9 @@ class RunEndings:
         now, usage = int(time.time()), self._usage()
         if finish == "stop":
             emit = self._emit_error_event
-            return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, aloud=emit, service_tier=SERVED_TIER))
+            return await self._end(
+                self._writer.complete(now=now, usage=usage, fill=fill, emit_error_event=emit, service_tier=SERVED_TIER)
+            )
         if finish == "length":
             return await self._end(
                 self._writer.end_incomplete("max_output_tokens", now=now, usage=usage, service_tier=SERVED_TIER)
@@ -103,7 +105,7 @@ class RunEndings:
     def _failure(self, code: str, message: str) -> list[Event]:
         kind = InvalidRequest.type if code == INVALID_PROMPT else InternalError.type
         usage, emit = self._partial_usage(), self._emit_error_event
-        return self._writer.fail(code, message, kind, usage=usage, aloud=emit, service_tier=SERVED_TIER)
+        return self._writer.fail(code, message, kind, usage=usage, emit_error_event=emit, service_tier=SERVED_TIER)
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response

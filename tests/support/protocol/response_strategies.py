@@ -112,7 +112,7 @@ ENDINGS: dict[str, Ending] = {
     "complete": lambda w: w.complete(1_790_000_009, USAGE, service_tier="default"),
     "cut": lambda w: w.end_incomplete("max_output_tokens", 1_790_000_009, USAGE, service_tier="default"),
     "fail": lambda w: w.fail("engine_down", "The engine is gone.", usage=USAGE),
-    "fail quietly": lambda w: w.fail("server_error", "The engine is gone.", aloud=False),
+    "fail quietly": lambda w: w.fail("server_error", "The engine is gone.", emit_error_event=False),
     "cancel": lambda w: w.cancel(),
 }
 

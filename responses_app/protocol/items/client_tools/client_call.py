@@ -13,7 +13,7 @@ ClientCallType: TypeAlias = Literal["shell_call", "local_shell_call", "apply_pat
 
 @dataclass(frozen=True, slots=True)
 class ClientCall(Delta):
-    """A whole call of a tool that the protocol names; `body` is its action, its operation or its arguments."""
+    """Whole call of a tool that the protocol names; `body` is the action, the operation or the arguments."""
 
     kind: ClientCallType
     body: Json

@@ -1,4 +1,4 @@
-"""Custom tool call: a call of a client's tool with free text as its input."""
+"""Custom tool call: a call of a client's tool with free text as input."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from responses_app.protocol.items.streamed_call import StreamedCall, is_json
 
 @dataclass(frozen=True, slots=True)
 class Call(Delta):
-    """The beginning of a call of a client's tool; `Arguments` carry its arguments or its free input."""
+    """Beginning of a call of a client's tool; `Arguments` carry the arguments or the free input."""
 
     name: str
     kind: Literal["function", "custom"] = "function"
@@ -38,7 +38,7 @@ def named_call(delta: Call, new_id: IdFactory) -> Item:
 
 
 def optional_keys(delta: Call) -> Item:
-    """Return the keys that an initial item has only if their values are set."""
+    """Return the optional keys of the initial item: `namespace` and `async`."""
     values = {"namespace": delta.namespace, "async": delta.async_ or None}
     return {key: value for key, value in values.items() if value is not None}
 

@@ -20,7 +20,7 @@ _COMMAND: Final = "response.shell_call_command."
 
 
 class ShellCall(OpenItem):
-    """An open shell call. The initial item has no commands: each command has events of its own, without an `item_id`."""
+    """Open shell call. The initial item has no commands: each command has separate events, without an `item_id`."""
 
     __slots__ = ("action",)
 
@@ -29,12 +29,12 @@ class ShellCall(OpenItem):
         super().__init__(family, {**body, "action": {**self.action, "commands": []}}, index)
 
     def open(self) -> list[Event]:
-        """Return the events that open the item and show its commands, one after the other."""
+        """Return the events that open the item and show the commands in order."""
         commands = (event for number, text in enumerate(self.action["commands"]) for event in self._command(number, text))
         return [*super().open(), *commands]
 
     def close(self, status: str) -> list[Event]:
-        """Close the item with its whole action."""
+        """Close the item with the whole action."""
         return [self.done({"action": self.action, "status": status})]
 
     def _command(self, number: int, text: str) -> list[Event]:

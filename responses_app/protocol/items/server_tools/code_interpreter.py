@@ -16,7 +16,7 @@ RUNNING: Final = "interpreting"
 
 @dataclass(frozen=True, slots=True)
 class CodeCall(Delta):
-    """The beginning of a code interpreter call; `Arguments` carry its code."""
+    """Beginning of a code interpreter call; `Arguments` carry the code."""
 
     container_id: str
 
@@ -44,20 +44,20 @@ class CodeInterpreterCall(StreamedCall):
         self.running = False
 
     def mark_running(self, _delta: CodeStarted | None = None) -> list[Event]:
-        """End the code and show once that it runs."""
+        """End the code and show that the code runs. Repeated calls do nothing."""
         if self.running:
             return []
         self.running = True
         return [*self.finish_arguments(), self.progress(RUNNING)]
 
     def finish(self, delta: CodeResult) -> list[Event]:
-        """Close the call with its outputs. A failed call has no `completed` event."""
+        """Close the call with the outputs. A failed call has no `completed` event."""
         outputs = None if delta.outputs is None else list(delta.outputs)
         if delta.failed:
-            told, status = self.finish_arguments(), "failed"
+            emitted, status = self.finish_arguments(), "failed"
         else:
-            told, status = [*self.mark_running(), self.progress("completed")], "completed"
-        return [*told, self.done({"code": self.arguments, "outputs": outputs, "status": status})]
+            emitted, status = [*self.mark_running(), self.progress("completed")], "completed"
+        return [*emitted, self.done({"code": self.arguments, "outputs": outputs, "status": status})]
 
     def replay(self, event: Json) -> None:
         """Apply a delta or the end of the code, or the start of the run."""

@@ -39,16 +39,16 @@ class FileSearchCall(SearchCall):
         self.searching = False
 
     def take_opening(self, delta: FileSearch) -> None:
-        """Keep the queries of `delta` for the end of the item."""
+        """Store the queries of `delta` for the end of the item."""
         self.queries = list(delta.queries)
 
     def mark_searching(self, delta: SearchStarted) -> list[Event]:
-        """Show once that the search runs."""
+        """Show that the search runs. Repeated calls do nothing."""
         shown, self.searching = self.searching, True
         return [] if shown else super().mark_searching(delta)
 
     def finish(self, delta: FileResult) -> list[Event]:
-        """Close the search with its queries and results."""
+        """Close the search with queries and results."""
         results = None if delta.results is None else list(delta.results)
         return self.finish_with({"queries": list(delta.queries), "results": results}, failed=delta.failed)
 

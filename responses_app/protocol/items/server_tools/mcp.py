@@ -41,7 +41,7 @@ class McpTools(Delta):
 
 @dataclass(frozen=True, slots=True)
 class McpCall(Delta):
-    """The beginning of a call of a tool on an MCP server; `Arguments` carry its arguments."""
+    """Beginning of a call of a tool on an MCP server; `Arguments` carry the arguments."""
 
     server_label: str
     name: str
@@ -89,9 +89,9 @@ class McpToolCall(StreamedCall):
     def finish(self, delta: McpResult) -> list[Event]:
         """Close the call with the output or the error of `delta`."""
         status = "completed" if delta.error is None else "failed"
-        told = self.wait_for_result()
+        emitted = self.wait_for_result()
         changes = {"arguments": self.arguments, "output": delta.output, "error": delta.error, "status": status}
-        return [*told, self.progress(status), self.done(changes)]
+        return [*emitted, self.progress(status), self.done(changes)]
 
 
 def _initial_listing(delta: McpList, _new_id: IdFactory) -> Item:

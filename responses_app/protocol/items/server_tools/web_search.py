@@ -18,7 +18,7 @@ class WebSearch(Delta):
 
 @dataclass(frozen=True, slots=True)
 class WebResult(Delta):
-    """The end of a web search; `action` is its wire form."""
+    """End of a web search; `action` is in the wire form."""
 
     action: Json
     failed: bool = False
@@ -30,7 +30,7 @@ class WebSearchCall(SearchCall):
     __slots__ = ()
 
     def finish(self, delta: WebResult) -> list[Event]:
-        """Close the search with its action."""
+        """Close the search with the action."""
         return self.finish_with({"action": delta.action}, failed=delta.failed)
 
 
