@@ -37,14 +37,14 @@ class CappedPaginator(Paginator):  # type: ignore[type-arg]
 
     @cached_property
     def count(self) -> int:
-        """Number of rows: exact up to MAX_EXACT_COUNT, then estimated from the planner's statistics."""
+        """Return the number of rows: exact up to MAX_EXACT_COUNT, then estimated from the planner's statistics."""
         rows: QuerySet[Any] = self.object_list  # type: ignore[assignment]
         exact = rows.order_by()[: MAX_EXACT_COUNT + 1].count()
         return exact if exact <= MAX_EXACT_COUNT or rows.query.where else max(exact, _estimate(rows.model))
 
     @cached_property
     def num_pages(self) -> int:
-        """Number of pages, limited by MAX_OFFSET, since Postgres would skip millions of rows. Search finds older rows."""
+        """Return the number of pages, limited by MAX_OFFSET, since Postgres would skip millions of rows. Search finds older rows."""
         pages: int = super().num_pages
         return min(pages, MAX_OFFSET // self.per_page)
 

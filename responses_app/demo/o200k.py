@@ -10,6 +10,7 @@ ORDINARY = 199_998
 
 @functools.cache
 def encoding() -> Any:
+    """Load the encoding of gpt-oss from the harmony library."""
     from openai_harmony import HarmonyEncodingName, load_harmony_encoding
 
     return load_harmony_encoding(HarmonyEncodingName.HARMONY_GPT_OSS)

@@ -34,6 +34,7 @@ class WrongVocabulary(Exception):
 
 
 def checked_pieces() -> list[bytes]:
+    """Return the bytes of every ordinary token. Raises WrongVocabulary if they are not those of o200k_base."""
     pieces = o200k.pieces()
     lines = b"".join(base64.b64encode(t) + b" " + str(i).encode() + b"\n" for i, t in enumerate(pieces))
     if hashlib.sha256(lines).hexdigest() != DIGEST:
@@ -59,11 +60,13 @@ def _merges(pieces: list[bytes]) -> list[tuple[bytes, bytes]]:
 
 
 def special_names() -> list[str]:
+    """List the special tokens in the order of their ids."""
     decode = o200k.encoding()._inner.decode_bytes
     return [bytes(decode([i])).decode() for i in range(o200k.ORDINARY, SIZE)]
 
 
 def tokenizer_json() -> str:
+    """Build the `tokenizer.json` of the vocabulary."""
     pieces, letters = checked_pieces(), _alphabet()
     table = str.maketrans({chr(b): c for b, c in letters.items()})
 

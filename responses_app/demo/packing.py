@@ -29,6 +29,7 @@ def pack(tensors: Mapping[str, Floats], levels: int) -> dict[str, npt.NDArray[np
 
 
 def unpack(packed: Mapping[str, npt.NDArray[np.generic]]) -> dict[str, Floats]:
+    """Multiply the packed tensors by their scales."""
     names = [n for n in packed if not n.endswith(_SCALE)]
     return {
         n: packed[n].astype(np.float32) * (packed[n + _SCALE].astype(np.float32) if n + _SCALE in packed else np.float32(1))

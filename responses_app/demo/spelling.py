@@ -63,6 +63,7 @@ def even(piece: int) -> float:
 
 
 def lengths(rows: Floats) -> Floats:
+    """Compute the Euclidean length of each row."""
     out: Floats = np.sqrt((rows * rows).sum(-1, keepdims=True))
     return out
 

@@ -69,7 +69,7 @@ def _parts(nodes: Iterable[Any]) -> int:
 
 
 def literal(text: str) -> str:
-    """A terminal for exactly this text."""
+    """Quote `text` as a terminal."""
     return json.dumps(json.dumps(text, ensure_ascii=False)[1:-1], ensure_ascii=False)
 
 

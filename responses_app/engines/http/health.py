@@ -37,6 +37,7 @@ class FailureDetector:
 
     @property
     def is_dead(self) -> bool:
+        """Check whether too many checks failed, or no answer came for too long."""
         return self._failures >= self._max_failures or monotonic() - self._responded_s > self._hung_timeout_s
 
 

@@ -72,6 +72,7 @@ PARTS_OF_ROLES: Mapping[str, tuple[str, ...]] = {
 
 
 def content(raw: object, loc: Loc, allowed: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Parse the content of a message, a text or a list of parts of the `allowed` types. Raises InvalidRequest."""
     if raw is ...:
         raise InvalidRequest(
             f"Missing required parameter: '{json_path(loc)}'.", param=json_path(loc), code="missing_required_parameter"
