@@ -104,7 +104,7 @@ class Admission:
         return Place(kind, self.counts, self.by_project, project)
 
     def _has_neighbors(self, project: str) -> bool:
-        """Whether another project sent a request within RECENT_S seconds."""
+        """Return whether another project sent a request within RECENT_S seconds."""
         now = self.clock()
         self._last_request_at[project] = now
         if len(self._last_request_at) > 1 and now - min(self._last_request_at.values()) > RECENT_S:

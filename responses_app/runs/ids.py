@@ -13,7 +13,7 @@ SHAPE = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 def is_id(text: str) -> bool:
-    """Whether `text` has the shape of an id at all."""
+    """Return whether `text` has the shape of an id at all."""
     return SHAPE.fullmatch(text) is not None
 
 

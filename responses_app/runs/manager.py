@@ -108,7 +108,7 @@ class RunManager:
     async def start_prepared(
         self, create_request: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
     ) -> tuple[Run, PreparedRequest]:
-        """Start a run as `begin`, and return its plan too. `before` is the known context, `memo` caches the tokens of its prompt."""
+        """Start a run as `start_run`, and return its plan too. `before` is the known context, `memo` caches the tokens of its prompt."""
         await self._ensure_started()
         served = self.model(create_request.model)
         place = await self._admit_background(create_request)
@@ -146,7 +146,7 @@ class RunManager:
         return run, planned
 
     async def count(self, create_request: CreateRequest) -> int:
-        """Count the tokens of the prompt of a request. Raises ApiError as `begin` does; nothing runs, nothing is stored."""
+        """Count the tokens of the prompt of a request. Raises ApiError as `start_run` does; nothing runs, nothing is stored."""
         await self._ensure_started()
         served = self.model(create_request.model)
         self._check_capacity()

@@ -37,7 +37,7 @@ class SamplingDefaults:
 
 @dataclass(slots=True)
 class ServedModel:
-    """One served model. `engine` is running and `dialect` is loaded once the run manager has started."""
+    """Served model. `engine` is running and `dialect` is loaded once the run manager has started."""
 
     name: str
     engine: Engine
@@ -49,7 +49,7 @@ class ServedModel:
 
     @property
     def supports_images(self) -> bool:
-        """Whether the model takes images: its files, its template and its engine all must."""
+        """Return whether the model takes images: its files, its template and its engine all must."""
         return self.dialect is not None and self.dialect.supports_images and self.engine.supports_images
 
     def temperature(self, requested: float | None) -> float:

@@ -26,11 +26,11 @@ class ToolExecutor(Protocol):
         ...
 
     def can_run(self, item: Json) -> bool:
-        """Whether `item` is a call of one of these tools, open or closed."""
+        """Return whether `item` is a call of one of these tools, open or closed."""
         ...
 
     def is_repeatable(self, call: Json) -> bool:
-        """Whether `call` may run a second time after a crash: the outcome of the first time is unknown."""
+        """Return whether `call` may run a second time after a crash: the outcome of the first time is unknown."""
         ...
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:

@@ -1,4 +1,4 @@
-"""One generation that survives failures of its engine: the tokens so far go back to the engine as the end of the prompt."""
+"""Generation that survives failures of its engine: the tokens so far go back to the engine as the end of the prompt."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class Generation:
         return replace(request, prompt=[*request.prompt, *self.tokens], sampling=sampling, prior_tokens=base)
 
     def _must_restart(self) -> bool:
-        """Whether the next attempt restarts from token 0. Raises NotResumable."""
+        """Return whether the next attempt restarts from token 0. Raises NotResumable."""
         if not self.tokens:
             return False
         sampling = self._request.sampling
@@ -131,7 +131,7 @@ class Generation:
 
     @property
     def _is_constrained(self) -> bool:
-        """Whether a constraint binds the tokens so far."""
+        """Return whether a constraint binds the tokens so far."""
         constraint = self._request.constraint
         return constraint is not None and not not_yet_binding(constraint, self._spell(self.tokens))
 
@@ -156,7 +156,7 @@ class Generation:
 
 
 def _is_history_dependent(sampling: Sampling) -> bool:
-    """Whether the next token depends on the number of tokens so far, as with a seed or penalties."""
+    """Return whether the next token depends on the number of tokens so far, as with a seed or penalties."""
     seeded = sampling.seed is not None and sampling.temperature > 0
     return seeded or bool(sampling.presence_penalty or sampling.frequency_penalty)
 

@@ -38,7 +38,7 @@ class DurablePublisher:
 
     @property
     def is_stored(self) -> bool:
-        """Whether the response is stored."""
+        """Return whether the response is stored."""
         return self._log is not None
 
     @property

@@ -25,7 +25,7 @@ CALL_LIMIT_REACHED = "This call was not made: the limit of tool calls for this r
 
 
 class Round:
-    """One prompt, one generation, one parser. `prompt` is the length of the prompt in tokens.
+    """Round: one prompt, one generation, one parser. `prompt` is the length of the prompt in tokens.
 
     With `end` an earlier owner of the run has finished the generation and the parser, and saved that in the log.
     """
@@ -81,7 +81,7 @@ class Round:
 
 
 class TooManyRounds(Exception):
-    """The model still calls tools in the last round that this server allows."""
+    """Error of a run whose model still calls tools in its last round."""
 
 
 NextRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[Round]]
@@ -89,7 +89,7 @@ NextRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[Round]]
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """Tools of a run, and how the run goes on with their results.
+    """Tools of a run, and the function that makes the next round from their results.
 
     `next_round` makes a round from its number, the output so far and the output tokens so far. The limits hold for the response.
     """
@@ -102,7 +102,7 @@ class ToolLoop:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a run has come: the number of its current round, the first item of that round, the usage of the rounds before."""
+    """Position of a run: number of its current round, first item of that round, usage of the earlier rounds."""
 
     number: int = 0
     first_item: int = 0
@@ -110,7 +110,7 @@ class Progress:
 
 
 class Rounds:
-    """The rounds of one run, one after the other.
+    """Rounds of one run, in sequence.
 
     A round may end with calls that the server runs. Their results are appended as they come, and the next round begins, until the
     model is done, a client must answer, or a limit is reached. Without `loop` there is one round.
@@ -239,7 +239,7 @@ class Rounds:
 
 
 def _needs_client(item: Item) -> bool:
-    """Whether only the client can answer `item`, and must do so before the model goes on."""
+    """Return whether only the client can answer `item`, and must do so before the model goes on."""
     if item["type"] == "mcp_approval_request":
         return True
     return "call_id" in item and not item.get("async") and item.get("status") != "incomplete"

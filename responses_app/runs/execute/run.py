@@ -42,10 +42,10 @@ class ResumeState:
 
 
 class Run:
-    """One response while it is generated. A task of the run manager drives `go`; any number of subscribers follow the frames.
+    """Run of one response. A task of the run manager executes `run`; any number of subscribers follow the frames.
 
-    The parts: `output` writes and publishes events, `rounds` generate, `endings` end the response. A run that is `parked` only
-    writes its first events and waits in the queue. `compaction_hook` is called at the end with the output and the length of the
+    The parts: `output` writes and publishes events, `rounds` generate, `endings` end the response. A run that is `queued` only
+    writes its first events and waits for another run. `compaction_hook` is called at the end with the output and the length of the
     context in tokens. Without `generates` the engine only reads the prompt. `resume` is given if an earlier owner began the run.
     """
 
@@ -81,12 +81,12 @@ class Run:
 
     @property
     def ended(self) -> bool:
-        """Whether no more frames come from this process."""
+        """Return whether no more frames come from this process."""
         return self.broadcast.ended
 
     @property
     def handed_over(self) -> bool:
-        """Whether the run ended here although the response goes on in another process."""
+        """Return whether the run ended here although the response goes on in another process."""
         return self.broadcast.handed_over
 
     @property
@@ -101,7 +101,7 @@ class Run:
 
     @property
     def stored(self) -> bool:
-        """Whether the response is stored."""
+        """Return whether the response is stored."""
         return self._publisher.is_stored
 
     @property
@@ -153,7 +153,7 @@ class Run:
     # Control
 
     def own(self, task: asyncio.Task[None]) -> None:
-        """Set the task that drives `go`. Called once by the run manager."""
+        """Set the task that executes `run`. Called once by the run manager."""
         self._task = task
 
     def on_done(self, call: Callable[[], object]) -> None:
@@ -273,7 +273,7 @@ class Run:
 
     @property
     def _has_client_calls(self) -> bool:
-        """Whether the output has complete calls that the client is to answer."""
+        """Return whether the output has complete calls that the client is to answer."""
         return any("call_id" in item and item.get("status") != "incomplete" for item in self._writer.items)
 
     def _log_summary(self) -> None:

@@ -100,7 +100,7 @@ async def _one(project: str, image: ImageReference, param: str, budget: _FetchBu
 
 
 class _FetchBudget:
-    """Fetch budget of one request: AT_ONCE fetches side by side, MOST_FETCHED bytes in total."""
+    """Fetch budget of one request: MAX_PARALLEL_FETCHES fetches side by side, MAX_FETCHED_BYTES in total."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(MAX_PARALLEL_FETCHES)

@@ -149,7 +149,7 @@ async def plan_round(
 def _prepared(
     create_request: CreateRequest, before: Sequence[dict[str, Any]], own: Sequence[dict[str, Any]]
 ) -> tuple[CreateRequest, Sequence[Mapping[str, Any]], Sequence[content.ImageReference]]:
-    """Return the request and the items of the prompt as `_told_items`, and the images of the items. Raises InvalidRequest."""
+    """Return the request and the items of the prompt as `_items_for_model`, and the images of the items. Raises InvalidRequest."""
     context.check_unique(before, own)
     effective, items = _items_for_model(create_request, before, own)
     return effective, items, list(content.iter_images(items))

@@ -34,7 +34,7 @@ class RenderedPrompt:
     pixels: int = 0
 
     def fits(self, most: int) -> bool:
-        """Whether the prompt has at most `most` tokens and its images together at most MOST_PIXELS pixels."""
+        """Return whether the prompt has at most `most` tokens and its images together at most MAX_PIXELS pixels."""
         return self.length <= most and self.pixels <= MAX_PIXELS
 
     def check_pixels(self) -> None:
@@ -107,7 +107,7 @@ class PromptRenderer:
 
 
 def is_long(turn: Turn) -> bool:
-    """Whether rendering `turn` takes more than some ten milliseconds."""
+    """Return whether rendering `turn` takes more than some ten milliseconds."""
     if len(turn.items) > long_work.LONG_ITEMS or len(turn.tools) > long_work.LONG_TOOLS:
         return True
     return len(turn.instructions or "") + text_size(turn.items) + text_size(turn.tools) > long_work.LONG_TEXT

@@ -19,7 +19,7 @@ from responses_app.store.log.records import EventFrame
 
 # Seconds between polls with a connection for NOTIFY, and without.
 POLL_CONNECTED_S, POLL_DISCONNECTED_S = 1.0, 0.2
-# A follower repeats its registration after RENEW seconds; the owner forgets it after FORGET seconds.
+# A follower repeats its registration after RENEW_S; the owner drops the registration after FORGET_S.
 RENEW_S, FORGET_S = 4.0, 12.0
 # Seconds that a follower waits for a database that is down; runs wait as long.
 LOST_LIMIT = 60.0
