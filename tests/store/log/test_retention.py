@@ -181,8 +181,8 @@ class UpkeepTest(TransactionTestCase):
     async def test_it_seals_until_it_is_cancelled(self) -> None:
         row = await sync_to_async(kept)(told(5))
         with (
-            mock.patch.object(maintenance, "SEALING", 0.01),
-            mock.patch.object(maintenance, "PRUNING", 0.01),
+            mock.patch.object(maintenance, "ARCHIVE_EVERY_S", 0.01),
+            mock.patch.object(maintenance, "PRUNE_EVERY_S", 0.01),
             override_settings(RESPONSES_SEAL_AFTER=timedelta(0)),
         ):
             task = asyncio.create_task(maintenance.upkeep())

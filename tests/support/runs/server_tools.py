@@ -1,0 +1,226 @@
+"""Test-only tools that the server runs, and test cases of runs with several rounds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from django.test import AsyncClient
+
+from responses_app.engines.replay.engine import Recording
+from responses_app.models import Direction, Event, Item, Lease, Response
+from responses_app.protocol.deltas import CodeCall, CodeResult, CodeStarted, Delta, McpCall, McpResult
+from responses_app.runs import manager
+from responses_app.runs.execute.token_log import unpack
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
+from tests.support.api.case import ApiCase, KeyedClient, bare
+
+LIMIT_S = 30.0
+START = "<|start|>assistant"
+
+
+def call(function: str, city: str, end: str = "<|call|>") -> str:
+    return f'<|channel|>commentary to=functions.{function} <|constrain|>json<|message|>{{"city":"{city}"}}{end}'
+
+
+def answer(text: str) -> str:
+    return f"<|channel|>final<|message|>{text}<|return|>"
+
+
+THOUGHT = f"<|channel|>analysis<|message|>Two cities.<|end|>{START}"
+TWO_CALLS = THOUGHT + call("demo__look", "Rome", "<|end|>") + START + call("demo__look", "Oslo")
+MIXED = call("demo__look", "Rome", "<|end|>") + START + call("get_weather", "Oslo")
+ROME, OSLO = "It is warm in Rome.", "It is cold in Oslo."
+TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}, "strict": False}
+
+
+class CityTools:
+    """Test-only tool `look` of an MCP server `demo`. `gates` hold calls back by city; `runs` and `cancelled` record the cities."""
+
+    def __init__(self) -> None:
+        self.gates: dict[str, asyncio.Event] = {}
+        self.runs: list[str] = []
+        self.cancelled: list[str] = []
+        self.error: Exception | None = None
+        self.repeatable = True
+        self.entered = asyncio.Event()
+
+    @property
+    def functions(self) -> Sequence[Mapping[str, Any]]:
+        parameters = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+        return [{"type": "function", "name": "demo__look", "description": "Look", "parameters": parameters}]
+
+    def opening(self, function: str) -> Delta | None:
+        return McpCall("demo", "look") if function == "demo__look" else None
+
+    def can_run(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["type"] == "mcp_call")
+
+    def is_repeatable(self, call: Mapping[str, Any]) -> bool:
+        return self.repeatable
+
+    async def run(self, call: Mapping[str, Any], report: Callable[[Delta], None]) -> Delta:
+        city = orjson.loads(call["arguments"])["city"]
+        self.runs.append(city)
+        self.entered.set()
+        try:
+            if city in self.gates:
+                await self.gates[city].wait()
+        except asyncio.CancelledError:
+            self.cancelled.append(city)
+            raise
+        if self.error is not None:
+            raise self.error
+        return McpResult(output={"Rome": ROME, "Oslo": OSLO}[city])
+
+    def failure(self, call: Mapping[str, Any], message: str) -> Delta:
+        return McpResult(error={"type": "mcp_protocol_error", "code": -32000, "message": message})
+
+
+class InOrder(CityTools):
+    """Tools whose results come in a fixed order: Rome before Oslo."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rome = asyncio.Event()
+
+    async def run(self, call: Mapping[str, Any], report: Callable[[Delta], None]) -> Delta:
+        result = await super().run(call, report)
+        if "Oslo" in call["arguments"] and self.runs[-2:-1] == ["Rome"]:
+            await self._rome.wait()
+            self._rome.clear()
+        elif "Rome" in call["arguments"]:
+            self._rome.set()
+        return result
+
+
+class CodeTools(InOrder):
+    """The same tool as runs of code, which report that they have started."""
+
+    def opening(self, function: str) -> Delta | None:
+        return CodeCall("cntr_1") if function == "demo__look" else None
+
+    def can_run(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["type"] == "code_interpreter_call")
+
+    async def run(self, call: Mapping[str, Any], report: Callable[[Delta], None]) -> Delta:
+        report(CodeStarted())
+        result = await super().run({**call, "arguments": call["code"]}, report)
+        assert isinstance(result, McpResult)
+        return CodeResult([{"type": "logs", "logs": result.output}])
+
+    def failure(self, call: Mapping[str, Any], message: str) -> Delta:
+        return CodeResult([{"type": "logs", "logs": message}], failed=True)
+
+
+def shows(*texts: str) -> Callable[[Sequence[int]], bool]:
+    """Match prompts that contain all of `texts`."""
+
+    def match(prompt: Sequence[int]) -> bool:
+        text = prompt_text(prompt)
+        return all(one in text for one in texts)
+
+    return match
+
+
+def prompt_text(prompt: Sequence[int]) -> str:
+    return ApiCase.dialect.token_text(list(prompt))
+
+
+class RoundsCase(ApiCase):
+    """A server with the test-only tool."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.tools = CityTools()
+
+    def new_hub(self) -> RunManager:
+        return RunManager(
+            {"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)}, tools_for=lambda order: self.tools
+        )
+
+    @asynccontextmanager
+    async def serving(self, *lines: Recording) -> AsyncIterator[KeyedClient]:
+        self.engine.add(*lines)
+        self.hub = self.new_hub()
+        manager.set_current(self.hub)
+        try:
+            yield KeyedClient(self.secret)
+            await self.engine.close(strict=True)
+        finally:
+            await self.hub.close()
+            manager.set_current(None)
+
+    async def entered(self, count: int) -> None:
+        """Wait until so many tools have been entered."""
+        async with asyncio.timeout(LIMIT_S):
+            while len(self.tools.runs) < count:
+                await asyncio.sleep(0.005)
+
+    def calls(self, response: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return [item for item in response["output"] if item["type"] == "mcp_call"]
+
+
+class CutCase(RoundsCase):
+    """Take the store back to an earlier moment, and let another manager continue."""
+
+    async def whole(self, client: AsyncClient) -> tuple[int, list[dict[str, Any]], list[int], dict[int, list[Any]]]:
+        """Run once. Return primary key, events, the numbers behind which an append ended, and the token log by number."""
+        uid = (await self.stream(client, temperature=0.0))[-1]["response"]["id"]
+        rows = Event.objects.filter(response__uid=uid).order_by("number").values_list("number", "data", "tokens", "response_id")
+        events, cuts, entries, pk = [], [1], {}, 0
+        async for number, data, blob, response in rows:
+            pk = response
+            events.append(orjson.loads(data))
+            if blob is not None:
+                cuts.append(number)
+                entries[number] = unpack(bytes(blob))
+        return pk, events, cuts[:-1], entries
+
+    async def cut(self, pk: int, number: int, saved: list[Any]) -> None:
+        """Take the store back to the moment behind the event `number`, with no owner."""
+        await Item.objects.filter(response=pk, direction=Direction.OUTPUT).adelete()
+        await Event.objects.filter(response=pk).adelete()
+        await Event.objects.abulk_create([one for one in saved if one.number <= number])
+        await Lease.objects.filter(pk=pk).adelete()
+        await Response.objects.filter(pk=pk).aupdate(status="in_progress", ended_at=None)
+        await Lease.objects.acreate(response_id=pk, worker=None, model="m", epoch=1)
+
+    async def continued(self, client: AsyncClient, uid: str) -> list[dict[str, Any]]:
+        second = self.new_hub()
+        manager.set_current(second)
+        try:
+            await second.start()
+            got = await client.get(f"/v1/responses/{uid}?stream=true")
+            async with asyncio.timeout(LIMIT_S):
+                return self.judge(bare(await self.read(got)))
+        finally:
+            await second.close()
+            await self.engine.start()
+
+    async def different_cuts(self, client: AsyncClient) -> tuple[list[Any], list[tuple[int, str]], dict[int, list[Any]]]:
+        """Run once, then continue behind each append. Return the cuts, those whose continuation differs, and the token log."""
+        pk, events, cuts, entries = await self.whole(client)
+        saved = [one async for one in Event.objects.filter(response=pk).order_by("number")]
+        await self.hub.close()
+        await self.engine.start()
+        different = []
+        for number in cuts:
+            await self.cut(pk, number, saved)
+            got = await self.continued(client, events[0]["response"]["id"])
+            if same(got) != same(events) or got[: number + 1] != events[: number + 1]:
+                different.append((number, events[number]["type"]))
+        return cuts, different, entries
+
+
+def same(events: Sequence[Mapping[str, Any]]) -> str:
+    """The events without what differs from run to run: ids of items, and the time of the end."""
+    text = orjson.dumps(events).decode()
+    for place, uid in enumerate(dict.fromkeys(event["item"]["id"] for event in events if "item" in event)):
+        text = text.replace(uid, f"item{place}")
+    now = events[-1]["response"]["completed_at"]
+    return text.replace(f'"completed_at":{now}', '"completed_at":0')
