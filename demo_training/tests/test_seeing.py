@@ -72,13 +72,13 @@ class DemoVisionTest(ApiCase):
             colour, shape = any_drawing(r)
             said = await self.text("What do you see?", part(drawn(r, colour, shape)))
             right += colour in said and shape in said
-        self.assertGreaterEqual(right, RIGHT)
+        assert right >= RIGHT
         first = await self.asked(part(drawn(r, "blue", "circle")), "What is this?")
-        self.assertIn("blue", await self.text("What colour is it?", previous_response_id=first["id"]))
+        assert "blue" in await self.text("What colour is it?", previous_response_id=first["id"])
 
     async def talked(self) -> None:
         """As demo-chat does, tools included."""
-        self.assertIn("hello", (await self.text("Hello!")).lower())
+        assert "hello" in (await self.text("Hello!")).lower()
         made = await self.asked("What is the weather in Paris?", tools=[WEATHER])
         calls = [item for item in made["output"] if item["type"] == "function_call"]
-        self.assertEqual([json.loads(call["arguments"]) for call in calls], [{"location": "Paris"}])
+        assert [json.loads(call["arguments"]) for call in calls] == [{"location": "Paris"}]
