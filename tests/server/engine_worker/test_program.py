@@ -94,8 +94,8 @@ def test_it_brings_vllm_back_until_it_is_killed_itself_and_leaves_nothing(worker
     url = worker.url()
     assert asyncio.run(generated(url))
     pid = worker.process.pid
-    for victim in ("VLLM::EngineCore", "engines.serving"):
-        processes = family(named(pid, "engines.serving"))
+    for victim in ("VLLM::EngineCore", "engines.vllm.server"):
+        processes = family(named(pid, "engines.vllm.server"))
         os.kill(named(pid, victim), signal.SIGKILL)
         assert left(processes, within=10) == []
         wait_until_generated(url)
@@ -145,13 +145,13 @@ class Broken:
     def __init__(self, *lives: bool) -> None:
         self.lives = list(lives)
 
-    async def live(self, ready: object) -> None:
+    async def run(self, ready: object) -> None:
         if self.lives.pop(0):
             assert callable(ready)
             ready()
         raise VllmFailed("it died")
 
-    def tidy(self) -> None:
+    def clean_up(self) -> None:
         """Nothing is left."""
 
 

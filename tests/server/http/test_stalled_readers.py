@@ -53,7 +53,7 @@ def call(server: Server, **more: object) -> socket.socket:
 
 
 def memory(server: Server) -> int:
-    pid = named(server.process.pid, "server.inner")
+    pid = named(server.process.pid, "server.processes.main")
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 

@@ -172,7 +172,7 @@ def test_a_web_process_that_is_killed_takes_nothing_with_it(tmp_path: Path, tape
             while not seen or seen[-1].type != "response.output_text.delta":
                 seen.append(connection.recv())
             uid = seen[0].response.id
-            for web in all_named(server.process.pid, "server.web"):
+            for web in all_named(server.process.pid, "server.processes.web_process"):
                 os.kill(web, signal.SIGKILL)
             until = time.monotonic() + 60
             while (found := asking.responses.retrieve(uid)).status == "in_progress":

@@ -19,7 +19,7 @@ from responses_app.local.database_url import socket_dir
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
 
-WEB = "server.web"
+WEB = "server.processes.web_process"
 BACK_LIMIT = 30.0  # For a web process to be there again, on a busy machine too.
 
 
@@ -125,7 +125,7 @@ def test_a_stream_may_end_before_everything_stops(fleet: Server) -> None:
     assert not list((fleet.folder / "run").iterdir())
 
 
-@pytest.mark.parametrize("victim", ["bin/serve", "server.inner"])
+@pytest.mark.parametrize("victim", ["bin/serve", "server.processes.main"])
 def test_nothing_lives_on_when_the_supervisor_is_killed(fleet: Server, victim: str) -> None:
     pid = fleet.process.pid
     processes = family(pid)
@@ -181,16 +181,16 @@ def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
             assert server.process.poll() is None, server.said
             assert time.monotonic() < deadline
             time.sleep(0.2)
-        engines = family(named(server.process.pid, "server.worker"))
+        engines = family(named(server.process.pid, "server.engine_worker.program"))
         assert len(engines) >= 4, "the worker, its guard, vLLM's server, its core"
         (web,) = webs(server)
         os.kill(web, signal.SIGKILL)
         assert server.ask(model="demo-chat", store=False).status_code == 200
-        assert family(named(server.process.pid, "server.worker")) >= engines
+        assert family(named(server.process.pid, "server.engine_worker.program")) >= engines
         # A worker that is stopped cannot bring its engine back before we have looked.
-        worker = named(server.process.pid, "server.worker")
+        worker = named(server.process.pid, "server.engine_worker.program")
         os.kill(worker, signal.SIGSTOP)
-        os.kill(named(server.process.pid, "engines.serving"), signal.SIGKILL)
+        os.kill(named(server.process.pid, "engines.vllm.server"), signal.SIGKILL)
         (web,) = webs(server)
         os.kill(web, signal.SIGKILL)
         models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
