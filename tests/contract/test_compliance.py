@@ -1,4 +1,4 @@
-"""What the public suite of Open Responses asks over HTTP, by its description (responses-api.md §4.2 and 4.4), on both profiles."""
+"""Checks of the public Open Responses compliance suite over HTTP, on both profiles."""
 
 from __future__ import annotations
 

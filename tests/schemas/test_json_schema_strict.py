@@ -1,4 +1,4 @@
-"""The limits of strict schemas (responses-api.md §3.14): what just fits, and what does not."""
+"""Limits of strict schemas: the largest accepted values, and values beyond."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the public suite of Open Responses asks of a WebSocket, in its order and with its frames (responses-api.md §4.2)."""
+"""Checks of the public Open Responses compliance suite over a WebSocket, in its order and with its frames."""
 
 from __future__ import annotations
 

@@ -1,0 +1,83 @@
+"""Citations resolve: links and anchors of the documentation, and documents that code names."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+DOCUMENT = re.compile(r"\b(?:docs/)?[\w/-]+\.md(?:#[\w-]+)?")
+
+
+def tracked(*patterns: str) -> list[Path]:
+    names = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
+
+
+PAGES = tracked("*.md")
+SOURCES = [path for path in tracked("*.py", "*.js", "*.html", "*.toml") if "tests/docs" not in str(path)]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page: explicit ones, and headings as GitHub names them."""
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return slugs | set(re.findall(r'<a id="([^"]+)"', text))
+
+
+def problem(target: str, page: Path) -> str | None:
+    """Return the reason why a link of a page does not resolve, or None."""
+    name, _, anchor = target.partition("#")
+    file = (page.parent / name).resolve() if name else page
+    if not file.exists():
+        return f"{target}: no such file"
+    if anchor and anchor not in anchors(file):
+        return f"{target}: no such anchor"
+    return None
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_of_a_page_resolve(page: Path) -> None:
+    targets = [one or other for one, other in LINK.findall(page.read_text())]
+    local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
+    assert not [found for target in local if (found := problem(target, page))]
+
+
+def cited() -> Iterator[tuple[Path, str]]:
+    for path in SOURCES:
+        for name in DOCUMENT.findall(path.read_text()):
+            yield path, name
+
+
+def test_documents_that_code_names_exist() -> None:
+    names = {page.name for page in PAGES}
+    missing = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path, name in cited()
+        if (problem(name, ROOT / "x") if name.startswith("docs/") else Path(name.partition("#")[0]).name not in names and name)
+    ]
+    assert not missing
+
+
+def test_every_rule_of_the_conformance_checker_is_explained_and_nothing_else_is() -> None:
+    sources = "".join(path.read_text() for path in tracked("responses_app/protocol/conformance/*.py"))
+    rules = set(re.findall(r'"([A-Z][0-9])"', sources))
+    assert rules
+    table = re.findall(r"^\| `([A-Z][0-9])` \|", (ROOT / "docs/protocol.md").read_text(), re.M)
+    assert sorted(table) == sorted(rules)
+
+
+def test_decisions_have_a_number_a_status_and_a_date() -> None:
+    pages = tracked("docs/adr/*.md")
+    numbers = [int(page.name[:4]) for page in pages]
+    assert numbers == list(range(1, len(pages) + 1))
+    for page in pages:
+        head = page.read_text().splitlines()
+        assert head[0].startswith(f"# {int(page.name[:4])}. "), page.name
+        assert re.match(r"\*Status:\* \w+.*, 20\d\d-\d\d-\d\d", head[2]), page.name
