@@ -28,7 +28,7 @@ from responses_app.store.log.records import ImageBytes
 logger = logging.getLogger("responses.compaction")
 
 Json: TypeAlias = Mapping[str, Any]
-# Default threshold as a share of the context window: leaves room for the summary and another turn.
+# Default threshold as a share of the context window: leaves space for the summary and another turn.
 FULL = 0.75
 
 
@@ -51,7 +51,7 @@ async def compact(create_request: CreateRequest, served: ServedModel) -> dict[st
 
 
 def make_compaction_hook(create_request: CreateRequest, served: ServedModel, plan: PreparedRequest) -> CompactionHook | None:
-    """Return the function that compacts the whole context at the end of a response; None unless the request asks for that."""
+    """Return the function that compacts the whole context at the end of a response; None unless the request demands that."""
     if create_request.compact_threshold is None or create_request.compacts:
         return None
 

@@ -61,10 +61,10 @@ class RunManager:
         # Set when the drain begins.
         self.stopping = asyncio.Event()
         self._recorder: LogWriter | None = None
-        self._watch: LeaseKeeper | None = None
-        self._tail: LogFollower | None = None
+        self._lease_keeper: LeaseKeeper | None = None
+        self._log_follower: LogFollower | None = None
         self._tasks: set[asyncio.Task[None]] = set()
-        self._upkeep: asyncio.Task[None] | None = None
+        self._maintenance: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
     async def start(self) -> None:
@@ -77,26 +77,26 @@ class RunManager:
                 return
             await start_all(self.served)
             self._recorder = LogWriter()
-            self._watch = LeaseKeeper(
+            self._lease_keeper = LeaseKeeper(
                 self.served, self.runs.values, self._free_slots, lambda: not self.draining, self._take_over
             )
-            self._tail = LogFollower(self._watch.wake, self._cancelled)
+            self._log_follower = LogFollower(self._lease_keeper.wake, self._cancelled)
             # An empty context, as for a run.
-            self._upkeep = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
+            self._maintenance = asyncio.get_running_loop().create_task(upkeep(), name="upkeep", context=contextvars.Context())
 
     def model(self, name: str) -> ServedModel:
         """Return the served model with the name `name`. Raises InvalidRequest `model_not_found` (status 400)."""
         served = resolve_alias(name, self.served, self.aliases)
         if served is None:
-            told = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
-            raise InvalidRequest(f"The requested model '{told}' does not exist.", param="model", code="model_not_found")
+            shown_name = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+            raise InvalidRequest(f"The requested model '{shown_name}' does not exist.", param="model", code="model_not_found")
         return served
 
     async def worker(self) -> UUID:
         """Return the worker id of this process. Raises ServiceUnavailable."""
         await self._ensure_started()
-        assert self._watch is not None  # noqa: S101 - started
-        return self._watch.worker
+        assert self._lease_keeper is not None  # noqa: S101 - started
+        return self._lease_keeper.worker
 
     async def start_run(self, create_request: CreateRequest) -> Run:
         """Prepare a request, start its run, and wait until its first events are durable.
@@ -131,14 +131,14 @@ class RunManager:
         memo: TokenCache | None,
         place: Place,
     ) -> tuple[Run, PreparedRequest]:
-        """Plan the request and create its run, which has not begun."""
+        """Plan the request and create its run, which has not started."""
         uid = new_id("resp_")
         tools = self._tools_for(create_request)
         functions = () if tools is None else tools.functions
         planned = await plan(uid, create_request, served, before, functions=functions, memo=memo)
-        assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
+        assert self._recorder is not None and self._lease_keeper is not None  # noqa: PT018, S101 - started
         parked = place.kind is Kind.QUEUED
-        worker = None if parked else self._watch.worker
+        worker = None if parked else self._lease_keeper.worker
         compaction = make_compaction_hook(create_request, served, planned)
         run = create_run(uid, create_request, served, planned, self._recorder, worker, tools, compaction)
         if not parked and not await served.engine.is_healthy():
@@ -173,8 +173,8 @@ class RunManager:
                     yield frame
         elif pk is not None:
             await self._ensure_started()
-            assert self._tail is not None  # noqa: S101 - started
-            async with aclosing(self._tail.follow(pk, after, pause)) as frames:
+            assert self._log_follower is not None  # noqa: S101 - started
+            async with aclosing(self._log_follower.follow(pk, after, pause)) as frames:
                 async for frame in frames:
                     yield frame
 
@@ -184,8 +184,8 @@ class RunManager:
 
     async def _follow_log(self, run: Run, after: int) -> AsyncGenerator[EventFrame | None, None]:
         # While the process ends there is no time to wait for another one: the client reconnects by itself.
-        if run.pk is not None and not self.leaving and self._tail is not None:
-            async with aclosing(self._tail.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as frames:
+        if run.pk is not None and not self.leaving and self._log_follower is not None:
+            async with aclosing(self._log_follower.follow(run.pk, after, settings.RESPONSES_HEARTBEAT)) as frames:
                 async for frame in frames:
                     yield frame
 
@@ -210,11 +210,11 @@ class RunManager:
         if not await sync_to_async(leases.cancel)(row.pk):
             return
         await self._ensure_started()
-        assert self._tail is not None  # noqa: S101 - started
-        self._tail.notify_cancel(row.pk)
+        assert self._log_follower is not None  # noqa: S101 - started
+        self._log_follower.notify_cancel(row.pk)
         self._notify_work()
         try:
-            async with asyncio.timeout(END_LIMIT), aclosing(self._tail.follow(row.pk, LAST)) as frames:
+            async with asyncio.timeout(END_LIMIT), aclosing(self._log_follower.follow(row.pk, LAST)) as frames:
                 async for _ in frames:
                     pass
         except TimeoutError:
@@ -235,19 +235,19 @@ class RunManager:
     async def close(self) -> None:
         """Hand over the runs, write the queued appends, stop the engines."""
         await self._hand_over()
-        if self._upkeep is not None:
-            self._upkeep.cancel()
-            await asyncio.wait({self._upkeep}, timeout=STOP_LIMIT)
-        if self._tail is not None:
-            await self._tail.close()
+        if self._maintenance is not None:
+            self._maintenance.cancel()
+            await asyncio.wait({self._maintenance}, timeout=STOP_LIMIT)
+        if self._log_follower is not None:
+            await self._log_follower.close()
         for served in self.served.values():
             await served.engine.close()
 
     async def _hand_over(self) -> None:
         """Hand over stored runs to other processes and end the others. Leases are released after all appends are written."""
         self.draining = self.leaving = True
-        if self._watch is not None:
-            await self._watch.stop()
+        if self._lease_keeper is not None:
+            await self._lease_keeper.stop()
         for run in list(self.runs.values()):
             if run.stored:
                 run.hand_over()
@@ -257,9 +257,9 @@ class RunManager:
             await asyncio.wait(self._tasks, timeout=STOP_LIMIT)
         if self._recorder is not None:
             await self._recorder.close()
-        if self._watch is not None and self._tail is not None:
-            await self._watch.release_leases()
-            self._tail.notify_work()
+        if self._lease_keeper is not None and self._log_follower is not None:
+            await self._lease_keeper.release_leases()
+            self._log_follower.notify_work()
 
     async def _ensure_started(self) -> None:
         """Start unless started. Raises ServiceUnavailable."""
@@ -278,8 +278,8 @@ class RunManager:
         self._check_capacity()
         if not create_request.background:
             return self.admission.admit(create_request.project)
-        assert self._watch is not None  # noqa: S101 - started
-        return await self.admission.admit_background(queue=self._watch.backlog)
+        assert self._lease_keeper is not None  # noqa: S101 - started
+        return await self.admission.admit_background(queue=self._lease_keeper.backlog)
 
     def _free_slots(self) -> int:
         """Return how many more background responses may begin in this process."""
@@ -287,8 +287,8 @@ class RunManager:
 
     async def _take_over(self, pk: int) -> None:
         """Continue a response whose lease this process holds."""
-        assert self._recorder is not None and self._watch is not None  # noqa: PT018, S101 - started
-        run = await take_over(pk, self._watch.worker, self.served, self._recorder, self._tools_for)
+        assert self._recorder is not None and self._lease_keeper is not None  # noqa: PT018, S101 - started
+        run = await take_over(pk, self._lease_keeper.worker, self.served, self._recorder, self._tools_for)
         if run is not None and not self.leaving:
             self._spawn(run, self.admission.take(Kind.BACKGROUND if run.background else Kind.FOREGROUND))
 
@@ -296,8 +296,8 @@ class RunManager:
         # With an empty context the run does not inherit the database thread of the request that started it.
         task = asyncio.get_running_loop().create_task(_drive(run, place), name=run.uid, context=contextvars.Context())
         run.own(task)
-        if self._tail is not None:
-            run.broadcast.on_frames = partial(self._tail.notify_events, run)
+        if self._log_follower is not None:
+            run.broadcast.on_frames = partial(self._log_follower.notify_events, run)
         self.runs[run.uid] = run
         self._tasks.add(task)
         task.add_done_callback(lambda _: self._on_run_finished(run, task, place))
@@ -309,8 +309,8 @@ class RunManager:
         # A task that was cancelled before its first step has not released its place.
         place.release()
         run.detach()
-        if run.background and self._watch is not None:
-            self._watch.wake()
+        if run.background and self._lease_keeper is not None:
+            self._lease_keeper.wake()
 
     def _cancelled(self, pk: int) -> None:
         for run in self.runs.values():
@@ -319,9 +319,9 @@ class RunManager:
 
     def _notify_work(self) -> None:
         """Notify this process and the others that there is a lease to claim."""
-        if self._watch is not None and self._tail is not None:
-            self._watch.wake()
-            self._tail.notify_work()
+        if self._lease_keeper is not None and self._log_follower is not None:
+            self._lease_keeper.wake()
+            self._log_follower.notify_work()
 
 
 async def _drive(run: Run, place: Place) -> None:

@@ -239,5 +239,5 @@ class CreateTest(ApiCase):
 
     async def _follow(self, pk: int) -> list[dict[str, Any]]:
         await self.hub.start()
-        assert self.hub._tail is not None
-        return [orjson.loads(frame.data) async for frame in self.hub._tail.follow(pk) if frame is not None]
+        assert self.hub._log_follower is not None
+        return [orjson.loads(frame.data) async for frame in self.hub._log_follower.follow(pk) if frame is not None]

@@ -175,7 +175,7 @@ def _row(create_request: CreateRequest, uid: str, now: float, before: Conversati
         previous_uid=create_request.previous_response_id,
         conversation_id=before.conversation,
         history=list(before.keys),
-        # jsonb cannot hold NUL; the log keeps the exact value.
+        # jsonb cannot hold NUL; the log has the exact value.
         metadata={key.replace("\0", ""): value.replace("\0", "") for key, value in create_request.metadata.items()},
         created_at=datetime.fromtimestamp(now, UTC),
     )

@@ -67,7 +67,7 @@ class DurablePublisher:
     ) -> None:
         """Make `events` durable, then visible. A cancellation during the wait loses nothing: the commit goes on.
 
-        With `strict` the commit waits for the disk, whatever the settings say. Raises DatabaseError if the events cannot be
+        With `strict` the commit waits for the disk, in spite of the settings. Raises DatabaseError if the events cannot be
         written; then the events stay invisible.
         """
         if events:

@@ -134,9 +134,9 @@ class Rounds:
             finish = await self._generate()
             if finish != "stop" or self._loop is None or not any(map(self._loop.tools.can_run, self._round_items())):
                 return finish
-            have_begun = self._current.is_saved
+            may_have_run = self._current.is_saved
             await self.save_end(strict=True)
-            await self._run_calls(self._loop, have_begun=have_begun)
+            await self._run_calls(self._loop, may_have_run=may_have_run)
             if any(map(_needs_client, self._round_items())):
                 return finish
             limit = self._loop.max_output_tokens
@@ -191,15 +191,15 @@ class Rounds:
         self.finish_parser()
         return finish
 
-    async def _run_calls(self, loop: ToolLoop, *, have_begun: bool) -> None:
-        """Run the pending calls and append their results. With `have_begun` an earlier owner of the run has begun these calls."""
+    async def _run_calls(self, loop: ToolLoop, *, may_have_run: bool) -> None:
+        """Run the pending calls and append their results. With `may_have_run` an earlier owner of the run may have run these."""
         calls = [PendingCall(*call) for call in self._output.writer.pending_calls]
         allowed = self._allowed_calls(loop)
         runnable = []
         for call in calls:
             if call.index not in allowed:
                 await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, CALL_LIMIT_REACHED)))
-            elif have_begun and not loop.tools.is_repeatable(call.item):
+            elif may_have_run and not loop.tools.is_repeatable(call.item):
                 await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, UNKNOWN_OUTCOME)))
             else:
                 runnable.append(call)

@@ -70,7 +70,7 @@ class Run:
         self._resume = resume or ResumeState()
         self._began = 0.0
         self._task: asyncio.Task[None] | None = None
-        self._is_cancelled = self._is_stopped = self._is_released = self._is_steered = False
+        self._is_cancelled = self._is_stopped = self._is_handed_over = self._is_steered = False
 
     # State
 
@@ -176,7 +176,7 @@ class Run:
     def steer(self) -> bool:
         """End early because the client sends more input. Return False if the run goes on to its own end.
 
-        A run with a complete call for the client goes on: the client knows the call, and only the end says that no more calls come.
+        A run with a complete call for the client goes on: the client knows the call, and only the end shows that no more calls come.
         """
         if self._is_cancelled or self._task is None or self._writer.ended or not self._generates or self._has_client_calls:
             return False
@@ -193,7 +193,7 @@ class Run:
     def hand_over(self) -> None:
         """Stop without an ending, because another process continues the run or is to continue it."""
         if not self._is_cancelled:
-            self._is_released = True
+            self._is_handed_over = True
         self.cancel()
 
     # The run
@@ -203,7 +203,7 @@ class Run:
         self._began = time.monotonic()
         handed_over = False
         try:
-            handed_over = await self._go()
+            handed_over = await self._execute()
         except asyncio.CancelledError:
             handed_over = await self._finish_cancelled()
         except RequestRejected as error:
@@ -228,7 +228,7 @@ class Run:
             self.broadcast.end(handed_over=handed_over)
             self._log_summary()
 
-    async def _go(self) -> bool:
+    async def _execute(self) -> bool:
         """Open, start and generate. Return whether the run is handed over."""
         if not self.frames:
             await self._output.publish_and_wait(self._writer.open(), opens=True)
@@ -262,7 +262,7 @@ class Run:
 
     async def _finish_cancelled(self) -> bool:
         """End as the cause of the cancellation demands. Return whether the run is handed over."""
-        if self._writer.ended or self._is_released:
+        if self._writer.ended or self._is_handed_over:
             return await self._endings.settle()
         if self._is_stopped:
             return await self._endings.fail("server_error", STOPPED)

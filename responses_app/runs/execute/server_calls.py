@@ -33,7 +33,7 @@ class ServerCallParser(ParserFilter):
     """Parser whose calls of server tools are items of their families instead of function calls.
 
     Behind such a call the deltas that end an item wait for the next delta. So the end of a round with server calls always has an
-    event, and the log can show that the calls have begun before these run.
+    event, and the log contains that end before the calls run.
     """
 
     _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest)

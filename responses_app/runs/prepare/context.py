@@ -89,14 +89,14 @@ def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
     """Return the items for the prompt. Raises InvalidRequest for an output without its call, and for a call without its output.
 
     An approval is refused, because this server makes no MCP calls; a denial, or an approval of a call made elsewhere, is accepted.
-    A call that is `incomplete` is left out: nobody can answer a call that was cut off.
+    A call that is `incomplete` is left out: it was cut off and cannot be answered.
     """
-    told = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
-    _check_approvals(told)
-    calls = {item["call_id"]: item for item in told if item["type"] in CALLS}
+    remaining = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
+    _check_approvals(remaining)
+    calls = {item["call_id"]: item for item in remaining if item["type"] in CALLS}
     answered = set()
-    last = {item["call_id"]: place for place, item in enumerate(told) if item["type"] in OUTPUTS}
-    for item in told:
+    last = {item["call_id"]: place for place, item in enumerate(remaining) if item["type"] in OUTPUTS}
+    for item in remaining:
         if item["type"] not in OUTPUTS:
             continue
         if item["call_id"] not in calls:
@@ -104,7 +104,7 @@ def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
         answered.add(item["call_id"])
     _all_answered(calls.values(), answered)
     # Of several outputs of one call the latest counts, as at OpenAI.
-    return [item for place, item in enumerate(told) if item["type"] not in OUTPUTS or last[item["call_id"]] == place]
+    return [item for place, item in enumerate(remaining) if item["type"] not in OUTPUTS or last[item["call_id"]] == place]
 
 
 def _check_approvals(items: Sequence[Mapping[str, Any]]) -> None:
@@ -145,15 +145,15 @@ def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> Non
 
 
 def apply_compaction(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Replace everything that the model wrote before the newest compaction by its summary; keep the messages of others.
+    """Replace everything that the model wrote before the newest compaction by its summary; messages of others stay.
 
     A call with an output behind the compaction stays. A compaction that cannot be decrypted is ignored.
     """
     last = max((place for place, item in enumerate(items) if item.get("summary") and item["type"] == "compaction"), default=-1)
     answered = {item["call_id"] for item in items[last + 1 :] if item["type"] in OUTPUTS}
-    told = [item for item in items[: max(last, 0)] if _survives_compaction(item, answered)]
-    told += [_summary(items[last])] if last >= 0 else []
-    return [*told, *(item for item in items[last + 1 :] if item["type"] != "compaction")]
+    remaining = [item for item in items[: max(last, 0)] if _survives_compaction(item, answered)]
+    remaining += [_summary(items[last])] if last >= 0 else []
+    return [*remaining, *(item for item in items[last + 1 :] if item["type"] != "compaction")]
 
 
 def _survives_compaction(item: Mapping[str, Any], answered: set[str]) -> bool:
@@ -177,8 +177,8 @@ def apply_configuration(
             effort = item.get("reasoning", {}).get("effort") or effort
             form = item.get("text", {}).get("format") or form
     reasoning = {**(create_request.reasoning or {}), "effort": effort} if effort else create_request.reasoning
-    told = [item for item in items if item["type"] != "configuration_update"]
-    return replace(create_request, reasoning=reasoning, format=form or create_request.format), told
+    remaining = [item for item in items if item["type"] != "configuration_update"]
+    return replace(create_request, reasoning=reasoning, format=form or create_request.format), remaining
 
 
 def drop_earlier_reasoning(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -136,7 +136,7 @@ class LeaseKeeper:
                 self._start_takeover(pk)
 
     def _reconcile(self, held: dict[int, HeldLease]) -> None:
-        """Compare leases and runs. A difference counts when it is seen twice: a run may just have begun or ended."""
+        """Compare leases and runs. A difference counts when it is seen twice: a run may just have started or ended."""
         runs = {run.pk: run for run in self._runs() if run.pk is not None and not run.ended}
         doubts: set[tuple[str, int]] = set()
         for pk, run in runs.items():

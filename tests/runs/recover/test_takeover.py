@@ -75,11 +75,11 @@ class TakeoverTest(ApiCase):
 
     async def crash(self) -> None:
         """The first process is no more, and has said nothing."""
-        assert self.hub._watch is not None
-        await self.hub._watch.stop()
+        assert self.hub._lease_keeper is not None
+        await self.hub._lease_keeper.stop()
         for run in self.hub.runs.values():
             run.hand_over()
-        await Worker.objects.filter(pk=self.hub._watch.worker).adelete()
+        await Worker.objects.filter(pk=self.hub._lease_keeper.worker).adelete()
 
     def text(self, events: list[dict[str, Any]]) -> str:
         """What the last message says."""
@@ -131,8 +131,8 @@ class TakeoverTest(ApiCase):
             row = await Response.objects.aget()
             await self.until(lambda: self.deltas(row.uid))
             # It does not look any more, as if its loop stood still, but goes on with what it has.
-            assert self.hub._watch is not None
-            await self.hub._watch.stop()
+            assert self.hub._lease_keeper is not None
+            await self.hub._lease_keeper.stop()
             await Lease.objects.aupdate(worker=uuid4())
             await second.start()
             with patch("responses_app.runs.recover.lease_keeper.WORKER_TIMEOUT_S", 0.0):
