@@ -1,11 +1,11 @@
-// The way back to the response list: its filters, its page and the row that was opened, as this tab has left them.
+// Return to the response list with the filters, page and focused row of this tab.
 
 const KEY = "verbatim:list";
 
 const saved = () => JSON.parse(sessionStorage.getItem(KEY) ?? "null");
 const save = (state) => sessionStorage.setItem(KEY, JSON.stringify(state));
 
-/** Remember this page of the list, and the row that is opened from it. */
+/** Save the URL of the list and the row that the user opens. */
 export function rememberList(rows) {
   const url = location.pathname + location.search;
   const before = saved();
@@ -23,7 +23,7 @@ function focusRow(href) {
   link?.scrollIntoView({ block: "center" });
 }
 
-/** Lead the page's link back to the list as it was left. Returns a function that follows the link. */
+/** Point the page's back link to the saved list. Returns a function that follows the link. */
 export function backLink() {
   const link = document.querySelector("a[data-back]");
   if (link?.dataset.back === "list" && saved()) {

@@ -1,6 +1,6 @@
-// The comparison: Esc leads back.
+// Compare page: keyboard.
 
 import { backLink } from "./back.js";
-import { keyboard } from "./keys.js";
+import { keyboard } from "./keyboard.js";
 
 keyboard({ links: ".compare th a", back: backLink() });

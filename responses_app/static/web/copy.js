@@ -1,4 +1,4 @@
-// Buttons that copy what an element says; without a clipboard they stay hidden.
+// Buttons that copy the text of an element; hidden without a clipboard API.
 
 const SHOWN_MS = 2000;
 

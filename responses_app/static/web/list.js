@@ -1,11 +1,11 @@
-// The response list: keyboard, addresses without empty filters, and new rows while it is live.
+// Response list: keyboard, URLs without empty filters, live updates.
 
 import { rememberList } from "./back.js";
-import { keyboard } from "./keys.js";
+import { keyboard } from "./keyboard.js";
 
-const EVERY_MS = 2000;
-const LONGEST_MS = 30_000;
-const ANSWER_MS = 15_000;
+const POLL_MS = 2000;
+const MAX_RETRY_MS = 30_000;
+const TIMEOUT_MS = 15_000;
 
 keyboard({ links: "#rows a.open", search: "[data-search]" });
 rememberList("#rows a.open");
@@ -17,10 +17,10 @@ document.querySelector("form.filters").addEventListener("formdata", ({ formData 
 const connection = document.querySelector("#connection");
 const toggle = document.querySelector("[data-live]");
 
-// What the page says of its connection; nothing while all is well.
-function tell(text, ...more) {
-  if (connection.dataset.said === text) return;
-  connection.dataset.said = text;
+// Shows a connection problem, or none for an empty text.
+function showStatus(text, ...more) {
+  if (connection.dataset.text === text) return;
+  connection.dataset.text = text;
   connection.replaceChildren(text, ...more);
   toggle.classList.toggle("on", text === "");
   toggle.textContent = text === "" ? "● Live" : "○ Paused";
@@ -34,39 +34,39 @@ function signInLink() {
   return link;
 }
 
-/** Show the rows as they are now. Returns false when the session has ended. Throws if the server does not answer. */
-async function renew() {
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(ANSWER_MS) });
-  if (answer.redirected && new URL(answer.url).pathname !== location.pathname) return false;
-  if (!answer.ok) throw new Error(String(answer.status));
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+/** Reload the rows. Returns false if the session has ended. Throws if the request fails. */
+async function refresh() {
+  const response = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(TIMEOUT_MS) });
+  if (response.redirected && new URL(response.url).pathname !== location.pathname) return false;
+  if (!response.ok) throw new Error(String(response.status));
+  const page = new DOMParser().parseFromString(await response.text(), "text/html");
   const focused = document.activeElement?.closest("#rows") ? document.activeElement.getAttribute("href") : null;
-  const left = document.querySelector("#rows .scroll")?.scrollLeft ?? 0;
+  const scrollLeft = document.querySelector("#rows .scroll")?.scrollLeft ?? 0;
   document.querySelector("#rows").replaceWith(page.querySelector("#rows"));
   const scroll = document.querySelector("#rows .scroll");
-  if (scroll) scroll.scrollLeft = left;
+  if (scroll) scroll.scrollLeft = scrollLeft;
   if (focused) document.querySelector(`#rows a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   return true;
 }
 
-async function follow() {
-  for (let wait = EVERY_MS; ; ) {
-    await new Promise((later) => setTimeout(later, wait));
+async function poll() {
+  for (let wait = POLL_MS; ; ) {
+    await new Promise((resolve) => setTimeout(resolve, wait));
     if (document.hidden) continue;
     try {
-      if (!(await renew())) return tell("Your session has ended. ", signInLink());
-      tell("");
-      wait = EVERY_MS;
+      if (!(await refresh())) return showStatus("Your session has ended. ", signInLink());
+      showStatus("");
+      wait = POLL_MS;
     } catch {
-      tell("Connection lost. Reconnecting…");
-      wait = Math.min(wait * 2, LONGEST_MS);
+      showStatus("Connection lost. Reconnecting…");
+      wait = Math.min(wait * 2, MAX_RETRY_MS);
     }
   }
 }
 
 if (toggle) {
-  connection.dataset.said = "";
-  follow();
-  // When the network is back, the next attempt need not wait.
-  addEventListener("online", () => renew().then((there) => there && tell(""), () => {}));
+  connection.dataset.text = "";
+  poll();
+  // Retry at once when the network is back.
+  addEventListener("online", () => refresh().then((signedIn) => signedIn && showStatus(""), () => {}));
 }

@@ -1,14 +1,14 @@
-// Server-sent events of a response by fetch: from behind a number to the terminal event, over as many connections as it takes.
+// Event stream of a response by fetch, with reconnection until the terminal event.
 
 const TERMINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
-const AGAIN_MS = 1000;
-const LONGEST_MS = 15_000;
+const FIRST_RETRY_MS = 1000;
+const MAX_RETRY_MS = 15_000;
 
 async function* blocks(body) {
-  let held = "";
+  let rest = "";
   for await (const chunk of read(body)) {
-    const parts = (held + chunk).split("\n\n");
-    held = parts.pop();
+    const parts = (rest + chunk).split("\n\n");
+    rest = parts.pop();
     yield* parts;
   }
 }
@@ -23,20 +23,20 @@ async function* read(body) {
 }
 
 /**
- * All events behind `after`, each once, the terminal one last. Ends early if the response is gone, or the session has ended.
- * `connected` is called with whether the connection stands.
+ * Yields each event after number `after` once. Ends early if the response was deleted or the session has ended.
+ * Calls `onConnection` with true when connected and with false when the connection is lost.
  */
-export async function* events(url, after = -1, connected = () => {}) {
-  for (let wait = AGAIN_MS; ; wait = Math.min(wait * 2, LONGEST_MS)) {
+export async function* events(url, after = -1, onConnection = () => {}) {
+  for (let wait = FIRST_RETRY_MS; ; wait = Math.min(wait * 2, MAX_RETRY_MS)) {
     try {
-      const answer = await fetch(after < 0 ? url : `${url}?after=${after}`);
-      // A server that is being restarted is there again in a moment.
-      if (answer.status >= 500) throw new Error(String(answer.status));
-      if (!answer.ok || answer.status === 204 || answer.redirected) return;
-      connected(true);
-      wait = AGAIN_MS;
-      for await (const block of blocks(answer.body)) {
-        const line = block.split("\n").find((one) => one.startsWith("data: {"));
+      const response = await fetch(after < 0 ? url : `${url}?after=${after}`);
+      // Retry: the server may be restarting.
+      if (response.status >= 500) throw new Error(String(response.status));
+      if (!response.ok || response.status === 204 || response.redirected) return;
+      onConnection(true);
+      wait = FIRST_RETRY_MS;
+      for await (const block of blocks(response.body)) {
+        const line = block.split("\n").find((text) => text.startsWith("data: {"));
         if (!line) continue;
         const event = JSON.parse(line.slice(6));
         after = event.sequence_number;
@@ -44,9 +44,9 @@ export async function* events(url, after = -1, connected = () => {}) {
         if (TERMINAL.has(event.type)) return;
       }
     } catch {
-      // The connection broke; the log has the rest.
+      // Connection lost: resume after the last event.
     }
-    connected(false);
-    await new Promise((later) => setTimeout(later, wait));
+    onConnection(false);
+    await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }

@@ -1,30 +1,30 @@
-// Another child of the same parent: a message that is edited, or asked once more.
+// Branches of a conversation: edit a message or regenerate a response.
 const BRANCH = "branch_of";
 
 export const edit = (chat, turn, text) => branch(chat, turn, edited(turn.input, text));
 
-export const regenerate = (chat, turn) => branch(chat, turn, turn.input.map(anew));
+export const regenerate = (chat, turn) => branch(chat, turn, turn.input.map(withoutId));
 
 function branch(chat, turn, input) {
   chat.running?.control.abort();
   const metadata = turn.previous ? turn.metadata : { ...turn.metadata, [BRANCH]: turn.metadata[BRANCH] ?? turn.id };
   const siblings = turn.siblings.length ? turn.siblings : [turn.id];
   chat.conversation = null;
-  // The cards that it answered wait again, until the new one answers them.
-  chat.cut(chat.turns.indexOf(turn));
+  // Tool calls answered by the removed turn are open again until the new turn answers them.
+  chat.truncate(chat.turns.indexOf(turn));
   return chat.send(input, { siblings: turn.id ? siblings : [], metadata });
 }
 
-// The same item once more, and not the stored one.
-function anew({ id, status, ...item }) {
+// The item as new input, not as a reference to the stored item.
+function withoutId({ id, status, ...item }) {
   return item;
 }
 
 function edited(input, text) {
   const last = input.findLast((item) => item.role === "user");
   return input.map((item) => {
-    if (item !== last) return anew(item);
-    const kept = typeof item.content === "string" ? [] : item.content.filter((part) => part.type !== "input_text");
-    return { ...anew(item), content: [...kept, { type: "input_text", text }] };
+    if (item !== last) return withoutId(item);
+    const others = typeof item.content === "string" ? [] : item.content.filter((part) => part.type !== "input_text");
+    return { ...withoutId(item), content: [...others, { type: "input_text", text }] };
   });
 }

@@ -1,20 +1,20 @@
-// Sums without eval: numbers, + - * / % ^, brackets, by recursive descent.
+// Calculator without eval: numbers, + - * / % ^ and brackets, parsed by recursive descent.
 
 const TOKEN = /\s*(?:(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)|(\*\*|[-+*/%^()×÷−]))/giy;
-const SAME = { "×": "*", "÷": "/", "−": "-", "**": "^" };
+const SYNONYMS = { "×": "*", "÷": "/", "−": "-", "**": "^" };
 const LEVELS = [
   { "+": (a, b) => a + b, "-": (a, b) => a - b },
   { "*": (a, b) => a * b, "/": (a, b) => a / b, "%": (a, b) => a % b },
 ];
-const LONGEST = 1000;
+const MAX_CHARS = 1000;
 
 export function calculate(text) {
-  if (text.length > LONGEST) throw new Error("the expression is too long");
+  if (text.length > MAX_CHARS) throw new Error("the expression is too long");
   const tokens = tokensOf(text.trimEnd());
   const value = level(tokens, 0);
   if (tokens.length) throw new Error(`unexpected ${tokens[0]}`);
   if (!Number.isFinite(value)) throw new Error("the result is not a number");
-  // What binary fractions add to 0.1 + 0.2 is nobody's interest.
+  // Hide binary rounding, as in 0.1 + 0.2.
   return Number(value.toPrecision(15));
 }
 
@@ -25,7 +25,7 @@ function tokensOf(text) {
     const at = TOKEN.lastIndex;
     const found = TOKEN.exec(text);
     if (!found) throw new Error(`unexpected ${text.slice(at).trim()[0]}`);
-    tokens.push(found[1] !== undefined ? Number(found[1]) : (SAME[found[2]] ?? found[2]));
+    tokens.push(found[1] !== undefined ? Number(found[1]) : (SYNONYMS[found[2]] ?? found[2]));
   }
   return tokens;
 }
@@ -33,9 +33,9 @@ function tokensOf(text) {
 function level(tokens, depth) {
   if (depth === LEVELS.length) return sign(tokens);
   let value = level(tokens, depth + 1);
-  for (let make; (make = LEVELS[depth][tokens[0]]); ) {
+  for (let operation; (operation = LEVELS[depth][tokens[0]]); ) {
     tokens.shift();
-    value = make(value, level(tokens, depth + 1));
+    value = operation(value, level(tokens, depth + 1));
   }
   return value;
 }

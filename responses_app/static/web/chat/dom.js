@@ -1,21 +1,21 @@
-// Elements in one call: attributes are set, strings become text, handlers listeners; nothing is ever parsed as HTML.
+// Element construction: attributes, event listeners and children. Strings become text nodes and are never parsed as HTML.
 import { visible } from "../visible.js";
 
 export { visible };
 
-// Attributes that people read or hear.
-const READ = new Set(["alt", "aria-label", "placeholder", "title"]);
+// Attributes with text for users.
+const TEXT_ATTRIBUTES = new Set(["alt", "aria-label", "placeholder", "title"]);
 
 export function el(tag, attributes = {}, ...children) {
-  const made = document.createElement(tag);
+  const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
-    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
-    else made.setAttribute(name, value === true ? "" : READ.has(name) ? visible(value) : value);
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : TEXT_ATTRIBUTES.has(name) ? visible(value) : value);
   }
-  const shown = children.flat().filter((child) => child !== null && child !== undefined);
-  made.append(...shown.map((child) => (typeof child === "string" ? visible(child) : child)));
-  return made;
+  const nodes = children.flat().filter((child) => child !== null && child !== undefined);
+  node.append(...nodes.map((child) => (typeof child === "string" ? visible(child) : child)));
+  return node;
 }
 
 export const button = (label, onclick, attributes = {}) => el("button", { type: "button", onclick, ...attributes }, label);

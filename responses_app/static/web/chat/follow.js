@@ -1,25 +1,25 @@
-// Follows a response to its end: every event once and in order, across any number of broken connections.
-import { Refused } from "./protocol.js";
+// Follows a response to its end: yields each event once and in order, and reconnects after a lost connection.
+import { ApiError } from "./protocol.js";
 import { events } from "./sse.js";
 
 export const TERMINAL = new Set(["response.completed", "response.incomplete", "response.failed"]);
-const TRIES = 8;
-const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 8000;
+const MAX_RETRIES = 8;
+const FIRST_RETRY_MS = 250;
+const MAX_RETRY_MS = 8000;
 
-// `start` is {order} for a response that is to be made, or {id} for one that is there. `trouble` hears of each attempt to
-// come back, and of 0 when it has worked.
-export async function* follow(api, start, { signal, trouble }) {
+// `start` is {body} to create a response, or {id} to follow an existing one. Calls `onRetry` with the number of each retry,
+// and with 0 after a successful one.
+export async function* follow(api, start, { signal, onRetry }) {
   let { id } = start;
   let last = -1;
-  for (let misses = 0; ; ) {
+  for (let retries = 0; ; ) {
     try {
-      const body = id ? await api.replay(id, last, signal) : await api.create(start.order, signal);
+      const body = id ? await api.replay(id, last, signal) : await api.create(start.body, signal);
       for await (const event of events(body)) {
         if (event.sequence_number <= last) continue;
-        // The log goes on behind `last`: asked again, it tells what was lost on the way.
+        // Events are missing: reconnect after `last`.
         if (event.sequence_number > last + 1) break;
-        if (misses > 0) trouble((misses = 0));
+        if (retries > 0) onRetry((retries = 0));
         last = event.sequence_number;
         id ??= event.response?.id;
         yield event;
@@ -27,16 +27,16 @@ export async function* follow(api, start, { signal, trouble }) {
       }
       throw new Error("The connection was lost before the response was complete.");
     } catch (error) {
-      // Without an id nobody knows whether the response was begun: a person decides whether to ask for another one.
-      if (signal.aborted || !id || final(error) || misses >= TRIES) throw error;
-      trouble((misses += 1));
-      await pause(Math.min(FIRST_PAUSE_MS * 2 ** (misses - 1), LONGEST_PAUSE_MS), signal);
+      // Without an id the response may or may not exist, so only the user can decide to try again.
+      if (signal.aborted || !id || isFinal(error) || retries >= MAX_RETRIES) throw error;
+      onRetry((retries += 1));
+      await pause(Math.min(FIRST_RETRY_MS * 2 ** (retries - 1), MAX_RETRY_MS), signal);
     }
   }
 }
 
-function final(error) {
-  return error instanceof Refused && error.status < 500 && error.status !== 429;
+function isFinal(error) {
+  return error instanceof ApiError && error.status < 500 && error.status !== 429;
 }
 
 function pause(ms, signal) {

@@ -1,9 +1,9 @@
-// What stands inside a line of Markdown: code, bold, italic, links, line breaks.
+// Inline Markdown: code, bold, italic, strikethrough, links.
 import { el } from "./dom.js";
 
-// Longer runs stay plain: every mark that opens and does not close costs a look at the rest.
-const LONGEST = 10_000;
-const DEEPEST = 4;
+// Longer texts stay plain: each unclosed mark costs a scan of the rest.
+const MAX_CHARS = 10_000;
+const MAX_DEPTH = 4;
 const URL_END = /[.,;:!?'"]+$/;
 
 const MARKS = new RegExp(
@@ -20,7 +20,7 @@ const MARKS = new RegExp(
   "g",
 );
 
-const MAKERS = {
+const RENDERERS = {
   code: (text) => [el("code", {}, text.slice(1, -1))],
   bold: (text, depth) => [el("strong", {}, ...inline(text, depth))],
   under: (text, depth) => [el("em", {}, ...inline(text, depth))],
@@ -35,23 +35,23 @@ const MAKERS = {
 };
 
 export function inline(text, depth = 0) {
-  if (text.length > LONGEST || depth > DEEPEST) return [text];
-  const made = [];
+  if (text.length > MAX_CHARS || depth > MAX_DEPTH) return [text];
+  const nodes = [];
   let at = 0;
-  for (const found of text.matchAll(MARKS)) {
-    made.push(text.slice(at, found.index), ...marked(found.groups, depth + 1));
-    at = found.index + found[0].length;
+  for (const match of text.matchAll(MARKS)) {
+    nodes.push(text.slice(at, match.index), ...render(match.groups, depth + 1));
+    at = match.index + match[0].length;
   }
-  return [...made, text.slice(at)].filter((one) => one !== "");
+  return [...nodes, text.slice(at)].filter((node) => node !== "");
 }
 
-function marked(groups, depth) {
-  if (groups.href) return [link(groups.href, inline(groups.text, DEEPEST))];
-  const kind = Object.keys(MAKERS).find((name) => groups[name] !== undefined);
-  return MAKERS[kind](groups[kind], depth);
+function render(groups, depth) {
+  if (groups.href) return [link(groups.href, inline(groups.text, MAX_DEPTH))];
+  const kind = Object.keys(RENDERERS).find((name) => groups[name] !== undefined);
+  return RENDERERS[kind](groups[kind], depth);
 }
 
-// The address is told beside its name, as a model may have been made to write one that misleads.
+// The title shows the real address, because the text of a link may mislead.
 function link(href, children) {
   return el("a", { href, title: href, rel: "noopener noreferrer nofollow", target: "_blank" }, ...children);
 }

@@ -1,46 +1,46 @@
-// Markdown as elements of our own making: what is not understood stays text, and a link leads to http or https alone.
+// Markdown renderer with DOM elements: unknown syntax stays text, and links are http or https only.
 import { el, visible } from "./dom.js";
 import { inline } from "./inline.js";
 
-// Longer texts stay plain: nobody reads them, and laying them out would stop the page.
-export const LONGEST = 300_000;
+// Longer texts stay plain: their layout would block the page.
+export const MAX_CHARS = 300_000;
 const FENCE = /^ {0,3}(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const HEADING = /^ {0,3}(#{1,6})\s+(.*?)\s*#*$/;
 const RULE = /^ {0,3}([-*_])(\s*\1){2,}\s*$/;
 const QUOTE = /^ {0,3}> ?/;
 const ENTRY = /^(\s*)([-*+]|\d{1,9}[.)])\s+(.*)$/;
 const DIVIDER = /^\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*$/;
-const DEEPEST = 8;
-// By whether the divider of a column has a colon at its left and its right end.
-const SIDES = { "true false": "left", "false true": "right", "true true": "center" };
+const MAX_DEPTH = 8;
+// Column alignment by a colon at the left and the right end of the divider cell.
+const ALIGNMENTS = { "true false": "left", "false true": "right", "true true": "center" };
 
 export const container = () => el("div", { class: "markdown", dir: "auto" });
 
 export function markdown(text) {
-  const made = container();
-  if (text.length > LONGEST) made.append(el("pre", {}, visible(text)));
-  else made.append(...blocks(visible(text).split("\n"), 0));
-  return made;
+  const element = container();
+  if (text.length > MAX_CHARS) element.append(el("pre", {}, visible(text)));
+  else element.append(...blocks(visible(text).split("\n"), 0));
+  return element;
 }
 
-// Each reader takes lines from `at` on and gives [element, next line], or null where the lines are none of its kind.
-const READERS = [fence, heading, rule, quote, list, table, paragraph];
+// A block parser returns [element, number of the next line], or null if the lines from `at` on are a different kind of block.
+const BLOCK_PARSERS = [fence, heading, rule, quote, list, table, paragraph];
 
 const blocks = (lines, depth) => parse(lines, depth).map(([element]) => element);
 
-// Each block as [element, number of the line behind it].
+// All blocks as [element, number of the next line].
 export function parse(lines, depth = 0) {
-  const made = [];
+  const parsed = [];
   for (let at = 0; at < lines.length; ) {
     if (lines[at].trim() === "") at += 1;
     else {
-      const readers = depth < DEEPEST ? READERS : [paragraph];
-      const found = readers.reduce((block, reader) => block ?? reader(lines, at, depth), null);
-      made.push(found);
-      at = found[1];
+      const parsers = depth < MAX_DEPTH ? BLOCK_PARSERS : [paragraph];
+      const block = parsers.reduce((result, parser) => result ?? parser(lines, at, depth), null);
+      parsed.push(block);
+      at = block[1];
     }
   }
-  return made;
+  return parsed;
 }
 
 function fence(lines, at) {
@@ -49,13 +49,13 @@ function fence(lines, at) {
   let end = at + 1;
   while (end < lines.length && !lines[end].trim().startsWith(opened[1])) end += 1;
   const code = el("code", { "data-language": opened[2] || null }, lines.slice(at + 1, end).join("\n"));
-  // Wide code scrolls, and what scrolls must be reachable by keyboard.
+  // A scrolling element must accept the keyboard focus.
   return [el("pre", { tabindex: "0", dir: "ltr" }, code), end + 1];
 }
 
 function heading(lines, at) {
   const found = HEADING.exec(lines[at]);
-  // The page has h1 and h2 of its own.
+  // h1 and h2 are headings of the page.
   return found && [el(`h${Math.min(found[1].length + 2, 6)}`, {}, ...inline(found[2])), at + 1];
 }
 
@@ -84,7 +84,7 @@ function list(lines, at, depth) {
       if (/\d/.test(found[2]) !== ordered || found[1].length < margin.length) break;
       entries.push([found[3]]);
     } else if (lines[end].trim() === "") {
-      // An empty line goes on with the list only where the next one does.
+      // An empty line continues the list only if the next line does.
       if (!ENTRY.test(lines[end + 1] ?? "") && !/^\s{2,}\S/.test(lines[end + 1] ?? "")) break;
       entries.at(-1).push("");
     } else if (found || /^\s{2,}/.test(lines[end])) {
@@ -92,13 +92,13 @@ function list(lines, at, depth) {
     } else break;
   }
   const start = ordered && parseInt(sign, 10) !== 1 ? parseInt(sign, 10) : null;
-  const made = entries.map((entry) => el("li", {}, ...unwrapped(blocks(entry, depth + 1))));
-  return [el(ordered ? "ol" : "ul", { start }, ...made), end];
+  const items = entries.map((entry) => el("li", {}, ...unwrap(blocks(entry, depth + 1))));
+  return [el(ordered ? "ol" : "ul", { start }, ...items), end];
 }
 
-// A single paragraph in a list is just its text.
-function unwrapped(made) {
-  return made[0]?.tagName === "P" ? [...made[0].childNodes, ...made.slice(1)] : made;
+// Unwrap the first paragraph of a list item.
+function unwrap(elements) {
+  return elements[0]?.tagName === "P" ? [...elements[0].childNodes, ...elements.slice(1)] : elements;
 }
 
 const opensTable = (lines, at) => lines[at].includes("|") && DIVIDER.test(lines[at + 1] ?? "") && cells(lines[at]).length === cells(lines[at + 1]).length;
@@ -107,12 +107,12 @@ function table(lines, at) {
   if (!opensTable(lines, at)) return null;
   let end = at + 2;
   while (end < lines.length && lines[end].includes("|")) end += 1;
-  // Classes, as the policy of the pages allows no styles.
-  const sides = cells(lines[at + 1]).map((cell) => SIDES[`${cell.startsWith(":")} ${cell.endsWith(":")}`]);
-  const row = (line, tag) => el("tr", {}, ...sides.map((side, place) => el(tag, { class: side }, ...inline(cells(line)[place] ?? ""))));
+  // Classes, because the Content-Security-Policy forbids inline styles.
+  const alignments = cells(lines[at + 1]).map((cell) => ALIGNMENTS[`${cell.startsWith(":")} ${cell.endsWith(":")}`]);
+  const row = (line, tag) => el("tr", {}, ...alignments.map((alignment, column) => el(tag, { class: alignment }, ...inline(cells(line)[column] ?? ""))));
   const body = lines.slice(at + 2, end).map((line) => row(line, "td"));
-  const made = el("table", {}, el("thead", {}, row(lines[at], "th")), el("tbody", {}, ...body));
-  return [el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" }, made), end];
+  const element = el("table", {}, el("thead", {}, row(lines[at], "th")), el("tbody", {}, ...body));
+  return [el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Table" }, element), end];
 }
 
 function cells(line) {
@@ -121,6 +121,6 @@ function cells(line) {
 
 function paragraph(lines, at) {
   let end = at + 1;
-  while (end < lines.length && lines[end].trim() !== "" && !opensTable(lines, end) && ![FENCE, HEADING, QUOTE, ENTRY].some((sign) => sign.test(lines[end]))) end += 1;
+  while (end < lines.length && lines[end].trim() !== "" && !opensTable(lines, end) && ![FENCE, HEADING, QUOTE, ENTRY].some((pattern) => pattern.test(lines[end]))) end += 1;
   return [el("p", {}, ...inline(lines.slice(at, end).join("\n"))), end];
 }

@@ -1,16 +1,16 @@
-// Markdown that arrives in pieces: a finished block is rendered once, the open one again while it grows. The cost is linear in the text.
-import { visible, visibleBehind } from "../visible.js";
-import { LONGEST, container, parse } from "./markdown.js";
+// Streamed Markdown: finished blocks are rendered once, the open block repeatedly. The cost is linear in the text.
+import { visible, visibleAfter } from "../visible.js";
+import { MAX_CHARS, container, parse } from "./markdown.js";
 
-// An open block up to this length is rendered at every frame; a longer one when it has grown by an eighth, and grows as plain text between.
-const SMALL = 2000;
+// An open block up to this length is rendered in every frame. A longer block is rendered after growth by an eighth, as plain text between.
+const SMALL_BLOCK_CHARS = 2000;
 const GROWTH = 1.125;
 
 export class MarkdownStream {
   constructor() {
     this.element = container();
     this.length = 0;
-    // The text of the open block and of what follows it, how much of that is on the page, and its length when it was rendered last.
+    // The text from the open block on, its length on the page, and its length at the last rendering.
     this.open = "";
     this.shown = 0;
     this.rendered = 0;
@@ -19,23 +19,23 @@ export class MarkdownStream {
 
   append(text) {
     this.length += text.length;
-    // The rest is shown by `rendered` at the end, as plain text.
-    if (this.length > LONGEST) return;
+    // At the end `rendered` in blocks.js shows longer texts, as plain text.
+    if (this.length > MAX_CHARS) return;
     this.open += text;
     this.frame ??= requestAnimationFrame(() => this.draw());
   }
 
-  // Whether the page shows all of the text now.
+  // Returns true if the element shows all of the text.
   finish() {
     cancelAnimationFrame(this.frame);
-    if (this.length > LONGEST) return false;
+    if (this.length > MAX_CHARS) return false;
     this.render();
     return true;
   }
 
   draw() {
     this.frame = null;
-    if (this.open.length <= SMALL || this.open.length >= this.rendered * GROWTH) this.render();
+    if (this.open.length <= SMALL_BLOCK_CHARS || this.open.length >= this.rendered * GROWTH) this.render();
     else this.extend(this.open.slice(this.shown));
     this.shown = this.open.length;
   }
@@ -43,7 +43,7 @@ export class MarkdownStream {
   extend(text) {
     let last = this.element;
     while (last.lastChild) last = last.lastChild;
-    if (last.nodeType === Node.TEXT_NODE) last.appendData(visibleBehind(last.data, text));
+    if (last.nodeType === Node.TEXT_NODE) last.appendData(visibleAfter(last.data, text));
     else last.append(visible(text));
   }
 
@@ -52,7 +52,7 @@ export class MarkdownStream {
     const parsed = parse(visible(this.open).split("\n"));
     for (const node of this.nodes) node.remove();
     this.element.append(...parsed.map(([element]) => element));
-    // Where a block ends is known once the line that ends it and the one behind are complete.
+    // The end of a block is certain once the next two lines are complete.
     const final = parsed.findLast(([, end]) => end + 2 < lines.length);
     this.nodes = parsed.slice(parsed.indexOf(final) + 1).map(([element]) => element);
     this.open = lines.slice(final?.[1] ?? 0).join("\n");

@@ -1,4 +1,4 @@
-// How a response ended, in words: what it took, and what went wrong.
+// Outcome of a response: status message, tokens and speed.
 import { button, el, visible } from "./dom.js";
 
 const REASONS = { max_output_tokens: "Stopped at the output token limit.", content_filter: "Stopped by the content filter." };
@@ -13,20 +13,20 @@ export function outcome(response, retry) {
     const message = response.error?.message ?? "Unknown error.";
     return [el("p", { class: "bad", role: "alert" }, `Error: ${visible(message)}`), button("Try again", retry)];
   }
-  return response.output.some(saysSomething) ? [] : [el("p", { class: "quiet" }, "The model returned no text.")];
+  return response.output.some(hasContent) ? [] : [el("p", { class: "quiet" }, "The model returned no text.")];
 }
 
-function saysSomething(item) {
+function hasContent(item) {
   if (item.type === "message") return item.content.some((part) => (part.text ?? part.refusal ?? "-").trim());
   return item.type !== "reasoning";
 }
 
-// Tokens and speed in one line. `times` are {first_s, rate} by the clock of the server; null where they are not known.
-export function figures(usage, times) {
+// Tokens and speed in one line. `times` are {first_s, rate}, measured by the server; null if unknown.
+export function statistics(usage, times) {
   if (!usage) return null;
-  const thought = usage.output_tokens_details?.reasoning_tokens;
+  const reasoning = usage.output_tokens_details?.reasoning_tokens;
   const cached = usage.input_tokens_details?.cached_tokens;
-  const parts = [`${count(usage.input_tokens)} in${cached ? ` (${count(cached)} cached)` : ""}`, `${count(usage.output_tokens)} out${thought ? ` (${count(thought)} reasoning)` : ""}`];
+  const parts = [`${count(usage.input_tokens)} in${cached ? ` (${count(cached)} cached)` : ""}`, `${count(usage.output_tokens)} out${reasoning ? ` (${count(reasoning)} reasoning)` : ""}`];
   if (times?.first_s != null) parts.push(`${times.first_s.toFixed(times.first_s < 1 ? 2 : 1)} s TTFT`);
   if (times?.rate != null) parts.push(`${times.rate.toFixed(times.rate < 10 ? 1 : 0)} tok/s`);
   return el("span", { class: "quiet figures", title: "Tokens in and out, time to first token, output tokens per second" }, parts.join(" · "));

@@ -1,83 +1,83 @@
-// A response that is under way: asked for or followed, shown as it comes, stopped.
+// Running response: create or follow, show, stop.
 import { TERMINAL, follow } from "./follow.js";
-import { Api, Refused } from "./protocol.js";
-import { stick } from "./stick.js";
+import { Api, ApiError } from "./protocol.js";
+import { autoscroll } from "./autoscroll.js";
 
-// `start` is as in follow.js; `round` counts the answers to tools that ran automatically.
+// `start` as in follow.js. `round` counts consecutive automatic tool results.
 export async function run(chat, turn, start, round) {
   const running = (chat.running = { turn, control: new AbortController(), stopped: false });
-  chat.composer.running(true);
-  chat.speaker.say("The model is responding.");
+  chat.composer.setBusy(true);
+  chat.liveRegion.announce("The model is responding.");
   try {
-    await listen(chat, running, start);
+    await show(chat, running, start);
   } catch (error) {
-    if (!running.control.signal.aborted) lost(chat, turn, start, readable(error));
+    if (!running.control.signal.aborted) onError(chat, turn, start, readableError(error));
   } finally {
-    free(chat, running);
+    release(chat, running);
   }
-  if (turn.response && !running.control.signal.aborted) await chat.offer(round);
+  if (turn.response && !running.control.signal.aborted) await chat.answerCalls(round);
 }
 
 export async function stop(chat) {
   const { running } = chat;
   running.stopped = true;
-  // Before it has an id there is nothing to stop; it is stopped as soon as it has one.
+  // Without an id yet, `onCreated` stops the response.
   if (!running.turn.id) return;
-  chat.speaker.say("Stopping…");
+  chat.liveRegion.announce("Stopping…");
   try {
     await api(chat).cancel(running.turn.id);
   } catch (error) {
-    // It may have ended in the meantime, and then its stream says so.
-    if (!(error instanceof Refused && error.status === 400)) running.turn.lose(readable(error), () => chat.stop());
+    // 400: the response has already ended, as its stream shows.
+    if (!(error instanceof ApiError && error.status === 400)) running.turn.fail(readableError(error), () => chat.stop());
   }
 }
 
 const api = (chat) => (chat.client ??= new Api(chat.urls.api, chat.urls.secret));
 
-async function listen(chat, running, start) {
+async function show(chat, running, start) {
   const { turn, control } = running;
-  const trouble = (misses) => turn.trouble(misses);
-  for await (const event of follow(api(chat), start, { signal: control.signal, trouble })) {
-    turn.hear(event);
-    if (event.type === "response.created" && start.order) began(chat, running);
-    if (event.type.endsWith(".delta")) stick();
-    else if (TERMINAL.has(event.type)) ended(chat, running, event.response);
+  const onRetry = (retries) => turn.showRetry(retries);
+  for await (const event of follow(api(chat), start, { signal: control.signal, onRetry })) {
+    turn.apply(event);
+    if (event.type === "response.created" && start.body) onCreated(chat, running);
+    if (event.type.endsWith(".delta")) autoscroll();
+    else if (TERMINAL.has(event.type)) onEnded(chat, running, event.response);
   }
 }
 
-function began(chat, { turn, stopped }) {
+function onCreated(chat, { turn, stopped }) {
   if (turn.siblings.length) turn.siblings = [...turn.siblings, turn.id];
-  chat.point(chat.turns.length === 1);
+  chat.updateUrl(chat.turns.length === 1);
   chat.threads.refresh();
   if (stopped) chat.stop();
 }
 
-function ended(chat, running, response) {
+function onEnded(chat, running, response) {
   const { turn } = running;
   turn.response = response;
-  free(chat, running);
-  turn.end(response);
-  stick();
-  chat.speaker.say(turn.text || "The response is complete.");
+  release(chat, running);
+  turn.complete(response);
+  autoscroll();
+  chat.liveRegion.announce(turn.text || "The response is complete.");
   chat.threads.refresh();
 }
 
-function free(chat, running) {
+function release(chat, running) {
   if (chat.running !== running) return;
   chat.running = null;
-  chat.composer.running(false);
+  chat.composer.setBusy(false);
 }
 
-function lost(chat, turn, start, error) {
+function onError(chat, turn, start, error) {
   const { id } = turn;
-  // One that exists is followed again; one that does not is asked for again.
-  turn.lose(error, () => {
+  // Follow an existing response again, create a missing one again.
+  turn.fail(error, () => {
     turn.outcome.replaceChildren();
     return id ? chat.open(id) : chat.run(turn, start);
   });
-  chat.speaker.say(error.message);
+  chat.liveRegion.announce(error.message);
 }
 
-function readable(error) {
+function readableError(error) {
   return error instanceof TypeError ? new Error("Can’t reach the server.") : error;
 }

@@ -1,5 +1,5 @@
-// The request parameters of the form; remembered for the next visit, and taken over from the conversation that is opened.
-const KEPT = "chat-settings";
+// Request parameters of the form, saved for the next visit and filled from an opened conversation.
+const STORAGE_KEY = "chat-settings";
 const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself"];
 
 export class Settings {
@@ -10,28 +10,28 @@ export class Settings {
     // Parameters of the opened conversation that have no control in the form.
     this.carried = {};
     this.restore();
-    form.addEventListener("change", (event) => this.keep(event.target.name));
+    form.addEventListener("change", (event) => this.save(event.target.name));
     form.addEventListener("input", () => (this.problem.textContent = ""));
-    form.addEventListener("invalid", (event) => this.explain(event), true);
-    document.addEventListener("keydown", (event) => this.key(event));
+    form.addEventListener("invalid", (event) => this.showProblem(event), true);
+    document.addEventListener("keydown", (event) => this.onKey(event));
     document.addEventListener("pointerdown", ({ target }) => {
       if (!this.details.contains(target)) this.details.open = false;
     });
   }
 
-  key(event) {
+  onKey(event) {
     if (event.key !== "Escape" || !this.details.open) return;
-    // The same key stops an answer, but not as long as there is something to close.
+    // Esc closes the panel first. Only with a closed panel does Esc stop the response.
     event.preventDefault();
     this.details.open = false;
     this.details.querySelector("summary").focus();
   }
 
-  // A value that the browser refuses may stand in the closed panel, where it cannot show its own message.
-  explain(event) {
+  // Shows the message of an invalid field, because the browser cannot show its own message in a closed panel.
+  showProblem(event) {
     event.preventDefault();
-    if (this.explaining) return;
-    this.explaining = setTimeout(() => (this.explaining = null));
+    if (this.reporting) return;
+    this.reporting = setTimeout(() => (this.reporting = null));
     const field = event.target;
     this.details.open = true;
     this.problem.textContent = `${field.labels[0].firstChild.data.trim()}: ${field.validationMessage}`;
@@ -42,24 +42,24 @@ export class Settings {
     return this.form.elements[name].value.trim();
   }
 
-  // The model and the parameters of a conversation that is opened. Returns sentences about what the form does not show.
-  async adopt(model, parameters) {
+  // Fills the form from an opened conversation. Returns notes about parameters without a control.
+  async load(model, parameters) {
     const field = this.form.elements.model;
     const served = [...field.options].some((option) => option.value === model);
     if (served) {
       field.value = model;
       field.dispatchEvent(new Event("change"));
     }
-    const said = served || !model ? [] : [`The model ${model} isn’t available. New messages go to ${field.value || "no model"}.`];
+    const notes = served || !model ? [] : [`The model ${model} isn’t available. New messages go to ${field.value || "no model"}.`];
     if (Object.keys(parameters).length === 0) {
       this.fill({});
-      return said;
+      return notes;
     }
-    const { inherit } = await import("./inherited.js");
-    return [...said, ...inherit(this, parameters)];
+    const { carryOver } = await import("./carried_parameters.js");
+    return [...notes, ...carryOver(this, parameters)];
   }
 
-  // Sets the controls; `carried` is sent with every message as it is.
+  // Sets the controls. `carried` parameters are sent unchanged with every message.
   fill({ instructions, temperature, max_output_tokens, effort, tools = [] }, carried = {}) {
     for (const [name, value] of Object.entries({ instructions, temperature, max_output_tokens, effort })) this.form.elements[name].value = value ?? "";
     for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = tools.includes(box.value);
@@ -71,20 +71,20 @@ export class Settings {
     return [...this.form.querySelectorAll("[name=tools]:checked")].map((box) => box.value);
   }
 
-  get byItself() {
+  get runsToolsAutomatically() {
     return this.form.elements.by_itself.checked;
   }
 
-  // The body of a create request: what is left empty is left to the model. `previous` says what it goes on from.
-  async order(input, previous, metadata) {
+  // The body of a create request. Empty fields are left out; `previous` names the conversation or the previous response.
+  async requestBody(input, previous, metadata) {
     const tools = this.tools.length ? (await import("./tools.js")).declared(this.tools) : [];
     const number = (name) => (this.value(name) === "" ? undefined : Number(this.value(name)));
-    const order = {
+    const body = {
       model: this.value("model"),
       input,
       stream: true,
       store: true,
-      // So that neither a reload nor a lost connection ends it.
+      // A background response survives a reload and a lost connection.
       background: true,
       stream_options: { include_obfuscation: false },
       ...previous,
@@ -95,13 +95,13 @@ export class Settings {
       tools: tools.length ? tools : undefined,
       metadata,
     };
-    return Object.keys(this.carried).length ? (await import("./inherited.js")).completed(order, this.carried) : order;
+    return Object.keys(this.carried).length ? (await import("./carried_parameters.js")).withCarried(body, this.carried) : body;
   }
 
-  keep(name) {
+  save(name) {
     if (!NAMES.includes(name)) return;
-    // What a conversation brought along is not made the default by a change of something else.
-    localStorage.setItem(KEPT, JSON.stringify({ ...stored(), [name]: this.state(name) }));
+    // Save only the changed field: the other values may come from the opened conversation.
+    localStorage.setItem(STORAGE_KEY, JSON.stringify({ ...stored(), [name]: this.state(name) }));
   }
 
   state(name) {
@@ -111,15 +111,15 @@ export class Settings {
   }
 
   restore() {
-    const kept = stored();
-    for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = (kept.tools ?? []).includes(box.value);
-    for (const name of NAMES.filter((one) => one !== "tools" && kept[one] !== undefined)) {
+    const saved = stored();
+    for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = (saved.tools ?? []).includes(box.value);
+    for (const name of NAMES.filter((field) => field !== "tools" && saved[field] !== undefined)) {
       const field = this.form.elements[name];
-      if (field.type === "checkbox") field.checked = kept[name];
-      // What is no choice any more is not chosen.
-      else if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === kept[name])) field.value = kept[name];
+      if (field.type === "checkbox") field.checked = saved[name];
+      // Skip an option that no longer exists.
+      else if (field.tagName !== "SELECT" || [...field.options].some((option) => option.value === saved[name])) field.value = saved[name];
     }
   }
 }
 
-const stored = () => JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+const stored = () => JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "{}");

@@ -1,4 +1,4 @@
-// Server-sent events out of the body of a fetch: the JSON of each, until the end mark or the end of the body.
+// Parser of server-sent events in the body of a fetch: yields the JSON of each event until `[DONE]` or the end.
 
 export async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
@@ -7,7 +7,7 @@ export async function* events(body) {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      // A block ends with an empty line, which may be cut in two; what was searched before is not searched again.
+      // An event ends with an empty line, which chunks may split. Text searched before is not searched again.
       let from = Math.max(0, rest.length - 1);
       rest += value;
       for (let end; (end = rest.indexOf("\n\n", from)) >= 0; from = 0) {
@@ -18,7 +18,7 @@ export async function* events(body) {
       }
     }
   } finally {
-    // Also when the listener leaves in the middle: the connection is closed, not kept and unread.
+    // Close the connection, also if the caller stops early.
     reader.cancel().catch(() => {});
   }
 }

@@ -1,11 +1,11 @@
-// The list of conversations beside the page: fetched again when something was added to it.
+// List of conversations, refreshed after a new response.
 
 export class Threads {
   constructor(element) {
     this.element = element;
     const form = element.querySelector(".search");
     form.addEventListener("submit", (event) => (event.preventDefault(), this.search()));
-    // An emptied field shows all of them again.
+    // Clearing the field shows all conversations again.
     form.elements.q.addEventListener("input", ({ target }) => target.value === "" && this.search());
     element.addEventListener("click", (event) => {
       const link = event.target.closest(".older");
@@ -23,28 +23,28 @@ export class Threads {
     return this.element.querySelector(".threads");
   }
 
-  // What the address of the page says of the search, so that a reload and an opened hit keep it.
+  // The search in the URL of the page, for reloads and links of results.
   get query() {
     const words = new URLSearchParams(location.search).get("q");
     return words ? `?${new URLSearchParams({ q: words })}` : "";
   }
 
   async refresh() {
-    // Who searches or reads further down keeps what they see.
+    // Do not replace search results and older pages.
     if (this.list.dataset.plain !== "1" || this.query) return;
-    const fresh = await this.fetched({});
+    const fresh = await this.fetchList({});
     if (fresh) this.list.replaceWith(fresh);
     this.mark();
   }
 
-  // The list from the server, or null where that failed or something else was asked for since.
-  async fetched(query) {
-    const mine = (this.asked = {});
+  // The list from the server, or null after a failure or a newer request.
+  async fetchList(query) {
+    const token = (this.latest = {});
     const url = `${this.list.dataset.url}&${new URLSearchParams(query)}`;
     const response = await fetch(url, { redirect: "error" }).catch(() => null);
     const text = response?.ok ? await response.text() : null;
-    if (mine !== this.asked || text === null) return null;
-    // Of our own template, where every title is escaped; a document that is only parsed runs nothing.
+    if (token !== this.latest || text === null) return null;
+    // The server's template escapes every title, and DOMParser runs no scripts.
     return document.adoptNode(new DOMParser().parseFromString(text, "text/html").querySelector(".threads"));
   }
 

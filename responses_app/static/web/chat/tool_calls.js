@@ -1,41 +1,41 @@
-// Calls that wait for a result: the demo tools run automatically, for the others there are fields.
+// Open tool calls: demo tools run automatically, all other calls have a field for the result.
 import { el } from "./dom.js";
-import { stick } from "./stick.js";
+import { autoscroll } from "./autoscroll.js";
 
-// A model that calls tools without end is asked about after so many answers in a row.
-const ROUNDS = 8;
+// After this number of consecutive automatic results the user submits the results, so that a loop of calls ends.
+const MAX_AUTOMATIC_ROUNDS = 8;
 
-export async function offer(chat, round) {
+export async function answerCalls(chat, round) {
   const last = chat.turns.at(-1);
   const { calls } = last;
   const outputs = new Map();
-  const runs = chat.settings.byItself && round < ROUNDS && last.status === "completed";
+  const runs = chat.settings.runsToolsAutomatically && round < MAX_AUTOMATIC_ROUNDS && last.status === "completed";
   const { output } = runs ? await import("./tools.js") : {};
   for (const card of calls) {
-    const said = runs ? output(card.item) : null;
-    if (said !== null) outputs.set(card, said);
+    const result = runs ? output(card.item) : null;
+    if (result !== null) outputs.set(card, result);
   }
-  if (outputs.size === calls.length) return give(chat, outputs, round + 1);
-  const fields = calls.filter((card) => !outputs.has(card)).map((card) => ask(card, (text) => {
+  if (outputs.size === calls.length) return sendOutputs(chat, outputs, round + 1);
+  const fields = calls.filter((card) => !outputs.has(card)).map((card) => showForm(card, (text) => {
     outputs.set(card, text);
     card.answer(text);
-    if (outputs.size === calls.length) give(chat, outputs, 0);
+    if (outputs.size === calls.length) sendOutputs(chat, outputs, 0);
   }));
   fields[0].focus({ preventScroll: true });
 }
 
-function give(chat, outputs, round) {
+function sendOutputs(chat, outputs, round) {
   for (const [card, text] of outputs) card.answer(text);
-  stick();
+  autoscroll();
   return chat.send([...outputs].map(([card, text]) => card.outputOf(text)), { round });
 }
 
-// A form in the card of a call; `done` gets the text.
-function ask(card, done) {
+// Shows a form in the card of a call. `onSubmit` gets the text.
+function showForm(card, onSubmit) {
   const field = el("textarea", { rows: "2", required: true, "aria-label": `Result of ${card.item.name}`, placeholder: "Tool result" });
   const submit = (event) => {
     event.preventDefault();
-    if (field.value.trim()) done(field.value);
+    if (field.value.trim()) onSubmit(field.value);
   };
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) submit(event);

@@ -1,4 +1,4 @@
-// The demo tools, which run in this page: what the model is told of them, and what they do.
+// Demo tools, which run in the browser: definitions and implementations.
 import { calculate } from "./calculator.js";
 
 const object = (properties, required) => ({ type: "object", properties, required, additionalProperties: false });
@@ -26,15 +26,15 @@ const TOOLS = {
     name: "get_weather",
     description: "Get the current weather for a location.",
     parameters: object({ location: { type: "string", description: "City and country" } }, ["location"]),
-    // Always the same for the same place, and said to be a sample.
+    // Sample data, the same for the same location.
     run: ({ location }) => {
-      const sum = [...String(location)].reduce((total, sign) => total + sign.codePointAt(0), 0);
+      const sum = [...String(location)].reduce((total, char) => total + char.codePointAt(0), 0);
       return { location, temperature: sum % 30, condition: ["sunny", "cloudy", "rainy", "windy"][sum % 4], source: "sample" };
     },
   },
 };
 
-// The name of the box in the form that stands for this tool of a request, if it is one of these and not another of the same name.
+// The name of a demo tool in the form for a tool of a request, by name and description.
 export function demoName(tool) {
   return Object.keys(TOOLS).find((name) => TOOLS[name].name === tool.name && TOOLS[name].description === tool.description);
 }
@@ -45,13 +45,13 @@ export const declared = (names) =>
     return { type: "function", ...tool };
   });
 
-// The output of a call as text, or null where none of these tools was called. What goes wrong is an output too: the model may try again.
+// The output of a call as text, or null for any other tool. An error is an output too, so that the model can try again.
 export function output(call) {
-  const tool = Object.values(TOOLS).find((one) => one.name === call.name);
+  const tool = Object.values(TOOLS).find((candidate) => candidate.name === call.name);
   if (!tool) return null;
   try {
-    const made = tool.run(JSON.parse(call.arguments || "{}"));
-    return typeof made === "string" ? made : JSON.stringify(made);
+    const result = tool.run(JSON.parse(call.arguments || "{}"));
+    return typeof result === "string" ? result : JSON.stringify(result);
   } catch (error) {
     return JSON.stringify({ error: error.message });
   }

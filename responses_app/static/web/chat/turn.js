@@ -1,7 +1,7 @@
-// One response on the page: what was said to the model, what it answers, and what can be done with either.
+// Turn of a conversation: input, response and their actions.
 import { blockOf, rendered } from "./blocks.js";
 import { button, el, visible } from "./dom.js";
-import { figures, outcome } from "./outcome.js";
+import { outcome, statistics } from "./outcome.js";
 
 export class Turn {
   // `data`: {id, previous, model, input, siblings, metadata, times}; `actions`: edit, regenerate, move, retry.
@@ -11,18 +11,18 @@ export class Turn {
     this.answer = el("div", { class: "answer" });
     this.outcome = el("div", { class: "outcome" });
     this.foot = el("footer");
-    const speaker = el("h3", { class: "speaker" }, this.model ?? "Model");
-    this.article = el("article", { class: "model", "aria-busy": "true" }, speaker, this.answer, this.outcome, this.foot);
-    this.element = el("li", { class: "turn" }, this.asked(), this.article);
+    const name = el("h3", { class: "speaker" }, this.model ?? "Model");
+    this.article = el("article", { class: "model", "aria-busy": "true" }, name, this.answer, this.outcome, this.foot);
+    this.element = el("li", { class: "turn" }, this.inputArticle(), this.article);
   }
 
-  // Only messages are told as such: the outputs of calls stand in the cards of these.
-  asked() {
-    const said = this.input.filter((item) => item.type === undefined || item.type === "message");
-    if (said.length === 0) return null;
+  // Shows the messages of the input. Outputs of calls are shown in the cards of the calls.
+  inputArticle() {
+    const messages = this.input.filter((item) => item.type === undefined || item.type === "message");
+    if (messages.length === 0) return null;
     this.edit = button("Edit", () => this.openEditor(), { class: "plain", "aria-label": "Edit this message" });
-    const mine = said.at(-1).role === "user";
-    return el("article", { class: "person" }, el("h3", { class: "speaker" }, mine ? "You" : ROLES[said.at(-1).role]), ...said.flatMap(contents), mine ? el("footer", {}, this.edit) : null);
+    const isUser = messages.at(-1).role === "user";
+    return el("article", { class: "person" }, el("h3", { class: "speaker" }, isUser ? "You" : ROLES[messages.at(-1).role]), ...messages.flatMap(contents), isUser ? el("footer", {}, this.edit) : null);
   }
 
   async openEditor() {
@@ -30,16 +30,16 @@ export class Turn {
     openEditor(this.edit, textOf(this.input), (text) => this.actions.edit(this, text));
   }
 
-  hear(event) {
+  apply(event) {
     if (event.response) this.status = event.response.status;
     if (event.type === "response.created") this.id = event.response.id;
     if (event.type === "response.output_item.added") this.block(event.output_index, event.item);
-    else if (event.type === "response.output_item.done") this.done(event.output_index, event.item);
-    else if (event.output_index !== undefined) this.blocks.get(event.output_index)?.hear(event);
+    else if (event.type === "response.output_item.done") this.completeItem(event.output_index, event.item);
+    else if (event.output_index !== undefined) this.blocks.get(event.output_index)?.apply(event);
   }
 
-  done(index, item) {
-    this.block(index, item).settle(item);
+  completeItem(index, item) {
+    this.block(index, item).complete(item);
     if (item.type === "reasoning") this.fetchTimes();
   }
 
@@ -52,57 +52,57 @@ export class Turn {
     return this.blocks.get(index);
   }
 
-  // The snapshot says what every event before it has said; a page that was opened late has nothing but this.
-  end(response) {
+  // Shows the final snapshot, which completes a page that was opened late.
+  complete(response) {
     this.status = response.status;
     response.output.forEach((item, index) => {
-      if (!this.blocks.has(index)) this.block(index, item).settle(item);
+      if (!this.blocks.has(index)) this.block(index, item).complete(item);
     });
     this.outcome.replaceChildren(...outcome(response, () => this.actions.regenerate(this)));
     this.usage = response.usage;
-    this.settle({ again: response.status !== "failed" });
+    this.showActions({ canRegenerate: response.status !== "failed" });
     if (this.times) this.applyTimes(this.times);
     else this.fetchTimes();
   }
 
-  // The times of the log. The page's own clock knows nothing of what came before it was opened.
+  // The times come from the server, because the page may have been opened late.
   async fetchTimes() {
     const response = await fetch(`${this.urls.chat}/${encodeURIComponent(this.id)}/times`, { redirect: "error" }).catch(() => null);
     if (response?.ok) this.applyTimes(await response.json());
   }
 
   applyTimes(times) {
-    const thoughts = [...this.blocks.values()].filter((block) => block.took);
-    times.thoughts.forEach((seconds, place) => thoughts[place]?.took(seconds));
+    const thoughts = [...this.blocks.values()].filter((block) => block.setDuration);
+    times.thoughts.forEach((seconds, index) => thoughts[index]?.setDuration(seconds));
     const old = this.foot.querySelector(".figures");
-    if (this.usage) old?.replaceWith(figures(this.usage, times));
+    if (this.usage) old?.replaceWith(statistics(this.usage, times));
   }
 
-  // The page has lost it, or it was never made.
-  lose(error, retry) {
+  // Shows an error: the connection was lost or the request failed.
+  fail(error, retry) {
     const text = el("p", { class: "bad", role: "alert" }, visible(error.message));
     this.outcome.replaceChildren(text, button("Try again", retry));
-    this.settle({ again: false });
+    this.showActions({ canRegenerate: false });
   }
 
-  trouble(misses) {
-    this.outcome.replaceChildren(...(misses ? [el("p", { class: "warn" }, "Connection lost. Reconnecting… (generation continues on the server)")] : []));
+  showRetry(retries) {
+    this.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, "Connection lost. Reconnecting… (generation continues on the server)")] : []));
   }
 
-  // `again`: whether it may be regenerated here; where it failed, the button beside the message does that.
-  settle({ again: offered }) {
+  // Shows the footer. A failed response has a retry button beside the error instead of `canRegenerate`.
+  showActions({ canRegenerate }) {
     this.article.setAttribute("aria-busy", "false");
-    const again = this.id && offered && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
+    const regenerate = this.id && canRegenerate && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
-    this.foot.replaceChildren(...[this.switch(), again, log, figures(this.usage)].filter(Boolean));
+    this.foot.replaceChildren(...[this.branchSwitch(), regenerate, log, statistics(this.usage)].filter(Boolean));
   }
 
-  // From one branch of the parent to the next.
-  switch() {
+  // Buttons for the previous and the next branch.
+  branchSwitch() {
     if (this.siblings.length < 2) return null;
     const at = this.siblings.indexOf(this.id);
-    const step = (sign, by, label) =>
-      button(sign, () => this.actions.move(this.siblings[at + by]), { class: "plain", "aria-label": label, disabled: !this.siblings[at + by] });
+    const step = (symbol, by, label) =>
+      button(symbol, () => this.actions.move(this.siblings[at + by]), { class: "plain", "aria-label": label, disabled: !this.siblings[at + by] });
     return el("span", { class: "branches", role: "group", "aria-label": "Branches" }, step("‹", -1, "Previous branch"), `${at + 1} of ${this.siblings.length}`, step("›", 1, "Next branch"));
   }
 
@@ -111,7 +111,7 @@ export class Turn {
   }
 
   get text() {
-    return this.answer.textContent && [...this.answer.querySelectorAll(".message")].map((one) => one.textContent).join("\n");
+    return this.answer.textContent && [...this.answer.querySelectorAll(".message")].map((message) => message.textContent).join("\n");
   }
 }
 
@@ -122,7 +122,7 @@ const partsOf = (item) => (typeof item.content === "string" ? [{ type: "input_te
 function contents(item) {
   return partsOf(item).map((part) => {
     if (part.type !== "input_image") return item.role === "user" ? el("div", { class: "plain", dir: "auto" }, visible(part.text ?? "")) : rendered(part.text ?? "");
-    // A picture elsewhere is not fetched: whoever wrote its address would learn who looks.
+    // An external image is not fetched: its server would learn about the reader.
     if (part.image_url?.startsWith("data:image/")) return el("img", { src: part.image_url, alt: "Attached image" });
     return el("p", { class: "quiet" }, `Image: ${visible(part.image_url ?? part.file_id ?? "")}`);
   });

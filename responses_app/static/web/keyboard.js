@@ -1,16 +1,16 @@
-// Moving through a list with j and k, leaving with Esc, searching with /; a page says what its list is, and what leaving does.
+// Keyboard navigation: j and k move in a list, / focuses the search field, Esc goes back.
 
-const typing = (target) => target.closest("input, textarea, select, [contenteditable]");
+const isTextField = (target) => target.closest("input, textarea, select, [contenteditable]");
 
 export function keyboard({ links, search, back }) {
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "Escape") {
-      if (typing(event.target) || document.activeElement?.matches(links)) document.activeElement.blur();
+      if (isTextField(event.target) || document.activeElement?.matches(links)) document.activeElement.blur();
       else if (back) back();
       return;
     }
-    if (typing(event.target)) return;
+    if (isTextField(event.target)) return;
     if (event.key === "j" || event.key === "k") move(links, event.key === "j" ? 1 : -1);
     else if (event.key === "/" && search) document.querySelector(search)?.focus();
     else return;
@@ -20,8 +20,8 @@ export function keyboard({ links, search, back }) {
 
 function move(selector, step) {
   const all = [...document.querySelectorAll(selector)];
-  const here = all.indexOf(document.activeElement);
-  const next = here < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(Math.max(here + step, 0), all.length - 1);
+  const current = all.indexOf(document.activeElement);
+  const next = current < 0 ? (step > 0 ? 0 : all.length - 1) : Math.min(Math.max(current + step, 0), all.length - 1);
   all[next]?.focus();
   all[next]?.scrollIntoView({ block: "nearest" });
 }

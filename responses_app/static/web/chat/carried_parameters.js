@@ -1,0 +1,62 @@
+// Request parameters of an opened conversation. Parameters without a control are listed in the settings and can be removed.
+import { button, el } from "./dom.js";
+import { demoName } from "./tools.js";
+
+const MAX_VALUE_CHARS = 160;
+// Limit of the API.
+const MAX_METADATA_PAIRS = 16;
+
+// Fills the form, lists the other parameters, and returns a note about them.
+export function carryOver(settings, { instructions, temperature, max_output_tokens, reasoning, tools = [], ...others }) {
+  const { effort, ...rest } = reasoning ?? {};
+  const own = tools.filter((tool) => !demoName(tool));
+  const carried = { ...others, ...(Object.keys(rest).length ? { reasoning: rest } : {}), ...(own.length ? { tools: own } : {}) };
+  settings.fill({ instructions, temperature, max_output_tokens, effort, tools: tools.map(demoName).filter(Boolean) }, carried);
+  render(settings);
+  const names = Object.keys(carried);
+  return names.length ? [`Also sent with your messages, as in the original request: ${names.join(", ")}. See Settings.`] : [];
+}
+
+// Merges the carried parameters into the body of a request. Values of the form take precedence.
+export function withCarried(body, { reasoning, tools = [], tool_choice, metadata, ...others }) {
+  const explicit = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
+  const all = { ...metadata, ...explicit.metadata };
+  const own = new Set(tools.map((tool) => tool.name));
+  const isResult = body.input.every((item) => item.type?.endsWith("_output"));
+  return {
+    ...others,
+    ...explicit,
+    ...(reasoning ? { reasoning: { ...reasoning, ...explicit.reasoning } } : {}),
+    ...(tools.length ? { tools: [...tools, ...(explicit.tools ?? []).filter((tool) => !own.has(tool.name))] } : {}),
+    // After a tool result, a forced tool choice would call the tool again without end.
+    ...(tool_choice && !isResult ? { tool_choice } : {}),
+    // Above the limit the branch key is left out.
+    metadata: Object.keys(all).length > MAX_METADATA_PAIRS ? metadata : all,
+  };
+}
+
+function render(settings) {
+  const section = settings.form.querySelector(".inherited");
+  const names = Object.keys(settings.carried);
+  section.hidden = names.length === 0;
+  section.querySelector("ul").replaceChildren(...names.map((name) => entry(settings, name)));
+}
+
+function entry(settings, name) {
+  const remove = () => {
+    delete settings.carried[name];
+    // The API rejects a tool choice without tools.
+    if (name === "tools") delete settings.carried.tool_choice;
+    render(settings);
+  };
+  const text = format(name, settings.carried[name]);
+  const truncated = text.length > MAX_VALUE_CHARS ? `${text.slice(0, MAX_VALUE_CHARS)}…` : text;
+  return el("li", {}, el("code", {}, name), el("span", { dir: "auto" }, truncated), button("×", remove, { class: "plain", "aria-label": `Remove ${name}` }));
+}
+
+function format(name, value) {
+  if (name === "tools") return value.map((tool) => tool.name ?? tool.type).join(", ");
+  if (name === "metadata") return Object.entries(value).map((pair) => pair.join(": ")).join(", ");
+  if (name === "text" && value.format?.name) return `${value.format.type} “${value.format.name}”`;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
