@@ -51,11 +51,11 @@ def test_what_only_some_need_is_fetched_when_they_need_it(chat_server: Server, v
     on_demand = {
         "tools.js",
         "calculator.js",
-        "pictures.js",
+        "images.js",
         "editor.js",
         "markdown.js",
         "run.js",
-        "inherited.js",
+        "carried_parameters.js",
         "thread_search.js",
     }
     assert not scales.files.keys() & on_demand
