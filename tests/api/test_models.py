@@ -117,12 +117,12 @@ class ModelsOnSocketsTest(SocketCase):
     @override_settings(RESPONSES_DEFAULT_MODEL="m")
     async def test_the_default_answers_where_none_is_named(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
-            await socket.say(type="response.create", input="Hi")
-            self.assertEqual((await socket.turn())[-1]["response"]["model"], "m")
+            await socket.send(type="response.create", input="Hi")
+            self.assertEqual((await socket.receive_response())[-1]["response"]["model"], "m")
 
     async def test_an_unknown_model_is_told_which_there_are(self) -> None:
         async with self.serving(), self.socket() as socket:
-            await socket.say(type="response.create", model="x", input="Hi")
-            refused = error((await socket.turn())[0])
+            await socket.send(type="response.create", model="x", input="Hi")
+            refused = error((await socket.receive_response())[0])
             self.assertEqual((refused["status"], refused["code"], refused["param"]), (400, "model_not_found", "model"))
             self.assertIn("Available models: 'm'.", refused["message"])

@@ -112,12 +112,12 @@ class TogetherTest(AdmissionCase):
         async with self.waiting() as client, self.socket() as socket:
             for path in ("/input_tokens", "/compact"):
                 self.refused(await self.ask(client, path), 429, "rate_limit_exceeded", None)
-            self.assertEqual((await socket.refused())["status"], 429)
+            self.assertEqual((await socket.create_rejected())["status"], 429)
             self.gated.gate.set()
             await self.until(lambda: self.taken == 0)
             self.assertEqual((await self.ask(client, "/input_tokens")).status_code, 200)
             self.assertEqual((await self.ask(client, "/compact")).status_code, 200)
-            self.assertEqual((await socket.made())["status"], "completed")
+            self.assertEqual((await socket.create_response())["status"], "completed")
             self.assertEqual(self.taken, 0)
 
     @override_settings(RESPONSES_MAX_BACKGROUND=2)
@@ -147,11 +147,11 @@ class OneTest(AdmissionCase):
                 store = number % 2 == 0
                 self.assertEqual((await self.stream(client, store=store))[-1]["type"], "response.completed")
                 self.assertEqual((await self.post(client, store=store)).status_code, 200)
-                self.assertEqual((await socket.made(store=store))["status"], "completed")
+                self.assertEqual((await socket.create_response(store=store))["status"], "completed")
             for _ in range(20):
                 await socket.create()
             for _ in range(20):
-                self.assertEqual((await socket.turn())[-1]["type"], "response.completed")
+                self.assertEqual((await socket.receive_response())[-1]["type"], "response.completed")
 
     async def test_a_client_that_leaves_in_the_planning_gives_its_place_back(self) -> None:
         async with self.serving() as client:
@@ -250,7 +250,7 @@ class HammerTest(AdmissionCase):
     async def spoken(self) -> None:
         async with self.socket() as socket:
             await socket.create()
-            await socket.turn()
+            await socket.receive_response()
 
 
 def slow() -> Recording:

@@ -1,4 +1,4 @@
-"""What a connection remembers: each lane its latest response, stored or not, until a continuation of it fails."""
+"""Continuation on a WebSocket: the cached context of each stream, also of unstored responses."""
 
 from __future__ import annotations
 
@@ -15,120 +15,122 @@ MISSING = {"type": "function_call_output", "call_id": "call_missing", "output": 
 
 
 class ContinuingTest(SocketCase):
-    def told(self) -> list[list[int]]:
-        """The prompts that the engine was given."""
+    def prompts(self) -> list[list[int]]:
+        """Return the prompts of all engine requests."""
         return [list(request.prompt) for request in self.engine.requests]
 
     async def chain(self, client: Any, turns: int, **fields: Any) -> None:
-        """The same over HTTP, for the prompts."""
+        """Create a chain of responses over HTTP, to compare the prompts."""
         previous = None
         for number in range(turns):
             made = await self.made(client, input=f"turn {number}", previous_response_id=previous, **fields)
             previous = made["id"]
 
-    async def test_the_model_is_told_the_same_as_over_http(self) -> None:
+    async def test_prompts_are_the_same_as_over_http(self) -> None:
         async with self.serving(*[said(THOUGHT) for _ in range(6)]) as client, self.socket() as socket:
             await self.chain(client, 3)
             previous = None
             for number in range(3):
-                made = await socket.made(f"turn {number}", previous_response_id=previous, store=False)
+                made = await socket.create_response(f"turn {number}", previous_response_id=previous, store=False)
                 previous = made["id"]
-            prompts = self.told()
+            prompts = self.prompts()
             self.assertEqual(prompts[3:], prompts[:3])
         self.assertEqual(await Response.objects.acount(), 3)
 
-    async def test_it_is_not_known_on_another_connection_and_that_one_stays_usable(self) -> None:
+    async def test_an_unstored_response_is_unknown_on_other_connections(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as one, self.socket() as other:
-            made = await one.made(store=False)
-            refused = await other.refused(previous_response_id=made["id"], store=False)
+            made = await one.create_response(store=False)
+            refused = await other.create_rejected(previous_response_id=made["id"], store=False)
             self.assertEqual(refused["code"], "previous_response_not_found")
             self.assertEqual(refused["param"], "previous_response_id")
-            self.assertEqual((await other.made(store=False))["status"], "completed")
+            self.assertEqual((await other.create_response(store=False))["status"], "completed")
 
-    async def test_nor_over_http(self) -> None:
+    async def test_an_unstored_response_is_unknown_over_http(self) -> None:
         async with self.serving(said(HELLO)) as client, self.socket() as socket:
-            made = await socket.made(store=False)
+            made = await socket.create_response(store=False)
             self.refused_over_http(await self.post(client, previous_response_id=made["id"]))
             self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 404)
 
     def refused_over_http(self, response: Any) -> None:
         self.refused(response, 400, "previous_response_not_found", "previous_response_id")
 
-    async def test_a_continuation_that_fails_makes_it_forgotten(self) -> None:
+    async def test_a_failed_continuation_evicts_the_context(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
-            made = await socket.made(store=False)
-            first = await socket.refused([MISSING], previous_response_id=made["id"], store=False)
+            made = await socket.create_response(store=False)
+            first = await socket.create_rejected([MISSING], previous_response_id=made["id"], store=False)
             self.assertEqual(first["status"], 400)
-            second = await socket.refused(previous_response_id=made["id"], store=False)
+            second = await socket.create_rejected(previous_response_id=made["id"], store=False)
             self.assertEqual(second["code"], "previous_response_not_found")
 
-    async def test_also_one_that_fails_after_it_has_begun(self) -> None:
+    async def test_a_continuation_that_fails_while_running_evicts_the_context(self) -> None:
         broken = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": <|call|>'
         async with self.serving(said(HELLO), said(broken)), self.socket() as socket:
-            made = await socket.made(store=False)
-            failed = await socket.made(previous_response_id=made["id"], store=False, tools=[TOOL])
+            made = await socket.create_response(store=False)
+            failed = await socket.create_response(previous_response_id=made["id"], store=False, tools=[TOOL])
             self.assertEqual(failed["status"], "failed")
-            refused = await socket.refused(previous_response_id=made["id"], store=False)
+            refused = await socket.create_rejected(previous_response_id=made["id"], store=False)
             self.assertEqual(refused["code"], "previous_response_not_found")
 
-    async def test_one_that_is_stored_is_found_in_the_store_then(self) -> None:
+    async def test_an_evicted_stored_response_is_read_from_the_database(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
-            made = await socket.made()
-            await socket.refused([MISSING], previous_response_id=made["id"])
-            self.assertEqual((await socket.made(previous_response_id=made["id"]))["status"], "completed")
+            made = await socket.create_response()
+            await socket.create_rejected([MISSING], previous_response_id=made["id"])
+            self.assertEqual((await socket.create_response(previous_response_id=made["id"]))["status"], "completed")
 
-    async def test_a_request_that_is_wrong_and_continues_nothing_makes_nothing_forgotten(self) -> None:
+    async def test_an_invalid_request_without_previous_response_evicts_nothing(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
-            made = await socket.made(store=False)
-            await socket.refused(temperature=9)
-            self.assertEqual((await socket.made(previous_response_id=made["id"], store=False))["status"], "completed")
+            made = await socket.create_response(store=False)
+            await socket.create_rejected(temperature=9)
+            self.assertEqual(
+                (await socket.create_response(previous_response_id=made["id"], store=False))["status"], "completed"
+            )
 
-    async def test_a_fork_that_fails_on_another_lane_makes_nothing_forgotten(self) -> None:
+    async def test_a_failed_fork_on_another_stream_evicts_nothing(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
-            made = await socket.made(store=False, lane="a")
-            refused = await socket.refused([MISSING], previous_response_id=made["id"], store=False, stream_id="b")
+            made = await socket.create_response(store=False, stream_id="a")
+            refused = await socket.create_rejected([MISSING], previous_response_id=made["id"], store=False, stream_id="b")
             self.assertEqual(refused["status"], 400)
-            again = await socket.made(previous_response_id=made["id"], store=False, lane="a")
+            again = await socket.create_response(previous_response_id=made["id"], store=False, stream_id="a")
             self.assertEqual(again["status"], "completed")
 
-    async def test_two_lanes_go_on_from_one_response(self) -> None:
+    async def test_two_streams_go_on_from_one_response(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(5)]), self.socket() as socket:
-            root = await socket.made("root", store=False)
-            fork = await socket.made("left", previous_response_id=root["id"], store=False, lane="a")
-            main = await socket.made("right", previous_response_id=root["id"], store=False)
-            for made, lane in ((fork, "a"), (main, None)):
-                await socket.made("more", previous_response_id=made["id"], store=False, lane=lane)
-            left, right = (self.dialect.token_text(prompt) for prompt in self.told()[3:])
+            root = await socket.create_response("root", store=False)
+            fork = await socket.create_response("left", previous_response_id=root["id"], store=False, stream_id="a")
+            main = await socket.create_response("right", previous_response_id=root["id"], store=False)
+            for made, stream_id in ((fork, "a"), (main, None)):
+                await socket.create_response("more", previous_response_id=made["id"], store=False, stream_id=stream_id)
+            left, right = (self.dialect.token_text(prompt) for prompt in self.prompts()[3:])
             self.assertIn("left", left)
             self.assertNotIn("right", left)
             self.assertIn("right", right)
             self.assertNotIn("left", right)
 
-    async def test_only_the_latest_of_a_lane_is_remembered(self) -> None:
+    async def test_only_the_latest_of_a_stream_is_remembered(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
-            first = await socket.made(store=False)
-            await socket.made(store=False)
-            refused = await socket.refused(previous_response_id=first["id"], store=False)
+            first = await socket.create_response(store=False)
+            await socket.create_response(store=False)
+            refused = await socket.create_rejected(previous_response_id=first["id"], store=False)
             self.assertEqual(refused["code"], "previous_response_not_found")
 
-    async def test_a_lane_begins_afresh_without_a_previous_response(self) -> None:
+    async def test_a_stream_begins_afresh_without_a_previous_response(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
-            await socket.made("One.", store=False)
-            await socket.made("Two.", store=False)
-            self.assertNotIn("One.", self.dialect.token_text(self.told()[1]))
+            await socket.create_response("One.", store=False)
+            await socket.create_response("Two.", store=False)
+            self.assertNotIn("One.", self.dialect.token_text(self.prompts()[1]))
 
     async def test_a_stored_one_is_kept_as_over_http(self) -> None:
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client, self.socket() as socket:
-            first = await socket.made("One.")
-            second = await socket.made("Two.", previous_response_id=first["id"])
-            # What was kept is what the same over HTTP would have kept.
+            first = await socket.create_response("One.")
+            second = await socket.create_response("Two.", previous_response_id=first["id"])
+            # The same rows as over HTTP.
             row = await Response.objects.aget(uid=second["id"])
             keys = Item.objects.filter(response__uid=first["id"]).order_by("pk").values_list("pk", flat=True)
             self.assertEqual(row.history, [key async for key in keys])
             self.assertEqual(row.thread, first["id"])
             third = await self.made(client, input="Three.", previous_response_id=second["id"])
-            told = self.dialect.token_text(self.told()[2])
-            self.assertTrue(all(word in told for word in ("One.", "Two.", "Three.")))
+            prompt = self.dialect.token_text(self.prompts()[2])
+            self.assertTrue(all(word in prompt for word in ("One.", "Two.", "Three.")))
             listed = orjson.loads((await client.get(f"/v1/responses/{third['id']}/input_items?order=asc")).content)["data"]
             self.assertEqual(
                 [item["content"][0]["text"] for item in listed], ["One.", "Hello there!", "Two.", "Hello there!", "Three."]
@@ -136,50 +138,50 @@ class ContinuingTest(SocketCase):
 
     async def test_a_stored_one_is_continued_without_a_look_at_the_store(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
-            first = await socket.made("One.")
-            # Whoever looks does not find it.
+            first = await socket.create_response("One.")
+            # A lookup in the database would fail.
             await Item.objects.all().aupdate(body="nothing")
             await Response.objects.all().aupdate(uid="resp_gone")
-            await socket.made("Two.", previous_response_id=first["id"])
-            self.assertIn("One.", self.dialect.token_text(self.told()[1]))
+            await socket.create_response("Two.", previous_response_id=first["id"])
+            self.assertIn("One.", self.dialect.token_text(self.prompts()[1]))
 
     async def test_a_stored_one_keeps_what_it_continues_if_that_was_not_stored(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(4)]) as client, self.socket() as socket:
-            first = await socket.made("One.")
-            second = await socket.made("Two.", previous_response_id=first["id"], store=False)
-            third = await socket.made("Three.", previous_response_id=second["id"])
+            first = await socket.create_response("One.")
+            second = await socket.create_response("Two.", previous_response_id=first["id"], store=False)
+            third = await socket.create_response("Three.", previous_response_id=second["id"])
             listed = orjson.loads((await client.get(f"/v1/responses/{third['id']}/input_items?order=asc")).content)["data"]
             texts = ["One.", "Hello there!", "Two.", "Hello there!", "Three."]
             self.assertEqual([item["content"][0]["text"] for item in listed], texts)
             await self.made(client, input="Four.", previous_response_id=third["id"])
-            told = self.dialect.token_text(self.told()[3])
-            self.assertTrue(all(told.count(word) == 1 for word in ("One.", "Two.", "Three.", "Four.")), told)
+            prompt = self.dialect.token_text(self.prompts()[3])
+            self.assertTrue(all(prompt.count(word) == 1 for word in ("One.", "Two.", "Three.", "Four.")), prompt)
 
     async def test_one_of_http_is_continued_and_one_of_a_socket_is_over_http(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(3)]) as client, self.socket() as socket:
             first = await self.made(client, input="One.")
-            second = await socket.made("Two.", previous_response_id=first["id"])
+            second = await socket.create_response("Two.", previous_response_id=first["id"])
             await self.made(client, input="Three.", previous_response_id=second["id"])
-            told = self.dialect.token_text(self.told()[2])
-            self.assertTrue(all(word in told for word in ("One.", "Two.", "Three.")))
+            prompt = self.dialect.token_text(self.prompts()[2])
+            self.assertTrue(all(word in prompt for word in ("One.", "Two.", "Three.")))
 
     async def test_a_chain_of_tools_that_is_not_stored(self) -> None:
         async with self.serving(said(WEATHER), said(WEATHER), said(HELLO)), self.socket() as socket:
-            made = await socket.made(store=False, tools=[TOOL])
+            made = await socket.create_response(store=False, tools=[TOOL])
             for _ in range(2):
                 output = {"type": "function_call_output", "call_id": made["output"][-1]["call_id"], "output": "sunny"}
-                made = await socket.made([output], previous_response_id=made["id"], store=False, tools=[TOOL])
+                made = await socket.create_response([output], previous_response_id=made["id"], store=False, tools=[TOOL])
             self.assertEqual(made["output"][-1]["type"], "message")
 
-    async def test_what_is_too_much_to_remember_is_forgotten_oldest_first(self) -> None:
+    async def test_contexts_over_the_limit_are_evicted_oldest_first(self) -> None:
         before, streams.MAX_CACHED_BYTES = streams.MAX_CACHED_BYTES, 20_000
         try:
             async with self.serving(said(HELLO), said(HELLO), said(HELLO)), self.socket() as socket:
-                old = await socket.made("x" * 8_000, store=False, lane="a")
-                new = await socket.made("y" * 4_000, store=False, lane="b")
-                refused = await socket.refused(previous_response_id=old["id"], store=False, stream_id="a")
+                old = await socket.create_response("x" * 8_000, store=False, stream_id="a")
+                new = await socket.create_response("y" * 4_000, store=False, stream_id="b")
+                refused = await socket.create_rejected(previous_response_id=old["id"], store=False, stream_id="a")
                 self.assertEqual(refused["code"], "previous_response_not_found")
-                again = await socket.made(previous_response_id=new["id"], store=False, lane="b")
+                again = await socket.create_response(previous_response_id=new["id"], store=False, stream_id="b")
                 self.assertEqual(again["status"], "completed")
         finally:
             streams.MAX_CACHED_BYTES = before
@@ -188,29 +190,31 @@ class ContinuingTest(SocketCase):
 class WarmingTest(SocketCase):
     async def test_it_is_read_and_nothing_is_said(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
-            warm = await socket.made("Look.", generate=False, store=False, instructions="Be brief.")
+            warm = await socket.create_response("Look.", generate=False, store=False, instructions="Be brief.")
             self.assertEqual((warm["status"], warm["output"], warm["usage"]["output_tokens"]), ("completed", [], 0))
             (read,) = self.engine.prefilled
             self.assertEqual(warm["usage"]["input_tokens"], len(read.prompt))
             self.assertEqual(self.engine.requests, [])
-            made = await socket.made("Go.", previous_response_id=warm["id"], store=False, instructions="Be brief.")
-            told = self.dialect.token_text(self.engine.requests[0].prompt)
-            self.assertTrue("Look." in told and "Go." in told)
+            made = await socket.create_response("Go.", previous_response_id=warm["id"], store=False, instructions="Be brief.")
+            prompt = self.dialect.token_text(self.engine.requests[0].prompt)
+            self.assertTrue("Look." in prompt and "Go." in prompt)
             self.assertEqual(made["status"], "completed")
 
     async def test_with_no_input_at_all(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
-            warm = await socket.made([], generate=False, store=False, tools=[TOOL])
-            self.assertEqual((await socket.made("Go.", previous_response_id=warm["id"], store=False))["status"], "completed")
+            warm = await socket.create_response([], generate=False, store=False, tools=[TOOL])
+            self.assertEqual(
+                (await socket.create_response("Go.", previous_response_id=warm["id"], store=False))["status"], "completed"
+            )
 
     async def test_a_stored_one_can_be_read_and_continued_over_http(self) -> None:
         async with self.serving(said(HELLO)) as client, self.socket() as socket:
-            warm = await socket.made("Look.", generate=False)
+            warm = await socket.create_response("Look.", generate=False)
             self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{warm['id']}")).content), warm)
             await self.made(client, previous_response_id=warm["id"])
             self.assertIn("Look.", self.dialect.token_text(self.engine.requests[0].prompt))
 
     async def test_a_prompt_that_does_not_fit_is_refused(self) -> None:
         async with self.serving(), self.socket() as socket:
-            refused = await socket.refused("word " * 140_000, generate=False)
+            refused = await socket.create_rejected("word " * 140_000, generate=False)
             self.assertEqual(refused["code"], "context_length_exceeded")

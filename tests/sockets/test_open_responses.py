@@ -1,4 +1,4 @@
-"""Checks of the public Open Responses compliance suite over a WebSocket, in its order and with its frames."""
+"""WebSocket scenarios of the public Open Responses test suite."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import orjson
 
 from responses_app.protocol.conformance import StreamValidator
 from tests.support.api.case import HELLO, THOUGHT, said
-from tests.support.api.websocket_case import SocketCase, Talk, error
+from tests.support.api.websocket_case import SocketCase, SocketClient, error
 
 PATH = "/openresponses/v1/responses"
 
 
 class OpenResponsesTest(SocketCase):
-    async def turn(self, socket: Talk, input: Any = "Say hello.", **fields: Any) -> dict[str, Any]:
-        """One turn, as the suite makes it: its last event."""
-        await socket.say(type="response.create", model="m", input=input, **fields)
-        events = await socket.turn()
+    async def turn(self, socket: SocketClient, input: Any = "Say hello.", **fields: Any) -> dict[str, Any]:
+        """Send a `response.create` as the suite does and return the last event."""
+        await socket.send(type="response.create", model="m", input=input, **fields)
+        events = await socket.receive_response()
         if events[-1]["type"] != "error":
-            check = StreamValidator("openresponses", socket=True)
-            self.assertEqual([broken for event in events for broken in check.feed(event)] + check.close(), [])
+            validator = StreamValidator("openresponses", socket=True)
+            self.assertEqual([violation for event in events for violation in validator.feed(event)] + validator.close(), [])
         return events[-1]
 
-    async def completed(self, socket: Talk, *args: Any, **fields: Any) -> str:
+    async def completed(self, socket: SocketClient, *args: Any, **fields: Any) -> str:
         event = await self.turn(socket, *args, **fields)
         self.assertEqual((event["type"], event["response"]["status"]), ("response.completed", "completed"))
         uid: str = event["response"]["id"]
         return uid
 
-    async def missing(self, socket: Talk, *args: Any, **fields: Any) -> None:
+    async def missing(self, socket: SocketClient, *args: Any, **fields: Any) -> None:
         self.assertEqual(error(await self.turn(socket, *args, **fields))["code"], "previous_response_not_found")
 
     async def test_websocket_response(self) -> None:

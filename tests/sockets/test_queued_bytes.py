@@ -1,4 +1,4 @@
-"""Requests that wait for their turn on WebSockets: their bytes are limited for a project, over all its connections."""
+"""Limit of the bytes of queued WebSocket requests, per project over all connections."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from django.test import override_settings
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from tests.support.api.case import HELLO, said, tokens
-from tests.support.api.websocket_case import SocketCase, Talk
+from tests.support.api.websocket_case import SocketCase, SocketClient
 
 LONG = "x" * 700_000
 
 
 class WaitingBytesTest(SocketCase):
-    async def begin(self, socket: Talk) -> None:
-        """Begin a response that does not end, so that the next request on this connection waits."""
+    async def begin(self, socket: SocketClient) -> None:
+        """Start a response without an end, so that the next request of the connection waits."""
         await socket.create()
-        self.assertEqual((await socket.hear())["type"], "response.created")
+        self.assertEqual((await socket.receive())["type"], "response.created")
 
     @override_settings(RESPONSES_MAX_UNFINISHED_MIB_PER_KEY=1)
     async def test_a_second_connection_of_the_project_does_not_double_the_limit(self) -> None:
@@ -25,13 +25,13 @@ class WaitingBytesTest(SocketCase):
             await self.begin(second)
             await first.create(LONG)
             await second.create(LONG)
-            event = await second.hear()
+            event = await second.receive()
             while event["type"] != "error":
-                event = await second.hear()
+                event = await second.receive()
             self.assertEqual((event["status"], event["error"]["code"]), (429, "rate_limit_exceeded"))
 
     @override_settings(RESPONSES_MAX_UNFINISHED_MIB_PER_KEY=1)
     async def test_what_has_had_its_turn_is_not_counted(self) -> None:
         async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
             for _ in range(3):
-                self.assertEqual((await socket.made(LONG))["status"], "completed")
+                self.assertEqual((await socket.create_response(LONG))["status"], "completed")

@@ -1,4 +1,4 @@
-"""The limits of a key count on a WebSocket as they do over HTTP."""
+"""Rate limits of API keys on WebSockets."""
 
 from __future__ import annotations
 
@@ -11,67 +11,67 @@ from unittest.mock import patch
 from responses_app.access import api_keys, rate_limits
 from responses_app.models import ApiKey, ConcurrencySlot
 from tests.support.api.case import HELLO, said
-from tests.support.api.websocket_case import PATIENCE, SocketCase
+from tests.support.api.websocket_case import TIMEOUT_S, SocketCase
 
 
 @contextmanager
-def slow_giving() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
-    """Slots are given back as slowly as one wants: whether that has begun, and that it may go on."""
-    giving, go, give = asyncio.Event(), asyncio.Event(), rate_limits._delete_released
+def delayed_release() -> Iterator[tuple[asyncio.Event, asyncio.Event]]:
+    """Delay the release of slots. Yield an event for the start of a release and an event to continue."""
+    started, proceed, give = asyncio.Event(), asyncio.Event(), rate_limits._delete_released
 
     async def slowly() -> None:
-        giving.set()
-        await go.wait()
+        started.set()
+        await proceed.wait()
         await give()
 
     with patch.object(rate_limits, "_delete_released", slowly):
-        yield giving, go
+        yield started, proceed
 
 
 class LimitsTest(SocketCase):
-    async def limit(self, **told: Any) -> None:
-        """Give the key these."""
-        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**told)
+    async def limit(self, **limits: Any) -> None:
+        """Set limits of the key."""
+        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
         api_keys.clear_cache()
 
     async def test_a_turn_behind_another_is_not_one_too_many_at_a_time(self) -> None:
         await self.limit(max_concurrent=1)
         async with self.serving(*[said(HELLO)] * 6), self.socket() as socket:
             for store in (False, True, False, False, True, True):
-                self.assertEqual((await socket.made(store=store))["status"], "completed")
+                self.assertEqual((await socket.create_response(store=store))["status"], "completed")
         self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_one_too_many_is_an_error_and_the_socket_stays_usable(self) -> None:
         await self.limit(requests_per_minute=2)
         async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
-            await socket.made()
-            await socket.made()
-            refused = await socket.refused()
+            await socket.create_response()
+            await socket.create_response()
+            refused = await socket.create_rejected()
             self.assertEqual((refused["status"], refused["code"]), (429, "rate_limit_exceeded"))
             await self.limit(requests_per_minute=None)
-            self.assertEqual((await socket.made())["status"], "completed")
+            self.assertEqual((await socket.create_response())["status"], "completed")
 
     async def test_a_client_that_leaves_while_its_slot_is_given_back_takes_none_with_it(self) -> None:
         await self.limit(max_concurrent=1)
         for store in (True, False):
-            # A stored one gives it back once its row tells that it runs, the other one before its end is told.
-            with self.subTest(store=store), slow_giving() as (giving, go):
+            # A stored response releases the slot once the row exists, any other before the terminal event.
+            with self.subTest(store=store), delayed_release() as (started, proceed):
                 async with self.serving(said(HELLO), said(HELLO)):
                     async with self.socket() as socket:
                         await socket.create(store=store)
-                        async with asyncio.timeout(PATIENCE):
-                            await giving.wait()
+                        async with asyncio.timeout(TIMEOUT_S):
+                            await started.wait()
                     self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
-                    go.set()
-                    async with asyncio.timeout(PATIENCE):
+                    proceed.set()
+                    async with asyncio.timeout(TIMEOUT_S):
                         while self.hub.runs or await ConcurrencySlot.objects.aexists():
                             await asyncio.sleep(0.01)
                     async with self.socket() as socket:
-                        self.assertEqual((await socket.made(store=store))["status"], "completed")
+                        self.assertEqual((await socket.create_response(store=store))["status"], "completed")
 
     async def test_another_model_than_the_key_may_ask_is_refused(self) -> None:
         await self.limit(allowed_models=["other"])
         async with self.serving(), self.socket() as socket:
-            refused = await socket.refused()
+            refused = await socket.create_rejected()
             self.assertEqual((refused["status"], refused["param"]), (403, "model"))
             self.assertEqual(await ConcurrencySlot.objects.acount(), 0)

@@ -1,4 +1,4 @@
-"""More to say to a response that is under way: it ends at once and is followed by another, or it has to wait, or it comes back."""
+"""Steering of a running response: follow-up, required input, and failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.engines.replay.tape import Step
 from responses_app.sockets import steering
 from tests.support.api.case import HELLO, TOOL, said, tokens
-from tests.support.api.websocket_case import SocketCase, Talk, judge
+from tests.support.api.websocket_case import SocketCase, SocketClient, assert_valid
 
 THINKING = "<|channel|>analysis<|message|>Let me think about"
 WRITING = "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Once upon a"
@@ -21,27 +21,27 @@ CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|messag
 
 
 def stuck(text: str, *more: Step) -> Recording:
-    """A line that says this, and then nothing for longer than any test waits, unless there is more."""
+    """Record a generation that stalls after `text`, or continues with `more`."""
     return Recording([*(Tokens([token]) for token in tokens(text)), *(more or (Delay(60),)), Tokens(tokens("<|return|>"))])
 
 
 def two_calls(pause: float) -> Recording:
-    """A line with two calls, and time to say something in between."""
+    """Record a generation of two calls with a pause of `pause` seconds between them."""
     second = "<|start|>assistant" + CALL.replace("Oslo", "Rome") + "<|call|>"
     return Recording([Tokens(tokens(CALL + "<|end|>")), Delay(pause), Tokens(tokens(second))])
 
 
-async def until(socket: Talk, kind: str, count: int = 1) -> list[dict[str, Any]]:
-    """Events up to so many of that type."""
+async def until(socket: SocketClient, kind: str, count: int = 1) -> list[dict[str, Any]]:
+    """Receive events up to the `count`-th event of type `kind`."""
     events = []
     while count:
-        events.append(await socket.hear())
+        events.append(await socket.receive())
         count -= events[-1]["type"] == kind
     return events
 
 
-async def steer(socket: Talk, uid: str, input: Any = "Stop.", **more: Any) -> None:
-    await socket.say(type="response.steer", previous_response_id=uid, input=input, **more)
+async def steer(socket: SocketClient, uid: str, input: Any = "Stop.", **more: Any) -> None:
+    await socket.send(type="response.steer", previous_response_id=uid, input=input, **more)
 
 
 class SteeringTest(SocketCase):
@@ -49,10 +49,10 @@ class SteeringTest(SocketCase):
         return self.dialect.token_text(self.engine.requests[number].prompt)
 
     async def steered(
-        self, socket: Talk, begin: str, delta: str, lane: str | None = None, **fields: Any
+        self, socket: SocketClient, begin: str, delta: str, stream_id: str | None = None, **fields: Any
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A response that was stopped in the middle of something, and its successor."""
-        named = {"stream_id": lane} if lane else {}
+        """Steer a response after the first `delta` event. Return the steered response and the follow-up."""
+        named = {"stream_id": stream_id} if stream_id else {}
         await socket.create("Tell me a story.", **fields, **named)
         before = await until(socket, delta)
         uid = before[0]["response"]["id"]
@@ -61,11 +61,11 @@ class SteeringTest(SocketCase):
         self.assertEqual(accepted[-1]["steer"]["previous_response_id"], uid)
         self.assertTrue(accepted[-1]["steer"]["id"].startswith("steer_"))
         self.assertEqual(set(accepted[-1]) - {"stream_id"}, {"type", "sequence_number", "steer"})
-        self.assertEqual(accepted[-1].get("stream_id"), lane)
-        events = [*before, *accepted, *await socket.turn(lane)]
-        judge(events, lane)
-        after = await socket.turn(lane)
-        judge(after, lane)
+        self.assertEqual(accepted[-1].get("stream_id"), stream_id)
+        events = [*before, *accepted, *await socket.receive_response(stream_id)]
+        assert_valid(events, stream_id)
+        after = await socket.receive_response(stream_id)
+        assert_valid(after, stream_id)
         return events[-1]["response"], after[-1]["response"]
 
     async def test_it_ends_in_the_middle_of_a_text_and_another_goes_on(self) -> None:
@@ -77,8 +77,8 @@ class SteeringTest(SocketCase):
             self.assertEqual((second["status"], second["previous_response_id"]), ("completed", first["id"]))
             self.assertEqual(second["instructions"], "Be kind.")
             self.assertEqual(len(self.engine.aborted), 1)
-            told = self.prompt(1)
-            self.assertTrue(all(word in told for word in ("Be kind.", "Tell me a story.", "Once", "Stop.")), told)
+            prompt = self.prompt(1)
+            self.assertTrue(all(word in prompt for word in ("Be kind.", "Tell me a story.", "Once", "Stop.")), prompt)
             for made in (first, second):
                 self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content), made)
             listed = orjson.loads((await client.get(f"/v1/responses/{second['id']}/input_items?order=asc")).content)["data"]
@@ -110,9 +110,9 @@ class SteeringTest(SocketCase):
                 self.assertEqual(parsed.stream_id, event.get("stream_id"))
                 self.assertEqual(set(parsed.model_extra or {}) - {"obfuscation"}, set(), event["type"])
 
-    async def test_in_the_middle_of_a_thought_on_a_named_lane_and_unstored(self) -> None:
+    async def test_in_the_middle_of_a_thought_on_a_named_stream_and_unstored(self) -> None:
         async with self.serving(stuck(THINKING), said(HELLO)), self.socket() as socket:
-            first, second = await self.steered(socket, THINKING, "response.reasoning_text.delta", lane="a", store=False)
+            first, second = await self.steered(socket, THINKING, "response.reasoning_text.delta", stream_id="a", store=False)
             self.assertEqual([item["type"] for item in first["output"]], ["reasoning"])
             self.assertEqual(second["status"], "completed")
 
@@ -123,7 +123,7 @@ class SteeringTest(SocketCase):
             self.assertNotIn('{"ci', self.prompt(1))
             self.assertEqual(second["status"], "completed")
 
-    async def test_before_anything_is_said(self) -> None:
+    async def test_before_any_output(self) -> None:
         async with self.serving(Recording([Delay(60), Tokens(tokens(HELLO))]), said(HELLO)), self.socket() as socket:
             first, second = await self.steered(socket, "", "response.in_progress")
             self.assertEqual((first["status"], first["output"]), ("incomplete", []))
@@ -136,7 +136,7 @@ class SteeringTest(SocketCase):
             await socket.create("Another story.")
             await steer(socket, uid)
             await until(socket, "response.incomplete")
-            second, third = (await socket.turn())[-1]["response"], (await socket.turn())[-1]["response"]
+            second, third = (await socket.receive_response())[-1]["response"], (await socket.receive_response())[-1]["response"]
             self.assertEqual((second["previous_response_id"], third["previous_response_id"]), (uid, None))
 
     async def test_with_a_complete_call_it_waits_for_the_output(self) -> None:
@@ -148,7 +148,7 @@ class SteeringTest(SocketCase):
                 await steer(socket, uid, text)
             first = (await until(socket, "response.completed"))[-1]["response"]
             calls = [item["call_id"] for item in first["output"]]
-            pending = [await socket.hear() for _ in range(2)]
+            pending = [await socket.receive() for _ in range(2)]
             stubs = [{"type": "function_call_output", "call_id": call, "name": "get_weather"} for call in calls]
             for event in pending:
                 self.assertEqual(event["type"], "response.steer.pending")
@@ -156,12 +156,12 @@ class SteeringTest(SocketCase):
             answers = [{**stub, "output": "sunny"} for stub in stubs]
             for answer in answers:
                 del answer["name"]
-            second = await socket.made(answers, previous_response_id=uid, tools=[TOOL])
+            second = await socket.create_response(answers, previous_response_id=uid, tools=[TOOL])
             self.assertEqual(second["status"], "completed")
-            told = self.prompt(1)
-            self.assertLess(told.index("One more."), told.index("And another."))
+            prompt = self.prompt(1)
+            self.assertLess(prompt.index("One more."), prompt.index("And another."))
 
-    async def test_what_waits_comes_back_if_the_lane_goes_elsewhere(self) -> None:
+    async def test_what_waits_comes_back_if_the_stream_goes_elsewhere(self) -> None:
         async with self.serving(two_calls(0.5), said(HELLO)), self.socket() as socket:
             await socket.create(tools=[TOOL])
             before = await until(socket, "response.output_item.done")
@@ -179,7 +179,7 @@ class SteeringTest(SocketCase):
             await steer(socket, uid, "One more.")
             await until(socket, "response.steer.pending")
             await socket.create([], previous_response_id=uid)
-            failed, error = await socket.hear(), await socket.hear()
+            failed, error = await socket.receive(), await socket.receive()
             self.assertEqual((failed["type"], failed["error"]["code"]), ("response.steer.failed", "successor_creation_failed"))
             self.assertEqual(error["type"], "error")
 
@@ -203,7 +203,7 @@ class SteeringTest(SocketCase):
             self.assertEqual(events[-1]["error"]["code"], "response_not_active")
             self.assertEqual(events[-2]["type"], "response.failed")
 
-    async def failed(self, socket: Talk, uid: str, input: Any = "Stop.", **more: Any) -> str:
+    async def failed(self, socket: SocketClient, uid: str, input: Any = "Stop.", **more: Any) -> str:
         await steer(socket, uid, input, **more)
         event = (await until(socket, "response.steer.failed"))[-1]
         self.assertEqual(event["steer"], {"input": input, "previous_response_id": uid})
@@ -214,7 +214,7 @@ class SteeringTest(SocketCase):
     async def test_what_cannot_be_steered(self) -> None:
         async with self.serving(said(HELLO), stuck(WRITING), stuck(WRITING)), self.socket() as socket:
             self.assertEqual(await self.failed(socket, "resp_unknown"), "response_not_found")
-            made = await socket.made()
+            made = await socket.create_response()
             self.assertEqual(await self.failed(socket, made["id"]), "response_already_completed")
             await socket.create()
             uid = (await until(socket, "response.output_text.delta"))[0]["response"]["id"]

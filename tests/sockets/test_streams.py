@@ -1,4 +1,4 @@
-"""Named lanes: each in order, all at once, and no more of them than there may be."""
+"""Named streams of a WebSocket: order, concurrency, limits, and the end of a connection."""
 
 from __future__ import annotations
 
@@ -18,64 +18,64 @@ from responses_app.runs import manager
 from responses_app.sockets import streams
 from responses_app.sockets.routing import application
 from tests.support.api.case import HELLO, said, tokens
-from tests.support.api.websocket_case import TERMINAL, SocketCase, Talk, error, judge
+from tests.support.api.websocket_case import TERMINAL, SocketCase, SocketClient, assert_valid, error
 
 
 def slow(text: str, pause: float = 0.01) -> Recording:
-    """A line that takes its time."""
+    """Record a generation with a pause of `pause` seconds after each token."""
     return Recording([step for token in tokens(text) for step in (Tokens([token]), Delay(pause))])
 
 
-async def sorted_out(socket: Talk, count: int) -> dict[str | None, list[list[dict[str, Any]]]]:
-    """The events of so many responses, by lane and response."""
+async def events_by_stream(socket: SocketClient, count: int) -> dict[str | None, list[list[dict[str, Any]]]]:
+    """Receive the events of `count` responses, grouped by `stream_id` and response."""
     found: dict[str | None, list[list[dict[str, Any]]]] = defaultdict(list)
     while count:
-        event = await socket.hear()
-        lane = found[event.get("stream_id")]
+        event = await socket.receive()
+        stream_id = found[event.get("stream_id")]
         if event["type"] == "response.created":
-            lane.append([])
-        lane[-1].append(event)
+            stream_id.append([])
+        stream_id[-1].append(event)
         count -= event["type"] in TERMINAL
     return found
 
 
-class LanesTest(SocketCase):
+class StreamsTest(SocketCase):
     async def test_they_run_at_the_same_time_and_each_is_in_order(self) -> None:
         async with self.serving(*[slow(HELLO) for _ in range(6)]), self.socket() as socket:
-            for lane in ("a", "b", None, "a", "b", None):
-                await socket.create(**({"stream_id": lane} if lane else {}))
-            found = await sorted_out(socket, 6)
-            self.assertEqual({lane: len(made) for lane, made in found.items()}, {"a": 2, "b": 2, None: 2})
-            for lane, made in found.items():
+            for stream_id in ("a", "b", None, "a", "b", None):
+                await socket.create(**({"stream_id": stream_id} if stream_id else {}))
+            found = await events_by_stream(socket, 6)
+            self.assertEqual({stream_id: len(made) for stream_id, made in found.items()}, {"a": 2, "b": 2, None: 2})
+            for stream_id, made in found.items():
                 for events in made:
-                    judge(events, lane)
+                    assert_valid(events, stream_id)
 
     async def test_they_interleave(self) -> None:
         async with self.serving(slow(HELLO), slow(HELLO)), self.socket() as socket:
             await socket.create(stream_id="a")
             await socket.create(stream_id="b")
-            ends, lanes = 0, []
+            ends, stream_ids = 0, []
             while ends < 2:
-                event = await socket.hear()
-                lanes.append(event["stream_id"])
+                event = await socket.receive()
+                stream_ids.append(event["stream_id"])
                 ends += event["type"] in TERMINAL
-            self.assertNotEqual(lanes, sorted(lanes))
+            self.assertNotEqual(stream_ids, sorted(stream_ids))
 
     async def test_a_wrong_request_is_answered_in_its_turn(self) -> None:
         async with self.serving(slow(HELLO)), self.socket() as socket:
             await socket.create(stream_id="a")
             await socket.create(stream_id="a", temperature=9)
-            judge(await socket.turn("a"), "a")
-            self.assertEqual(error(await socket.hear())["param"], "temperature")
+            assert_valid(await socket.receive_response("a"), "a")
+            self.assertEqual(error(await socket.receive())["param"], "temperature")
 
     async def test_the_seventeenth_waits(self) -> None:
         async with self.serving(*[slow(HELLO) for _ in range(20)]), self.socket() as socket:
             most = 0
             for number in range(20):
-                await socket.create(stream_id=f"lane-{number}")
+                await socket.create(stream_id=f"stream_id-{number}")
             found: set[str] = set()
             while len(found) < 20:
-                event = await socket.hear()
+                event = await socket.receive()
                 most = max(most, len(self.hub.runs))
                 if event["type"] in TERMINAL:
                     found.add(event["stream_id"])
@@ -84,23 +84,23 @@ class LanesTest(SocketCase):
     async def test_the_thirty_third_name_is_refused_and_the_others_go_on(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(34)]), self.socket() as socket:
             for number in range(32):
-                await socket.made(lane=f"{number}")
-            refused = await socket.refused(stream_id="one-more")
+                await socket.create_response(stream_id=f"{number}")
+            refused = await socket.create_rejected(stream_id="one-more")
             self.assertEqual((refused["status"], refused["code"]), (400, "websocket_stream_limit_reached"))
-            await socket.made(lane="7")
-            await socket.made()
+            await socket.create_response(stream_id="7")
+            await socket.create_response()
 
     async def test_too_many_that_wait_are_refused_at_once(self) -> None:
         before, streams.MAX_QUEUED_REQUESTS = streams.MAX_QUEUED_REQUESTS, 2
         try:
             async with self.serving(*[slow(HELLO) for _ in range(3)]), self.socket() as socket:
                 await socket.create()
-                self.assertEqual((await socket.hear())["type"], "response.created")
+                self.assertEqual((await socket.receive())["type"], "response.created")
                 for _ in range(3):
                     await socket.create()
                 ends, refused = 0, []
                 while ends < 3:
-                    event = await socket.hear()
+                    event = await socket.receive()
                     ends += event["type"] in TERMINAL
                     refused += [event["status"]] if event["type"] == "error" else []
                 self.assertEqual(refused, [429])
@@ -112,20 +112,20 @@ class EndsTest(SocketCase):
     async def test_a_client_that_goes_takes_all_its_responses_with_it(self) -> None:
         async with self.serving(*[slow(HELLO, 1.0) for _ in range(3)]) as client:
             async with self.socket() as socket:
-                for lane in ("a", "b"):
-                    await socket.create(stream_id=lane)
+                for stream_id in ("a", "b"):
+                    await socket.create(stream_id=stream_id)
                 await socket.create(store=False)
                 uids: dict[str | None, str] = {}
                 while len(uids) < 3:
-                    event = await socket.hear()
+                    event = await socket.receive()
                     if event["type"] == "response.created":
                         uids[event.get("stream_id")] = event["response"]["id"]
             async with asyncio.timeout(10):
                 while self.hub.runs:
                     await asyncio.sleep(0.01)
             self.assertEqual(set(self.engine.aborted), {request.id for request in self.engine.requests})
-            for lane in ("a", "b"):
-                got = await client.get(f"/v1/responses/{uids[lane]}")
+            for stream_id in ("a", "b"):
+                got = await client.get(f"/v1/responses/{uids[stream_id]}")
                 self.assertEqual(got.json()["status"], "cancelled")
 
     async def test_or_not_if_the_settings_say_so(self) -> None:
@@ -133,7 +133,7 @@ class EndsTest(SocketCase):
             async with self.serving(slow(HELLO, 0.05)) as client:
                 async with self.socket() as socket:
                     await socket.create()
-                    uid = (await socket.hear())["response"]["id"]
+                    uid = (await socket.receive())["response"]["id"]
                 async with asyncio.timeout(10):
                     while self.hub.runs:
                         await asyncio.sleep(0.01)
@@ -143,41 +143,41 @@ class EndsTest(SocketCase):
         with override_settings(RESPONSES_SOCKET_AGE=1):
             async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
                 await socket.create(stream_id="a")
-                events = [await socket.hear()]
+                events = [await socket.receive()]
                 async with asyncio.timeout(10):
                     while events[-1]["type"] not in TERMINAL:
-                        events.append(await socket.hear())
-                judge(events, "a")
-                told = error(await socket.hear())
-                self.assertEqual((told["status"], told["code"]), (400, "websocket_connection_limit_reached"))
-                self.assertEqual(await socket.closed(), 1000)
+                        events.append(await socket.receive())
+                assert_valid(events, "a")
+                details = error(await socket.receive())
+                self.assertEqual((details["status"], details["code"]), (400, "websocket_connection_limit_reached"))
+                self.assertEqual(await socket.close_code(), 1000)
 
     async def test_at_its_age_what_waits_is_refused(self) -> None:
         with override_settings(RESPONSES_SOCKET_AGE=1):
             async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
                 await socket.create()
                 await socket.create()
-                judge(await socket.turn())
-                codes = [error(await socket.hear())["code"] for _ in range(2)]
+                assert_valid(await socket.receive_response())
+                codes = [error(await socket.receive())["code"] for _ in range(2)]
                 self.assertEqual(codes, ["websocket_connection_limit_reached"] * 2)
-                self.assertEqual(await socket.closed(), 1000)
+                self.assertEqual(await socket.close_code(), 1000)
 
     async def test_when_the_server_stops_what_runs_ends_and_then_it_closes(self) -> None:
         async with self.serving(slow(HELLO, 0.02)), self.socket() as busy, self.socket() as idle:
             await busy.create()
             await busy.create()
-            self.assertEqual((await busy.hear())["type"], "response.created")
+            self.assertEqual((await busy.receive())["type"], "response.created")
             draining = asyncio.create_task(manager.current().drain(10))
-            self.assertEqual(await idle.closed(), 1001)
-            self.assertEqual((await busy.turn())[-1]["type"], "response.completed")
-            self.assertEqual(error((await busy.turn())[-1])["status"], 503)
-            self.assertEqual(await busy.closed(), 1001)
+            self.assertEqual(await idle.close_code(), 1001)
+            self.assertEqual((await busy.receive_response())[-1]["type"], "response.completed")
+            self.assertEqual(error((await busy.receive_response())[-1])["status"], 503)
+            self.assertEqual(await busy.close_code(), 1001)
             await draining
 
     async def test_a_response_that_has_to_be_handed_over_ends_the_connection(self) -> None:
         async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
             await socket.create()
-            self.assertEqual((await socket.hear())["type"], "response.created")
+            self.assertEqual((await socket.receive())["type"], "response.created")
             await manager.current().drain(0)
             while (message := await socket.socket.receive_output(10))["type"] != "websocket.close":
                 self.assertNotIn("response.completed", message["text"])
@@ -187,7 +187,7 @@ class EndsTest(SocketCase):
         gone = patch("responses_app.runs.recover.log_follower.reader.stored_frames", side_effect=OperationalError("gone"))
         async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
             await socket.create()
-            self.assertEqual((await socket.hear())["type"], "response.created")
+            self.assertEqual((await socket.receive())["type"], "response.created")
             with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3):
                 (run,) = self.hub.runs.values()
                 # As the watch does when another process has taken it over.
@@ -198,11 +198,11 @@ class EndsTest(SocketCase):
 
     async def test_a_key_that_is_taken_back_ends_it(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
-            await socket.made()
+            await socket.create_response()
             await ApiKey.objects.filter(pk=self.key.pk).adelete()
             api_keys.clear_cache()
-            self.assertEqual((await socket.refused())["status"], 401)
-            self.assertEqual(await socket.closed(), 1008)
+            self.assertEqual((await socket.create_rejected())["status"], 401)
+            self.assertEqual(await socket.close_code(), 1008)
 
     async def test_no_more_are_opened_than_may_be(self) -> None:
         with override_settings(RESPONSES_MAX_SOCKETS=1):

@@ -58,6 +58,6 @@ class CacheSaltTest(SocketCase):
 
     async def test_a_prompt_that_is_only_read_has_the_same(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
-            warm: dict[str, Any] = await socket.made("Look.", generate=False)
-            await socket.made("Go on.", previous_response_id=warm["id"])
+            warm: dict[str, Any] = await socket.create_response("Look.", generate=False)
+            await socket.create_response("Go on.", previous_response_id=warm["id"])
         self.assertEqual(self.salts(), [cache_salt(self.key.project, None)] * 2)

@@ -72,7 +72,7 @@ class RefusedPromptsOnSocketsTest(SocketCase):
     async def test_the_terminal_event_has_the_code(self) -> None:
         for line in (AT_ONCE, LATER):
             async with self.serving(line) as client, self.socket() as socket:
-                response = await socket.made()
+                response = await socket.create_response()
                 self.assertEqual(response["error"], KNOWN)
                 got = orjson.loads((await client.get(f"/v1/responses/{response['id']}")).content)
                 self.assertEqual(got["error"], KNOWN)

@@ -1,4 +1,4 @@
-"""What the tests of WebSockets share: a client of the application itself, frame by frame."""
+"""WebSocket client of the ASGI application for tests."""
 
 from __future__ import annotations
 
@@ -14,61 +14,61 @@ from responses_app.sockets.routing import application
 from tests.support.api.case import ApiCase
 
 TERMINAL = ("response.completed", "response.incomplete", "response.failed")
-PATIENCE = 10
+TIMEOUT_S = 10
 
 
-class Talk:
-    """One WebSocket, accepted."""
+class SocketClient:
+    """Accepted WebSocket connection."""
 
     def __init__(self, socket: WebsocketCommunicator) -> None:
         self.socket = socket
 
-    async def say(self, **frame: Any) -> None:
+    async def send(self, **frame: Any) -> None:
         """Send a frame."""
         await self.socket.send_to(text_data=orjson.dumps(frame).decode())
 
     async def create(self, input: Any = "Hi", **frame: Any) -> None:
         """Send a `response.create` for the model `m`."""
-        await self.say(type="response.create", model="m", input=input, **frame)
+        await self.send(type="response.create", model="m", input=input, **frame)
 
-    async def hear(self) -> dict[str, Any]:
-        """The next frame."""
-        event: dict[str, Any] = orjson.loads(await self.socket.receive_from(PATIENCE))
+    async def receive(self) -> dict[str, Any]:
+        """Return the next frame."""
+        event: dict[str, Any] = orjson.loads(await self.socket.receive_from(TIMEOUT_S))
         return event
 
-    async def turn(self, lane: str | None = None) -> list[dict[str, Any]]:
-        """All events up to the one that ends a response, which are all of that lane, or one error."""
-        events = [await self.hear()]
+    async def receive_response(self, stream_id: str | None = None) -> list[dict[str, Any]]:
+        """Return all events up to a terminal event or an error. All events must have `stream_id`."""
+        events = [await self.receive()]
         while events[-1]["type"] not in (*TERMINAL, "error"):
-            events.append(await self.hear())
-        assert {event.get("stream_id") for event in events} == {lane}, events
+            events.append(await self.receive())
+        assert {event.get("stream_id") for event in events} == {stream_id}, events
         return events
 
-    async def made(self, input: Any = "Hi", lane: str | None = None, **frame: Any) -> dict[str, Any]:
-        """A response, whose events the judge has nothing against."""
-        await self.create(input, **frame, **({"stream_id": lane} if lane else {}))
-        events = await self.turn(lane)
+    async def create_response(self, input: Any = "Hi", stream_id: str | None = None, **frame: Any) -> dict[str, Any]:
+        """Create a response, validate the events and return the final snapshot."""
+        await self.create(input, **frame, **({"stream_id": stream_id} if stream_id else {}))
+        events = await self.receive_response(stream_id)
         assert events[-1]["type"] in TERMINAL, events[-1]
-        judge(events, lane)
+        assert_valid(events, stream_id)
         response: dict[str, Any] = events[-1]["response"]
         return response
 
-    async def refused(self, *args: Any, **frame: Any) -> dict[str, Any]:
-        """The one error that answers a `response.create`."""
+    async def create_rejected(self, *args: Any, **frame: Any) -> dict[str, Any]:
+        """Send a `response.create` and return the error."""
         await self.create(*args, **frame)
-        (event,) = await self.turn(frame.get("stream_id"))
+        (event,) = await self.receive_response(frame.get("stream_id"))
         return error(event)
 
-    async def closed(self) -> int:
-        """The code with which the server closes."""
-        message = await self.socket.receive_output(PATIENCE)
+    async def close_code(self) -> int:
+        """Return the close code of the server."""
+        message = await self.socket.receive_output(TIMEOUT_S)
         assert message["type"] == "websocket.close", message
         code: int = message.get("code", 1000)
         return code
 
 
 def error(event: dict[str, Any]) -> dict[str, Any]:
-    """The error in an envelope of the right shape."""
+    """Check the shape of an `error` event and return the error with its status."""
     assert event["type"] == "error", event
     assert set(event) - {"stream_id"} == {"type", "status", "error"}, event
     assert set(event["error"]) == {"type", "code", "message", "param"}
@@ -76,23 +76,25 @@ def error(event: dict[str, Any]) -> dict[str, Any]:
     return {"status": event["status"], **event["error"]}
 
 
-def judge(events: list[dict[str, Any]], lane: str | None = None) -> None:
-    """The judge of the grammar has nothing against them."""
-    check = StreamValidator(stream_id=lane, socket=True)
-    assert [broken for event in events for broken in check.feed(event)] + check.close() == []
+def assert_valid(events: list[dict[str, Any]], stream_id: str | None = None) -> None:
+    """Assert that the events conform to the protocol."""
+    validator = StreamValidator(stream_id=stream_id, socket=True)
+    assert [violation for event in events for violation in validator.feed(event)] + validator.close() == []
 
 
 class SocketCase(ApiCase):
-    """As the API's tests, with WebSockets."""
+    """API test case with WebSocket connections."""
 
     @asynccontextmanager
-    async def socket(self, path: str = "/v1/responses", secret: str | None = None, cleanly: bool = True) -> AsyncIterator[Talk]:
-        """A WebSocket; unless it is closed before, the client closes it at the end."""
+    async def socket(
+        self, path: str = "/v1/responses", secret: str | None = None, cleanly: bool = True
+    ) -> AsyncIterator[SocketClient]:
+        """Open a WebSocket and disconnect at the end."""
         headers = [(b"authorization", f"Bearer {secret or self.secret}".encode())]
         communicator = WebsocketCommunicator(application, path, headers)
-        accepted, _ = await communicator.connect(PATIENCE)
+        accepted, _ = await communicator.connect(TIMEOUT_S)
         self.assertTrue(accepted)
         try:
-            yield Talk(communicator)
+            yield SocketClient(communicator)
         finally:
-            await communicator.disconnect(timeout=PATIENCE)
+            await communicator.disconnect(timeout=TIMEOUT_S)
