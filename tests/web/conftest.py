@@ -1,4 +1,4 @@
-"""A server with a tape for the chat page, and people at it in a real browser."""
+"""Fixtures of the browser tests: a server with a tape, a browser, and visitors of the chat page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Page, StorageState, expect, sync_playwr
 
 from tests.run import BROWSER, NO_BROWSER
 from tests.support.server.serve_command import Server
-from tests.support.web.browser import LIMIT_MS, Troubles
+from tests.support.web.browser import LIMIT_MS, PageErrors
 from tests.support.web.chat_visitor import Visitor, tape
 
 CHROMIUM = shutil.which(BROWSER)
@@ -18,7 +18,7 @@ CHROMIUM = shutil.which(BROWSER)
 
 @pytest.fixture(scope="module")
 def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that says what the last word of a message asks for."""
+    """Start a server with the tape of `chat_visitor`."""
     if CHROMIUM is None:
         pytest.skip(NO_BROWSER)
     folder = tmp_path_factory.mktemp("chat")
@@ -31,7 +31,7 @@ def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """One browser; every visitor has a fresh profile in it."""
+    """Start a browser, shared by all tests. Every visitor has a separate context."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         yield browser
@@ -48,11 +48,11 @@ def signed_in(chat_server: Server, chromium: Browser) -> StorageState:
 
 @pytest.fixture
 def visitor(chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Visitor]:
-    """Somebody at the chat page, whose browser must have nothing to complain about at the end."""
+    """Open the chat page. At the end no browser error may be recorded."""
     visitor = Visitor(chat_server, chromium, storage_state=signed_in)
     yield visitor
     visitor.close()
-    assert visitor.troubles.seen == []
+    assert visitor.errors.seen == []
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def page() -> Iterator[Page]:
         page = browser.new_page()
         page.set_default_timeout(LIMIT_MS)
         expect.set_options(timeout=LIMIT_MS)
-        troubles = Troubles(page)
+        troubles = PageErrors(page)
         yield page
         browser.close()
     assert troubles.seen == []

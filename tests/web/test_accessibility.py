@@ -26,7 +26,7 @@ TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "objec
 
 @pytest.fixture(scope="session")
 def axe() -> str:
-    """Its program."""
+    """Return the source of axe-core."""
     try:
         folder = installs.npm("axe", Path(__file__).parent)
     except installs.NotInstalled as reason:
@@ -36,7 +36,7 @@ def axe() -> str:
 
 @pytest.fixture(scope="module")
 def paths(chat_server: Server) -> list[str]:
-    """One of every kind of page, with something on it."""
+    """Return a URL of every kind of page, with content."""
     model = "chat"
     said = [{"role": "user", "content": text} for text in (HOSTILE, "markdown")]
     first = chat_server.ask(model=model, input=said).json()["id"]
@@ -71,7 +71,7 @@ def paths(chat_server: Server) -> list[str]:
 
 @pytest.fixture(params=[("light", 1400), ("dark", 1400), ("dark", 360)], ids=["light", "dark", "telephone"])
 def person(request: pytest.FixtureRequest, chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
-    """Somebody with a screen of this kind."""
+    """Open a page with the given screen."""
     scheme: Literal["light", "dark"]
     scheme, width = request.param
     visitor = Visitor(
@@ -82,7 +82,7 @@ def person(request: pytest.FixtureRequest, chat_server: Server, chromium: Browse
 
 
 def judged(page: Page, axe: str) -> list[dict[str, Any]]:
-    """What axe-core finds wrong with the page as it is now."""
+    """Return the violations that axe-core reports for the current page."""
     # By evaluation and not as a script of the page, which the policy of the page forbids.
     page.evaluate(axe)
     found: list[dict[str, Any]] = page.evaluate(JUDGE, RULES)
@@ -140,7 +140,7 @@ def test_the_keyboard_leads_through_every_page_and_out_again(chat_server: Server
 
 def test_nothing_moves_for_whoever_does_not_want_that(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
     visitor = Visitor(chat_server, chromium, storage_state=signed_in, reduced_motion="reduce")
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     moving = "document.getAnimations().filter((one) => one.playState === 'running').length"
     assert visitor.page.evaluate(moving) == 0
     visitor.close()

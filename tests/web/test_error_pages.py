@@ -1,4 +1,4 @@
-"""The pages for 400, 403, 404 and 500: in the look of the site, with a way on; forms with mistakes in them; the request again, as code."""
+"""Error pages 400, 403, 404 and 500, invalid forms, and the request as code."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.web.page_case import WebCase, item, made
 
 
 class ErrorPagesTest(WebCase):
-    """Seen by people who have signed in, and by others."""
+    """Error pages for signed-in users and anonymous visitors."""
 
     def error(self, url: str, status: int, client: Client | None = None, **kwargs: Any) -> str:
         """The page of an error, which looks like any other page."""
@@ -117,7 +117,7 @@ class CompareTest(WebCase):
 
 
 class FiltersTest(WebCase):
-    """The address of a list, and what is open on it."""
+    """URL and open filters of the list."""
 
     def test_empty_fields_of_the_form_are_left_out_of_the_address(self) -> None:
         empty = "key=&tool=&since=&until=&meta=&seconds=&tokens="

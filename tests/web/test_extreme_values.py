@@ -1,4 +1,4 @@
-"""Extreme values in the address of a page: the page says what is wrong, and is never a 500."""
+"""Extreme values in the URL of a page: an error message, never status 500."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person with a real browser: the first page, the way into the admin, and from the list to a response and its log."""
+"""First visit in a real browser: home page, admin, response list, response and log."""
 
 from __future__ import annotations
 

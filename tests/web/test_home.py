@@ -1,4 +1,4 @@
-"""The first page says what is served, whether it is well, and how to ask."""
+"""Home page: models, health of the engines, example request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a browser fetches for a page, all files together and not compressed: under 60 kB before data."""
+"""Page weight: the files of a page have less than 60 kB, uncompressed and without data."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KINDS = ("document", "stylesheet", "script")
 
 
 class Scales:
-    """Weighs what a page fetches."""
+    """Sizes of the files that a page fetches."""
 
     def __init__(self, page: Page) -> None:
         self._fetched: list[Response] = []
@@ -24,7 +24,7 @@ class Scales:
 
     @property
     def files(self) -> dict[str, int]:
-        """Bytes of each file, by its name."""
+        """Return the bytes of each file by name."""
         ours = [one for one in self._fetched if one.request.resource_type in KINDS and one.status == 200]
         return {one.url.rpartition("/")[2]: len(one.body()) for one in ours}
 
@@ -60,7 +60,7 @@ def test_what_only_some_need_is_fetched_when_they_need_it(chat_server: Server, v
     }
     assert not scales.files.keys() & on_demand
     assert scales.sum < LARGEST, scales.files
-    visitor.hears("markdown", "A title")
+    visitor.send_and_wait("markdown", "A title")
     expect(visitor.last.locator(".markdown")).to_be_visible()
     visitor.page.get_by_role("button", name="Edit this message").click()
     expect(visitor.page.get_by_label("Edited message")).to_be_focused()

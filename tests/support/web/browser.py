@@ -7,8 +7,8 @@ from playwright.sync_api import ConsoleMessage, Page, Response
 LIMIT_MS = 30_000
 
 
-class Troubles:
-    """What a browser complains about while a page is used."""
+class PageErrors:
+    """Console errors, page errors and failed requests of a page."""
 
     def __init__(self, page: Page) -> None:
         self.seen: list[str] = []

@@ -1,4 +1,4 @@
-"""What the tests of the chat page share: a tape whose lines are chosen by the last word of a message, and a browser that is signed in."""
+"""Tape of the chat tests, with recordings selected by the last word of a message, and a signed-in visitor of the chat page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.support.server.serve_command import Server
-from tests.support.web.browser import LIMIT_MS, Troubles
+from tests.support.web.browser import LIMIT_MS, PageErrors
 
 FINAL = "<|channel|>final<|message|>"
 THOUGHT = "<|channel|>analysis<|message|>They greet me, so I greet them.<|end|><|start|>assistant"
@@ -33,7 +33,7 @@ SLOWLY = " ".join(f"word{number}" for number in range(60))
 BROODING = f"<|channel|>analysis<|message|>{SLOWLY}<|end|><|start|>assistant"
 GRADUAL = f"# A heading\n\nSome **bold** text.\n\n```python\nprint(1)\n```\n\n{SLOWLY}"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
-# One generation each: how the last message ends, what is said, and the pause behind each token; below 0 all is said at once.
+# Recordings: the end of the last message, the generated text, and the pause in seconds after each token (below 0: one chunk).
 LINES = [
     ("greetings", f"{THOUGHT}{FINAL}Hello there!<|return|>", 0.02),
     ("markdown", f"{FINAL}{HOSTILE}<|return|>", 0.0),
@@ -59,15 +59,15 @@ LINES = [
 
 
 def tape(folder: Path) -> str:
-    """The URL of an engine with these lines, and one that breaks."""
+    """Write the tape of `LINES` and a failing recording. Return the URL of the engine."""
     from openai_harmony import load_harmony_encoding
 
     encoding = load_harmony_encoding("HarmonyGptOss")
 
-    def line(word: str, said: str, pause: float) -> dict[str, Any]:
+    def line(word: str, text: str, pause: float) -> dict[str, Any]:
         steps: list[dict[str, Any]] = []
-        ids = encoding.encode(said, allowed_special="all")
-        # All at once, or one by one.
+        ids = encoding.encode(text, allowed_special="all")
+        # A single chunk, or a chunk per token.
         for tokens in [ids] if pause < 0 else [[token] for token in ids]:
             steps += [{"tokens": tokens}, *([{"delay": pause}] if pause > 0 else [])]
         return {"match": matched(word), "chunks": steps}
@@ -76,22 +76,22 @@ def tape(folder: Path) -> str:
         ids: list[int] = encoding.encode(f"{word}<|end|><|start|>assistant", allowed_special="all")
         return ids
 
-    lines = [line(*one) for one in LINES]
+    lines = [line(*entry) for entry in LINES]
     lines.append({"match": matched("breakage"), "chunks": [{"fault": "bad", "message": "the model is out of sorts"}]})
     path = folder / "chat.jsonl"
-    path.write_text("\n".join(json.dumps(one) for one in lines) + "\n")
+    path.write_text("\n".join(json.dumps(entry) for entry in lines) + "\n")
     return f"script://{path}?loop=1"
 
 
 class Visitor:
-    """A person in a browser of their own, signed in, who must see no complaint of it."""
+    """Signed-in visitor of the chat page in a browser context, with all browser errors recorded."""
 
     def __init__(self, server: Server, browser: Browser, **context: Any) -> None:
         self.server = server
         self.page: Page = browser.new_context(**context).new_page()
         self.page.set_default_timeout(LIMIT_MS)
         expect.set_options(timeout=LIMIT_MS)
-        self.troubles = Troubles(self.page)
+        self.errors = PageErrors(self.page)
         self.page.goto(f"{server.url}/chat")
 
     @property
@@ -106,28 +106,28 @@ class Visitor:
     def last(self) -> Locator:
         return self.answers.last
 
-    def say(self, text: str) -> None:
-        """Type and press Enter."""
+    def send(self, text: str) -> None:
+        """Type a message and press Enter."""
         self.field.fill(text)
         self.field.press("Enter")
 
-    def ended(self) -> None:
-        """The last answer has come to its end."""
+    def wait_for_end(self) -> None:
+        """Wait for the end of the last response."""
         expect(self.last).to_have_attribute("aria-busy", "false")
 
-    def hears(self, text: str, words: str) -> None:
-        """Say something and wait for the answer with these words."""
-        self.say(text)
+    def send_and_wait(self, text: str, words: str) -> None:
+        """Send a message and wait for the end of a response with `words`."""
+        self.send(text)
         expect(self.last).to_contain_text(words)
-        self.ended()
+        self.wait_for_end()
 
-    def choose(self, *names: str, by_itself: bool = True) -> None:
-        """Switch demo tools on."""
+    def choose(self, *names: str, run_automatically: bool = True) -> None:
+        """Enable demo tools."""
         settings = self.page.locator("details.settings > summary")
         settings.click()
         for name in names:
             self.page.get_by_label(name.capitalize(), exact=True).check()
-        self.page.get_by_label("Run automatically").set_checked(by_itself)
+        self.page.get_by_label("Run automatically").set_checked(run_automatically)
         settings.click()
 
     @property
@@ -135,7 +135,7 @@ class Visitor:
         return self.page.url.rpartition("/")[2]
 
     def fetched(self, uid: str) -> dict[str, Any]:
-        """The response, as any client of the API sees it."""
+        """Return the response from the API."""
         import httpx2
 
         headers = {"Authorization": f"Bearer {self.server.key}"}
@@ -146,8 +146,8 @@ class Visitor:
         self.page.context.close()
 
 
-# Texts of less contrast to their ground than 4.5 (WCAG 2.2, 1.4.3), and controls that a screen reader has no name for.
-POORLY_SEEN = """() => {
+# Scripts that return texts with a contrast below 4.5 (WCAG 2.2, 1.4.3) and controls without an accessible name.
+LOW_CONTRAST = """() => {
   const channel = (value) => (value /= 255) <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
   const light = ([red, green, blue]) => 0.2126 * channel(red) + 0.7152 * channel(green) + 0.0722 * channel(blue);
@@ -168,6 +168,6 @@ POORLY_SEEN = """() => {
   }
   return poor;
 }"""
-NAMELESS = """() => [...document.querySelectorAll("input:not([type=hidden]), button, select, textarea, a[href], summary, img")]
-  .filter((one) => !(one.labels?.length || one.ariaLabel || one.alt || one.textContent.trim()))
-  .map((one) => one.outerHTML)"""
+UNNAMED_CONTROLS = """() => [...document.querySelectorAll("input:not([type=hidden]), button, select, textarea, a[href], summary, img")]
+  .filter((control) => !(control.labels?.length || control.ariaLabel || control.alt || control.textContent.trim()))
+  .map((control) => control.outerHTML)"""

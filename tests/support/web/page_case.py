@@ -1,4 +1,4 @@
-"""What the tests of the pages share: responses with logs and items, and pages that have nothing inline."""
+"""Test case of the pages: stored responses with logs and items, and a check of the Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST = 60_000
 
 
 def made(uid: str = "resp_1", *, deltas: int = 40, **fields: Any) -> Response:
-    """A response that has ended, with a log and an answer."""
+    """Store an ended response with a log and an output message."""
     row = kept(
         told(deltas),
         uid,
@@ -39,13 +39,13 @@ def made(uid: str = "resp_1", *, deltas: int = 40, **fields: Any) -> Response:
 
 
 def item(row: Response, uid: str, kind: str, direction: str = Direction.OUTPUT, **fields: Any) -> Item:
-    """An item of the response."""
+    """Store an item of the response."""
     body = orjson.dumps({"id": uid, "type": kind, **fields}).decode()
     return Item.objects.create(uid=uid, response=row, project=row.project, direction=direction, type=kind, body=body)
 
 
 def snapshot(row: Response, output: list[dict[str, Any]], **fields: Any) -> None:
-    """Have the terminal event say this output."""
+    """Replace the log by two events, with `output` and `fields` in the terminal snapshot."""
     body = {"id": row.uid, "object": "response", "status": row.status, "model": row.model, "output": output, **fields}
     event: dict[str, Any] = {"type": "response.completed", "sequence_number": 1, "response": body}
     Event.objects.filter(response=row).delete()
@@ -59,24 +59,24 @@ async def _collected(answer: Any) -> bytes:
 
 
 class WebCase(TestCase):
-    """With an operator who has signed in."""
+    """Test case with a signed-in superuser."""
 
     def setUp(self) -> None:
         self.operator = User.objects.create_superuser("root", "", "x")
         self.client.force_login(self.operator)
 
     def page(self, url: str, status: int = 200) -> str:
-        """The page, which keeps to its policy."""
+        """Fetch a page and check that it has no inline scripts or styles."""
         answer = self.client.get(url)
         self.assertEqual(answer.status_code, status, url)
         self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
         text: str = answer.content.decode()
-        # What a model has said may look like this, but only as text.
+        # Escaped text of a model may look like a tag.
         self.assertIsNone(INLINE.search(re.sub(r"&lt;.*?&gt;", "", text)), url)
         return text
 
     def download(self, url: str) -> bytes:
-        """The whole of a streaming answer."""
+        """Fetch all bytes of a streaming response."""
         return async_to_sync(_collected)(self.client.get(url))
 
 

@@ -1,4 +1,4 @@
-"""People come in with an account or with a link that works once, see the projects they belong to, and their browser gets a key."""
+"""Sign-in with a password or a one-time link, visible projects of a user, and the API key of a browser."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class AccountTest(TestCase):
 
 
 class MembershipTest(TestCase):
-    """Who sees which projects."""
+    """Visible projects of members and superusers."""
 
     def test_people_see_their_projects_and_superusers_all(self) -> None:
         ada, root = User.objects.create_user("ada"), User.objects.create_superuser("root")
@@ -139,7 +139,7 @@ class MembershipTest(TestCase):
 
 
 class BrowserKeyTest(ApiCase):
-    """The secret of a browser opens the API, for its project and its person."""
+    """API key of a browser for a project of the signed-in user."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -147,7 +147,7 @@ class BrowserKeyTest(ApiCase):
         self.membership = Membership.objects.create(user=self.ada, project="test")
 
     def signed_in(self) -> tuple[Client, str]:
-        """A browser in which ada has signed in, and the secret that its chat page was given."""
+        """Sign ada in. Return the client and the API key of its chat page."""
         browser = Client()
         self.ada.set_password("countess of lovelace")
         self.ada.save()
@@ -157,7 +157,7 @@ class BrowserKeyTest(ApiCase):
         return browser, answer.json()["secret"]
 
     async def status(self, client: Any, secret: str) -> int:
-        """What the API answers to a request with this secret."""
+        """Return the status of an API request with `secret`."""
         client.secret = secret
         return int((await client.get("/v1/models")).status_code)
 
@@ -184,8 +184,8 @@ class BrowserKeyTest(ApiCase):
         browser, secret = await sync_to_async(self.signed_in)()
         session_key = browser.cookies[settings.SESSION_COOKIE_NAME].value
         payload = secret.removeprefix(browser_key.PREFIX).split(":")[0]
-        told = urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode()
-        self.assertNotIn(session_key, told)
+        result = urlsafe_b64decode(payload + "=" * (-len(payload) % 4)).decode()
+        self.assertNotIn(session_key, result)
         self.assertNotIn(session_key, secret)
 
     async def test_it_dies_with_the_session_the_password_the_account_and_the_membership(self) -> None:

@@ -1,4 +1,4 @@
-"""The chat page for everybody: by keyboard, on a phone, in the dark, with a screen reader, without scripts."""
+"""Accessibility of the chat page: keyboard, phone, dark mode, screen reader, no JavaScript."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, StorageState, ViewportSize, expect
 
 from tests.support.server.serve_command import Server
-from tests.support.web.chat_visitor import NAMELESS, POORLY_SEEN, Visitor
+from tests.support.web.chat_visitor import LOW_CONTRAST, UNNAMED_CONTROLS, Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
@@ -25,7 +25,7 @@ def test_what_was_typed_outlives_a_reload_and_shift_enter_begins_a_line(visitor:
 def test_on_a_phone_nothing_is_wider_than_the_screen(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
     size: ViewportSize = {"width": 360, "height": 640}
     visitor = Visitor(chat_server, chromium, storage_state=signed_in, viewport=size, has_touch=True, color_scheme="dark")
-    visitor.hears("markdown", "A title")
+    visitor.send_and_wait("markdown", "A title")
     expect(visitor.field).to_be_in_viewport()
     threads = visitor.page.get_by_role("navigation", name="Conversations")
     expect(threads).to_be_hidden()
@@ -37,7 +37,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(chat_server: Server, chromi
     expect(visitor.page.get_by_label("Instructions")).to_be_in_viewport()
     assert visitor.page.evaluate("document.documentElement.scrollWidth") <= size["width"]
     visitor.close()
-    assert visitor.troubles.seen == []
+    assert visitor.errors.seen == []
 
 
 def test_without_scripts_it_says_what_is_missing(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
@@ -53,17 +53,17 @@ def test_all_of_it_can_be_read_and_named(
     chat_server: Server, chromium: Browser, signed_in: StorageState, scheme: Literal["light", "dark"]
 ) -> None:
     visitor = Visitor(chat_server, chromium, storage_state=signed_in, color_scheme=scheme)
-    visitor.choose("weather", by_itself=False)
-    visitor.hears("greetings", "Hello there!")
-    visitor.hears("markdown", "A title")
-    visitor.say("breakage")
+    visitor.choose("weather", run_automatically=False)
+    visitor.send_and_wait("greetings", "Hello there!")
+    visitor.send_and_wait("markdown", "A title")
+    visitor.send("breakage")
     expect(visitor.last.get_by_role("alert")).to_be_visible()
     visitor.last.get_by_role("button", name="Try again").click()
     expect(visitor.last).to_contain_text("2 of 2")
-    visitor.say("handmade")
+    visitor.send("handmade")
     expect(visitor.page.get_by_label("Result of get_weather")).to_be_visible()
     visitor.page.locator("details.settings > summary").click()
-    assert visitor.page.evaluate(POORLY_SEEN) == []
-    assert visitor.page.evaluate(NAMELESS) == []
+    assert visitor.page.evaluate(LOW_CONTRAST) == []
+    assert visitor.page.evaluate(UNNAMED_CONTROLS) == []
     visitor.close()
-    assert visitor.troubles.seen == []
+    assert visitor.errors.seen == []

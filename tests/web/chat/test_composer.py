@@ -1,4 +1,4 @@
-"""The composer of the chat page and its settings: height, keys, values that the API would refuse, images that the model cannot take."""
+"""Message form and settings of the chat page: height, keys, invalid values, images without model support."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_an_invalid_setting_in_the_closed_panel_is_shown(visitor: Visitor) -> No
     visitor.page.get_by_label("Temperature").fill("9")
     settings.locator("summary").click()
     expect(visitor.page.get_by_label("Temperature")).to_be_hidden()
-    visitor.say("greetings")
+    visitor.send("greetings")
     expect(visitor.page.get_by_label("Temperature")).to_be_focused()
     problem = settings.locator("[role=alert]")
     expect(problem).to_contain_text("Temperature: Value must be less than or equal to 2")
@@ -42,7 +42,7 @@ def test_an_invalid_setting_in_the_closed_panel_is_shown(visitor: Visitor) -> No
     expect(problem).to_be_empty()
     visitor.field.press("Enter")
     expect(visitor.last).to_contain_text("Hello there!")
-    visitor.ended()
+    visitor.wait_for_end()
     assert visitor.fetched(visitor.uid)["temperature"] == 0.25
 
 
@@ -68,5 +68,5 @@ def test_a_model_without_vision_says_that_it_accepts_no_images(visitor: Visitor,
     assert visitor.page.evaluate(GIVE_IMAGE, [selector, kind]) is False
     notice = visitor.page.locator(".composer .notice")
     expect(notice).to_have_text("chat doesn’t accept images.")
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     expect(notice).to_be_empty()

@@ -1,4 +1,4 @@
-"""A person talks to a model in a real browser: sends, watches, stops, reloads, branches, finds it again."""
+"""Conversations in a real browser: send, stream, stop, reload, branch, search."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
 def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visitor: Visitor) -> None:
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     expect(visitor.page.locator("article.person")).to_contain_text("greetings")
     expect(visitor.field).to_be_focused()
     expect(visitor.page.locator("#chat [role=status]")).to_have_text("Hello there!")
@@ -32,7 +32,7 @@ def test_an_answer_comes_with_its_reasoning_folded_and_a_link_to_its_events(visi
 
 
 def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) -> None:
-    visitor.hears("markdown", "A title")
+    visitor.send_and_wait("markdown", "A title")
     message = visitor.last.locator(".message")
     expect(message.get_by_role("heading", name="A title")).to_be_visible()
     expect(message.locator("strong")).to_have_text("bold")
@@ -47,10 +47,10 @@ def test_markdown_is_shown_when_done_and_nothing_of_it_runs(visitor: Visitor) ->
 
 
 def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
-    visitor.choose("weather", by_itself=False)
-    visitor.hears("oddly", "⟨U+001B⟩[31mred")
+    visitor.choose("weather", run_automatically=False)
+    visitor.send_and_wait("oddly", "⟨U+001B⟩[31mred")
     assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    visitor.say("hugely")
+    visitor.send("hugely")
     card = visitor.page.get_by_role("region", name="Call to get_weather")
     expect(card.get_by_role("button", name=re.compile("more characters"))).to_be_visible()
     expect(visitor.page.get_by_label("Result of get_weather")).to_be_focused()
@@ -58,23 +58,23 @@ def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
 
 
 def test_stop_ends_it_at_the_server_too(visitor: Visitor) -> None:
-    visitor.say("endlessly")
+    visitor.send("endlessly")
     expect(visitor.last).to_contain_text("word2")
     visitor.page.keyboard.press("Escape")
     expect(visitor.last).to_contain_text("Stopped.")
     expect(visitor.last).to_contain_text("word2")
     assert visitor.fetched(visitor.uid)["status"] == "cancelled"
     expect(visitor.page.get_by_role("button", name="Send", exact=True)).to_be_visible()
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
 
 
 def test_a_reload_keeps_the_stream(visitor: Visitor) -> None:
-    visitor.say("slowly")
+    visitor.send("slowly")
     expect(visitor.last).to_contain_text("word4")
     visitor.page.reload()
     expect(visitor.page.locator("article.person")).to_contain_text("slowly")
     expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
-    visitor.ended()
+    visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     visitor.page.reload()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
@@ -82,7 +82,7 @@ def test_a_reload_keeps_the_stream(visitor: Visitor) -> None:
 
 def test_a_thought_goes_on_over_a_reload_and_is_stopped_there(visitor: Visitor) -> None:
     thinking = visitor.last.locator(".reasoning .latest")
-    visitor.say("broodingly")
+    visitor.send("broodingly")
     expect(thinking).to_contain_text("word")
     visitor.page.keyboard.press("Escape")
     expect(visitor.last).to_contain_text("Stopped.")
@@ -115,14 +115,14 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -
 
     visitor.page.route(re.compile(r"/v1/responses$"), cut)
     visitor.page.on("request", lambda request: asked.append(request.url) if "starting_after" in request.url else None)
-    visitor.say("slowly")
-    visitor.ended()
+    visitor.send("slowly")
+    visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     assert [re.search(r"starting_after=\d+", url) is not None for url in asked] == [True]
 
 
 def test_what_goes_wrong_is_said_and_can_be_tried_again(visitor: Visitor) -> None:
-    visitor.say("breakage")
+    visitor.send("breakage")
     alert = visitor.last.get_by_role("alert")
     expect(alert).to_contain_text("out of sorts")
     visitor.last.get_by_role("button", name="Try again").click()
@@ -131,9 +131,9 @@ def test_what_goes_wrong_is_said_and_can_be_tried_again(visitor: Visitor) -> Non
 
 
 def test_a_second_turn_continues_the_first(visitor: Visitor) -> None:
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     first = visitor.uid
-    visitor.hears("twice", "answer.")
+    visitor.send_and_wait("twice", "answer.")
     expect(visitor.answers).to_have_count(2)
     assert visitor.fetched(visitor.uid)["previous_response_id"] == first
     visitor.page.goto(f"{visitor.server.url}/chat/{first}")
@@ -142,14 +142,14 @@ def test_a_second_turn_continues_the_first(visitor: Visitor) -> None:
 
 
 def test_regenerating_branches_and_the_branches_can_be_gone_through(visitor: Visitor) -> None:
-    visitor.hears("greetings", "Hello there!")
-    visitor.hears("twice", "answer.")
+    visitor.send_and_wait("greetings", "Hello there!")
+    visitor.send_and_wait("twice", "answer.")
     first = visitor.last.locator(".message").text_content() or ""
     visitor.last.get_by_role("button", name="Regenerate").click()
     expect(visitor.last).to_contain_text("2 of 2")
     second = visitor.last.locator(".message").text_content() or ""
     assert first != second
-    visitor.hears("twice", "answer.")
+    visitor.send_and_wait("twice", "answer.")
     expect(visitor.answers).to_have_count(3)
 
     branches = visitor.answers.nth(1).get_by_role("group", name="Branches")
@@ -165,7 +165,7 @@ def test_regenerating_branches_and_the_branches_can_be_gone_through(visitor: Vis
 
 
 def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visitor) -> None:
-    visitor.hears("twice", "answer.")
+    visitor.send_and_wait("twice", "answer.")
     first = visitor.uid
     visitor.page.get_by_role("button", name="Edit this message").click()
     editor = visitor.page.get_by_label("Edited message")
@@ -188,9 +188,9 @@ def test_an_edited_message_is_a_branch_also_where_it_was_the_first(visitor: Visi
 
 
 def test_conversations_are_listed_under_their_first_words_and_found(visitor: Visitor) -> None:
-    visitor.hears("<b>xylophones</b> twice", "answer.")
+    visitor.send_and_wait("<b>xylophones</b> twice", "answer.")
     first = visitor.uid
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     threads = visitor.page.get_by_role("navigation", name="Conversations")
     entry = threads.get_by_role("link", name="<b>xylophones</b> twice")
     expect(entry).to_have_count(1)
@@ -215,7 +215,7 @@ def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
     asked: list[str] = []
 
     def old(route: Route) -> None:
-        """Refuse the first secret, as the server does with one of yesterday."""
+        """Reject the first API key, as the server does with an expired one."""
         asked.append(route.request.headers["authorization"])
         if len(asked) > 1:
             route.continue_()
@@ -223,23 +223,23 @@ def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
             route.fulfill(status=401, json={"error": {"message": "Incorrect API key provided."}})
 
     visitor.page.route(re.compile(r"/v1/responses$"), old)
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     assert len(asked) == 2
     assert all(secret.startswith("Bearer sk-web-") for secret in asked)
-    assert [trouble.partition(" ")[0] for trouble in visitor.troubles.seen] == ["401", "Failed"]
-    visitor.troubles.seen.clear()
+    assert [trouble.partition(" ")[0] for trouble in visitor.errors.seen] == ["401", "Failed"]
+    visitor.errors.seen.clear()
 
 
 def test_a_server_that_cannot_be_reached_is_asked_again_by_the_person(visitor: Visitor) -> None:
     visitor.page.route(re.compile(r"/v1/responses$"), lambda route: route.abort())
-    visitor.say("greetings")
+    visitor.send("greetings")
     expect(visitor.last.get_by_role("alert")).to_have_text("Can’t reach the server.")
     visitor.page.unroute_all()
     visitor.last.get_by_role("button", name="Try again").click()
     expect(visitor.last).to_contain_text("Hello there!")
     expect(visitor.last.get_by_role("alert")).to_have_count(0)
-    assert len(visitor.troubles.seen) == 1
-    visitor.troubles.seen.clear()
+    assert len(visitor.errors.seen) == 1
+    visitor.errors.seen.clear()
 
 
 def test_a_conversation_of_the_api_goes_on_as_one_until_it_is_left_by_a_branch(visitor: Visitor) -> None:
@@ -250,14 +250,14 @@ def test_a_conversation_of_the_api_goes_on_as_one_until_it_is_left_by_a_branch(v
     visitor.page.goto(f"{server.url}/chat/{uids[1]}")
     expect(visitor.answers).to_have_count(2)
     expect(visitor.last).to_contain_text("So it snows.")
-    visitor.hears("markdown", "A title")
+    visitor.send_and_wait("markdown", "A title")
     assert visitor.fetched(visitor.uid)["conversation"] == {"id": together}
     visitor.last.get_by_role("button", name="Regenerate").click()
     expect(visitor.last).to_contain_text("2 of 2")
-    visitor.ended()
+    visitor.wait_for_end()
     branch = visitor.fetched(visitor.uid)
     assert (branch.get("conversation"), branch["previous_response_id"]) == (None, uids[1])
     visitor.page.reload()
     expect(visitor.answers).to_have_count(3)
-    visitor.hears("snowfall", "So it snows.")
+    visitor.send_and_wait("snowfall", "So it snows.")
     assert visitor.fetched(visitor.uid)["previous_response_id"] == branch["id"]

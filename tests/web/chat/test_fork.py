@@ -1,4 +1,4 @@
-"""A response that is continued in the chat keeps every parameter of its request."""
+"""Continuing a response in the chat keeps all parameters of the request."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_a_fork_keeps_every_parameter(visitor: Visitor) -> None:
     expect(inherited).to_contain_text("lookup, patch")
     visitor.page.keyboard.press("Escape")
     for words in ("greetings", "twice"):
-        visitor.say(words)
-        visitor.ended()
+        visitor.send(words)
+        visitor.wait_for_end()
         made = visitor.fetched(visitor.uid)
         by_name = {name: sorted(made[name], key=lambda tool: tool["name"]) if name == "tools" else made[name] for name in KEPT}
         was = {name: sorted(first[name], key=lambda tool: tool["name"]) if name == "tools" else first[name] for name in KEPT}
@@ -76,8 +76,8 @@ def test_a_structured_fork_keeps_its_format_and_a_parameter_can_be_removed(visit
     visitor.page.locator("details.settings > summary").click()
     visitor.page.get_by_role("button", name="Remove top_p").click()
     visitor.page.keyboard.press("Escape")
-    visitor.say("greetings")
-    visitor.ended()
+    visitor.send("greetings")
+    visitor.wait_for_end()
     made = visitor.fetched(visitor.uid)
     assert made["text"] == first["text"]
     assert (made["top_p"], made["metadata"]) == (1.0, {"a": "b"})

@@ -1,4 +1,4 @@
-"""The chat page with real models: answers are shown as they were stored, and a picture is sent."""
+"""Chat page with the demo models: answers are shown as stored, and an image is sent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CHROMIUM = shutil.which(BROWSER)
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server with a model that talks and one that sees."""
+    """Start a server with the text model and the vision model."""
     if CHROMIUM is None:
         pytest.skip(NO_BROWSER)
     server = Server(tmp_path_factory.mktemp("models") / "data", "--model", "demo-chat", "--model", "demo-vision")
@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.fixture
 def visitor(server: Server) -> Iterator[Visitor]:
-    """Somebody at the chat page."""
+    """Open the chat page."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         page: Page = browser.new_page()
@@ -46,7 +46,7 @@ def visitor(server: Server) -> Iterator[Visitor]:
         visitor = Visitor(server, browser, storage_state=page.context.storage_state())
         yield visitor
         browser.close()
-    assert visitor.troubles.seen == []
+    assert visitor.errors.seen == []
 
 
 def red_square() -> bytes:
@@ -64,9 +64,9 @@ def test_a_person_talks_and_comes_back(visitor: Visitor) -> None:
     visitor.page.get_by_label("Temperature").fill("0")
     visitor.page.locator("details.settings > summary").click()
     for count, text in enumerate(("Hello!", "Tell me a story."), 1):
-        visitor.say(text)
+        visitor.send(text)
         expect(visitor.answers).to_have_count(count)
-        visitor.ended()
+        visitor.wait_for_end()
     story = visitor.fetched(visitor.uid)
     assert story["status"] == "completed"
     assert [item["type"] for item in story["output"]] == ["reasoning", "message"]
@@ -89,8 +89,8 @@ def test_a_picture_that_was_attached_is_sent(visitor: Visitor) -> None:
     visitor.page.get_by_role("button", name="Remove square.png").click()
     attach.set_input_files(picture)
     expect(visitor.page.get_by_alt_text("square.png")).to_be_visible()
-    visitor.say("What colour is it?")
-    visitor.ended()
+    visitor.send("What colour is it?")
+    visitor.wait_for_end()
     assert visitor.fetched(visitor.uid)["status"] == "completed"
     visitor.page.reload()
     expect(visitor.page.get_by_alt_text("Attached image")).to_be_visible()

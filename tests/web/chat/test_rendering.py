@@ -1,4 +1,4 @@
-"""How an answer is shown: Markdown while it is streamed, the times of the log, answers without text, failures."""
+"""Rendering of responses in the chat: streamed Markdown, times, responses without text, failures."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ COST = """async (text) => {
 
 
 def test_markdown_is_rendered_while_it_is_streamed(visitor: Visitor) -> None:
-    visitor.say("gradually")
+    visitor.send("gradually")
     message = visitor.last.locator(".message")
     expect(message.locator("strong")).to_have_text("bold")
     expect(message.locator("pre code")).to_have_text("print(1)")
     expect(message).to_contain_text("word1")
     expect(visitor.last).to_have_attribute("aria-busy", "true")
     message.locator("strong").evaluate("one => (one.dataset.first = 'yes')")
-    visitor.ended()
+    visitor.wait_for_end()
     # What was there stays the same element: nothing is laid out anew at the end.
     expect(message.locator("strong")).to_have_attribute("data-first", "yes")
     expect(message).to_contain_text("word59")
@@ -76,29 +76,29 @@ def test_tables_are_aligned_as_the_markdown_says(visitor: Visitor) -> None:
 
 
 def test_code_is_as_large_in_a_block_as_in_a_line(visitor: Visitor) -> None:
-    visitor.hears("markdown", "A title")
+    visitor.send_and_wait("markdown", "A title")
     size = "one => parseFloat(getComputedStyle(one).fontSize)"
     inline = visitor.last.locator("p code").first.evaluate(size)
     assert visitor.last.locator("pre code").evaluate(size) == inline
 
 
 def test_the_time_of_reasoning_is_that_of_the_log(visitor: Visitor) -> None:
-    visitor.say("pensively")
+    visitor.send("pensively")
     label = visitor.last.locator(".reasoning .label")
     # The page is opened again when the reasoning is over: its own clock has not seen it.
     expect(visitor.last).to_contain_text("word2")
     visitor.page.reload()
     expect(label).to_contain_text("Thought for")
-    visitor.ended()
+    visitor.wait_for_end()
     thought = label.inner_text()
     assert float(thought.split()[2]) >= 0.5
     visitor.page.reload()
-    visitor.ended()
+    visitor.wait_for_end()
     expect(label).to_have_text(thought)
 
 
 def test_an_answer_has_its_tokens_and_its_speed_below(visitor: Visitor) -> None:
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     pattern = re.compile(r"^\d+ in( \(\d+ cached\))? · \d+ out \(\d+ reasoning\) · \d+\.\d+ s TTFT · \d+(\.\d)? tok/s$")
     figures = visitor.last.locator(".figures")
     expect(figures).to_have_text(pattern)
@@ -108,14 +108,14 @@ def test_an_answer_has_its_tokens_and_its_speed_below(visitor: Visitor) -> None:
 
 
 def test_an_answer_without_text_says_so(visitor: Visitor) -> None:
-    visitor.hears("wordlessly", "The model returned no text.")
+    visitor.send_and_wait("wordlessly", "The model returned no text.")
     visitor.page.reload()
     expect(visitor.last).to_contain_text("The model returned no text.")
 
 
 def test_a_failure_offers_one_way_to_try_again(visitor: Visitor) -> None:
-    visitor.say("breakage")
+    visitor.send("breakage")
     expect(visitor.last.get_by_role("alert")).to_contain_text("Error: ")
-    visitor.ended()
+    visitor.wait_for_end()
     expect(visitor.last.get_by_role("button", name="Try again")).to_have_count(1)
     expect(visitor.last.get_by_role("button", name="Regenerate")).to_have_count(0)

@@ -24,15 +24,15 @@ def test_titles_show_control_characters_by_name(visitor: Visitor) -> None:
     assert not RAW.search(visitor.page.title())
     # The page itself names the title once a message is sent.
     visitor.page.goto(f"{visitor.server.url}/chat")
-    visitor.say(ODD)
-    visitor.ended()
+    visitor.send(ODD)
+    visitor.wait_for_end()
     assert not RAW.search(visitor.page.title())
     assert "greetings" in visitor.page.title()
 
 
 def test_a_search_keeps_the_conversation_and_its_stream(visitor: Visitor) -> None:
-    visitor.hears("okapi greetings", "Hello")
-    visitor.say("slowly")
+    visitor.send_and_wait("okapi greetings", "Hello")
+    visitor.send("slowly")
     expect(visitor.last).to_contain_text("word2")
     search = visitor.page.get_by_role("searchbox")
     search.fill("okapi")
@@ -42,7 +42,7 @@ def test_a_search_keeps_the_conversation_and_its_stream(visitor: Visitor) -> Non
     expect(visitor.page.get_by_role("navigation", name="Conversations").get_by_role("status")).to_have_text("1 result")
     expect(visitor.answers).to_have_count(2)
     expect(visitor.page.get_by_role("button", name="Stop")).to_be_visible()
-    visitor.ended()
+    visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
     # A hit keeps the search, and so does a reload.
     threads.get_by_role("link").click()
@@ -63,7 +63,7 @@ def test_more_threads_than_fit_move_neither_the_composer_nor_the_header(visitor:
     for number in range(31):
         visitor.server.ask(model="chat", input=f"Number {number} greetings")
     visitor.page.set_viewport_size({"width": 1200, "height": 600})
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     visitor.page.reload()
     expect(visitor.answers).to_have_count(1)
     box = visitor.page.locator("form.composer").bounding_box()

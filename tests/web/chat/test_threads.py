@@ -1,4 +1,4 @@
-"""The list of threads and the turns of one: who sees what, titles, pages, search, branches."""
+"""List of threads and turns of a thread: permissions, titles, pages, search, branches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.api.case import HELLO, THOUGHT, ApiCase, said
 
 
 class ThreadsTest(ApiCase):
-    """With a scripted engine, and a person who belongs to the project of the key."""
+    """Test case with a replay engine and a user in the project of the API key."""
 
     ada: User
     eve: User
@@ -38,7 +38,7 @@ class ThreadsTest(ApiCase):
         return client
 
     async def turns(self, uid: str, more: str = "") -> Any:
-        """The turns up to a response, as ada's page gets them."""
+        """Fetch the turns up to a response as the user ada."""
         answer = await (await self.browser(self.ada)).get(f"/chat/{uid}/turns{more}")
         return orjson.loads(answer.content)
 
@@ -49,7 +49,7 @@ class ThreadsTest(ApiCase):
         return threads.page(permissions.visible_responses(self.ada), self.key.project, words, before)
 
     async def listed(self, **given: str) -> list[str]:
-        """Their titles."""
+        """Return the titles of all threads on the page."""
         return [entry.title for entry in (await sync_to_async(self.page)(**given)).entries]
 
     async def test_nobody_sees_it_without_signing_in_nor_in_another_project(self) -> None:
@@ -116,12 +116,12 @@ class ThreadsTest(ApiCase):
             one = await self.made(client, input="One", previous_response_id=root["id"])
             two = await self.made(client, input="Two", previous_response_id=root["id"])
             leaf = await self.made(client, input="Leaf", previous_response_id=one["id"])
-            told = await self.turns(leaf["id"])
-            self.assertEqual([turn["id"] for turn in told["turns"]], [root["id"], one["id"], leaf["id"]])
-            self.assertEqual(told["turns"][1]["siblings"], [one["id"], two["id"]])
-            self.assertEqual(told["turns"][1]["input"][0]["content"][0]["text"], "One")
-            self.assertEqual(told["turns"][1]["response"]["output"], one["output"])
-            self.assertEqual(told["earlier"], 0)
+            result = await self.turns(leaf["id"])
+            self.assertEqual([turn["id"] for turn in result["turns"]], [root["id"], one["id"], leaf["id"]])
+            self.assertEqual(result["turns"][1]["siblings"], [one["id"], two["id"]])
+            self.assertEqual(result["turns"][1]["input"][0]["content"][0]["text"], "One")
+            self.assertEqual(result["turns"][1]["response"]["output"], one["output"])
+            self.assertEqual(result["earlier"], 0)
             newest = await self.turns(root["id"], "?newest=1")
             self.assertEqual(newest["turns"][-1]["id"], leaf["id"])
             self.assertEqual((await self.turns(two["id"], "?newest=1"))["turns"][-1]["id"], two["id"])
@@ -146,20 +146,20 @@ class ThreadsTest(ApiCase):
             self.assertEqual(await self.listed(), ["Elsewhere", "First of all"])
             self.assertEqual(await self.listed(words="first of"), ["First of all"])
             self.assertEqual(await self.listed(words="walrus"), ["First of all"])
-            told = await self.turns(second["id"])
-            self.assertEqual([turn["id"] for turn in told["turns"]], [first["id"], second["id"]])
-            self.assertEqual([turn["siblings"] for turn in told["turns"]], [[first["id"]], [second["id"]]])
-            self.assertEqual((told["conversation"], told["earlier"]), (together, 0))
+            result = await self.turns(second["id"])
+            self.assertEqual([turn["id"] for turn in result["turns"]], [first["id"], second["id"]])
+            self.assertEqual([turn["siblings"] for turn in result["turns"]], [[first["id"]], [second["id"]]])
+            self.assertEqual((result["conversation"], result["earlier"]), (together, 0))
             self.assertEqual((await self.turns(first["id"], "?newest=1"))["turns"][-1]["id"], second["id"])
             # What leaves it is a branch, which knows all that came before.
             branch = await self.made(client, input="Another way", previous_response_id=first["id"])
-            told = await self.turns(branch["id"])
-            self.assertEqual([turn["id"] for turn in told["turns"]], [first["id"], branch["id"]])
-            self.assertEqual(told["turns"][1]["siblings"], [second["id"], branch["id"]])
-            self.assertIsNone(told["conversation"])
+            result = await self.turns(branch["id"])
+            self.assertEqual([turn["id"] for turn in result["turns"]], [first["id"], branch["id"]])
+            self.assertEqual(result["turns"][1]["siblings"], [second["id"], branch["id"]])
+            self.assertIsNone(result["conversation"])
             leaf = await self.made(client, input="Leaf", previous_response_id=branch["id"])
-            told = await self.turns(leaf["id"])
-            self.assertEqual([turn["id"] for turn in told["turns"]], [first["id"], branch["id"], leaf["id"]])
+            result = await self.turns(leaf["id"])
+            self.assertEqual([turn["id"] for turn in result["turns"]], [first["id"], branch["id"], leaf["id"]])
 
     async def test_the_times_are_those_of_the_log_sealed_or_not(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
@@ -179,7 +179,7 @@ class ThreadsTest(ApiCase):
 
     @staticmethod
     async def marks(pk: int) -> list[tuple[str, int]]:
-        """When the first item of a log was begun and done, in milliseconds."""
+        """Return the milliseconds of the first added and done events of a log."""
         rows = Event.objects.filter(response=pk, type__startswith="response.output_item").order_by("number")
         return [(row.type.rpartition(".")[2], row.ms) async for row in rows[:2]]
 
@@ -187,8 +187,8 @@ class ThreadsTest(ApiCase):
         async with self.serving(*[said(HELLO)] * 2) as client:
             given: dict[str, Any] = {"top_p": 0.5, "metadata": {"a": "b", "branch_of": "resp_0"}, "tool_choice": "none"}
             first = await self.made(client, **given)
-            told = (await self.turns(first["id"]))["parameters"]
-            self.assertEqual(told, {**given, "metadata": {"a": "b"}})
+            result = (await self.turns(first["id"]))["parameters"]
+            self.assertEqual(result, {**given, "metadata": {"a": "b"}})
             plain = await self.made(client, input="And?", previous_response_id=first["id"])
             self.assertEqual((await self.turns(plain["id"]))["parameters"], {})
 
@@ -198,8 +198,8 @@ class ThreadsTest(ApiCase):
             for number in "23":
                 last = await self.made(client, input=number, previous_response_id=last["id"])
             with mock.patch.object(chat_turns, "MAX_TURNS", 2):
-                told = await self.turns(last["id"])
-            self.assertEqual((len(told["turns"]), told["earlier"]), (2, 2))
+                result = await self.turns(last["id"])
+            self.assertEqual((len(result["turns"]), result["earlier"]), (2, 2))
 
     async def test_a_link_to_go_on_from_a_response_leads_to_its_thread(self) -> None:
         async with self.serving(said(HELLO)) as client:
@@ -224,8 +224,8 @@ class ThreadsTest(ApiCase):
             first = await self.made(client, input="First")
             second = await self.made(client, input="Second", previous_response_id=first["id"])
             await client.delete(f"/v1/responses/{first['id']}")
-            told = await self.turns(second["id"])
-            self.assertEqual(([turn["id"] for turn in told["turns"]], told["earlier"]), ([second["id"]], 2))
+            result = await self.turns(second["id"])
+            self.assertEqual(([turn["id"] for turn in result["turns"]], result["earlier"]), ([second["id"]], 2))
             self.assertEqual(await self.listed(), ["First"])
 
     async def test_a_superuser_without_any_thread_sees_an_empty_page(self) -> None:

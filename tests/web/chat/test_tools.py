@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 def test_a_demo_tool_runs_automatically(visitor: Visitor) -> None:
     visitor.choose("weather")
-    visitor.hears("weatherwise", "It is fine in Oslo.")
+    visitor.send_and_wait("weatherwise", "It is fine in Oslo.")
     card = visitor.page.get_by_role("region", name="Call to get_weather")
     expect(card).to_have_count(1)
     expect(card).to_contain_text("Done")
@@ -25,8 +25,8 @@ def test_a_demo_tool_runs_automatically(visitor: Visitor) -> None:
 
 
 def test_a_person_writes_what_a_tool_returns(visitor: Visitor) -> None:
-    visitor.choose("weather", by_itself=False)
-    visitor.say("handmade")
+    visitor.choose("weather", run_automatically=False)
+    visitor.send("handmade")
     output = visitor.page.get_by_label("Result of get_weather")
     expect(output).to_be_focused()
     # A call still waits after a reload.
@@ -39,10 +39,10 @@ def test_a_person_writes_what_a_tool_returns(visitor: Visitor) -> None:
 
 
 def test_a_call_that_nobody_answers_does_not_block_the_thread(visitor: Visitor) -> None:
-    visitor.choose("weather", by_itself=False)
-    visitor.say("handmade")
+    visitor.choose("weather", run_automatically=False)
+    visitor.send("handmade")
     expect(visitor.page.get_by_label("Result of get_weather")).to_be_visible()
-    visitor.hears("greetings", "Hello there!")
+    visitor.send_and_wait("greetings", "Hello there!")
     card = visitor.page.get_by_role("region", name="Call to get_weather")
     expect(card).to_contain_text("The user did not provide a result for this tool call.")
 
@@ -54,7 +54,7 @@ def test_parameters_go_with_the_request_and_are_remembered(visitor: Visitor) -> 
     visitor.page.get_by_label("Max output tokens").fill("16")
     visitor.page.get_by_label("Reasoning effort").select_option("low")
     visitor.page.keyboard.press("Tab")
-    visitor.hears("slowly", "Stopped at the output token limit.")
+    visitor.send_and_wait("slowly", "Stopped at the output token limit.")
     made = visitor.fetched(visitor.uid)
     assert (made["instructions"], made["temperature"], made["max_output_tokens"]) == ("Be kind.", 0.3, 16)
     assert made["reasoning"]["effort"] == "low"

@@ -1,4 +1,4 @@
-"""The key page: made with the secret shown once, renamed, revoked, last used; each for the projects of whoever looks."""
+"""Key pages: create with the secret shown once, rename, revoke, last use; only for projects of the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.web.page_case import WebCase
 
 
 class KeysTest(WebCase):
-    """With an operator, and with somebody who belongs to one project."""
+    """Key pages for a superuser and for a member of a project."""
 
     def test_a_key_is_made_and_its_secret_shown_once(self) -> None:
         answer = self.client.post("/keys", {"name": "laptop", "project": "new one"})
@@ -57,7 +57,7 @@ class KeysTest(WebCase):
         self.assertIsNotNone(key.revoked_at)
 
     def test_a_limit_that_cannot_be_is_told_and_nothing_is_made(self) -> None:
-        for field, value, told in (
+        for field, value, message in (
             ("requests_per_minute", "0", "greater than or equal to 1"),
             ("requests_per_minute", "many", "Enter a whole number"),
             ("max_concurrent", "10001", "less than or equal to 10000"),
@@ -65,7 +65,7 @@ class KeysTest(WebCase):
             ("name", "a\0b", "Null characters"),
         ):
             answer = self.client.post("/keys", {"name": "k", "project": "p", field: value})
-            self.assertContains(answer, told)
+            self.assertContains(answer, message)
         self.assertFalse(ApiKey.objects.exists())
 
     def test_it_is_renamed_and_revoked(self) -> None:
@@ -102,7 +102,7 @@ class KeysTest(WebCase):
 
 
 class UsedTest(ApiCase):
-    """When a key was used last."""
+    """Record of the last use of a key."""
 
     async def test_it_is_remembered_to_the_minute(self) -> None:
         async with self.serving() as client:

@@ -1,4 +1,4 @@
-"""Invisible characters are named on every page, whatever template shows them, and copied commands send the same text."""
+"""Invisible characters are named on every page, and copied commands send the original text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ODD = "a\u202eb\u200b\u2066\x9b\U000e0041c"
 
 
 class VisiblePagesTest(WebCase):
-    """With one response whose texts hide something everywhere."""
+    """Pages of a response with invisible characters in every text."""
 
     def setUp(self) -> None:
         super().setUp()

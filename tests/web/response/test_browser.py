@@ -1,4 +1,4 @@
-"""A person with a real browser: the list that grows, its filters and keys, the views of a response, and one that grows while it runs."""
+"""Pages of a response in a real browser: live list, filters, keyboard, tabs, and live events."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "objec
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server whose model answers quickly, then with a call, then slowly; and again."""
+    """Start a server that replays a fast response, a tool call and a slow response, repeatedly."""
     encoding = load_harmony_encoding("HarmonyGptOss")
     lines = []
     for text, pause in ((QUICK, 0.01), (CALL, 0.01), (SLOW, 0.25)):

@@ -1,4 +1,4 @@
-"""The pages of a response in every status: each page opens, and the error is shown with its code and its message."""
+"""Pages of a response in every status, with code and message of errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMITED = {"incomplete_details": {"reason": "max_output_tokens"}}
 
 
 def ended(status: str, terminal: str, **fields: Any) -> Response:
-    """A response whose terminal event is of this type and carries these fields."""
+    """Store a response with a terminal event of type `terminal` and `fields` in the snapshot."""
     row = made(f"resp_{status}", status=status)
     last = Event.objects.filter(response=row).order_by("number").last()
     assert last is not None
@@ -37,10 +37,10 @@ def running(status: str, events: int) -> Response:
 
 
 class OutcomesTest(WebCase):
-    """With logs as the writer makes them."""
+    """Pages of responses with logs of the writer."""
 
     def opened(self, row: Response) -> str:
-        """Open every page of the response; return the first one."""
+        """Open every page of the response and return the text of the first page."""
         for path in (*PAGES, f"/items/msg_in_{row.uid}"):
             with self.subTest(uid=row.uid, path=path):
                 self.assertEqual(self.client.get(f"/responses/{row.uid}{path}").status_code, 200)

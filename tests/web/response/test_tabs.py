@@ -1,4 +1,4 @@
-"""The pages of one response: three views of one log, its prompt, its chain, its verdict; and what a hostile model may not do."""
+"""Tabs of a response: conversation, events, raw stream, prompt, chain and validation; and output of a hostile model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The timeline of a response: its phases and the bars of its rate are what the times of its events say."""
+"""Timeline of a response: phases and rate bars from the times of the events."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REASONING, TEXT, CALL = (
 
 
 def drawn(*events: tuple[str, int], queued: bool = False) -> Timeline:
-    """The timeline of a log with these events between its first and its last."""
+    """Build the timeline of a log with `events` between the first and the last event."""
     begun = [
         ("response.created", 0),
         *([("response.queued", 0)] if queued else []),
@@ -33,13 +33,13 @@ def sums(found: Timeline) -> dict[str, int]:
 
 
 def steadily(per_second: float, count: int, start: int, kind: str = TEXT, jitter_ms: float = 0) -> list[tuple[str, int]]:
-    """Deltas at that rate, the first one at `start`."""
+    """Build deltas of a constant rate from `start` milliseconds on."""
     chance = random.Random(7)
     return [(kind, round(start + n * 1000 / per_second + chance.uniform(0, jitter_ms))) for n in range(count)]
 
 
 class PhasesTest(TestCase):
-    """What was done when."""
+    """Phases of the timeline."""
 
     def test_prefill_ends_with_the_first_delta_also_if_it_shares_its_millisecond_with_the_item(self) -> None:
         found = drawn(
@@ -57,7 +57,7 @@ class PhasesTest(TestCase):
 
 
 class RateTest(TestCase):
-    """How fast it spoke."""
+    """Rate bars of the timeline."""
 
     def test_short_answers_show_their_true_rate(self) -> None:
         for rate, count in ((198, 40), (198, 23), (46.7, 20), (46.7, 12), (900, 200), (10, 9)):

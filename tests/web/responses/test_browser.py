@@ -18,7 +18,7 @@ MARKDOWN_HEAVY = "markdown"
 
 @pytest.fixture
 def page(chat_server: Server, chromium: Browser, signed_in: StorageState) -> Iterator[Page]:
-    """A page of somebody who has signed in. What its console says of a lost connection is expected."""
+    """Open a page as a signed-in user. Console errors of a lost connection are expected."""
     context = chromium.new_context(storage_state=signed_in)
     page = context.new_page()
     page.set_default_timeout(LIMIT_MS)

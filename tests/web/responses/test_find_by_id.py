@@ -1,4 +1,4 @@
-"""Finding a response by an id: its own or the beginning of it, that of its request, its conversation, or one of its items."""
+"""Search by id of a response, request, conversation or item, complete or the beginning."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class FindByIdTest(WebCase):
 
 
 class RequestIdTest(ApiCase):
-    """The id of a request is stored with the response that it makes."""
+    """Storage of the request id with the response."""
 
     async def test_over_http(self) -> None:
         async with self.serving(said("<|channel|>final<|message|>Hi<|return|>")) as client:

@@ -1,4 +1,4 @@
-"""Against a hub with a scripted engine: streams that grow, stopping, the prompt that the model saw, verdicts and what the row remembers."""
+"""Pages of running responses with a replay engine: live events, cancellation, prompt, validation and statistics."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def slowly(text: str, seconds: float = 0.03) -> Recording:
 
 
 class LiveTest(ApiCase):
-    """With an operator who has signed in."""
+    """Pages of running responses, seen by a signed-in superuser."""
 
     async def person(self) -> AsyncClient:
-        """Their browser."""
+        """Return the signed-in client."""
         client = AsyncClient()
         await client.aforce_login(await User.objects.acreate_superuser("root"))
         return client
@@ -51,8 +51,8 @@ class LiveTest(ApiCase):
             live = await person.get(f"/responses/{uid}/live")
             late = await person.get(f"/responses/{uid}/live?after=2")
             whole = first + b"".join([part async for part in parts])
-            told = sse(await self.collected(live))
-            self.assertEqual([event["type"] for event in told], [event["type"] for event in sse(whole)])
+            result = sse(await self.collected(live))
+            self.assertEqual([event["type"] for event in result], [event["type"] for event in sse(whole)])
             self.assertEqual(next(event["sequence_number"] for event in sse(await self.collected(late))), 3)
             self.assertNotIn('id="running"', await self.text(person, f"/responses/{uid}"))
 

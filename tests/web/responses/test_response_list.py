@@ -1,4 +1,4 @@
-"""The response list: filters in the URL, pages by key, who sees what, and no query that reads a whole table."""
+"""Response list: filters in the URL, pages by key, permissions, and query plans without full table scans."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ class PlanTest(WebCase):
                     self.assertNotRegex(self.plan(sql), r"Seq Scan on responses_app_(response|item)\b", f"{query}\n{sql}")
 
     def plan(self, sql: str) -> str:
-        """How Postgres would answer if the table were too large to be read; of this small one it may find that cheaper."""
+        """Explain the query without sequential scans, because Postgres may prefer a sequential scan of a small table."""
         with connection.cursor() as cursor:
             cursor.execute("SET LOCAL enable_seqscan TO off")
             cursor.execute("EXPLAIN " + sql.replace("%", "%%"), None)

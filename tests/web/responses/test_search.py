@@ -1,4 +1,4 @@
-"""A search stays in the projects of its person: what others have said neither hides a hit nor makes the search slower."""
+"""Search within the projects of a user: items of other projects neither hide results nor slow the search down."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ODD = "o'dd\\ pro|ject & ' !"
 
 
 class SearchProjectsTest(WebCase):
-    """One response of mine, older than those of another project that say the same word."""
+    """Search with an old match in the user's project and newer matches in another project."""
 
     def setUp(self) -> None:
         super().setUp()
