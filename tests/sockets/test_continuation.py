@@ -188,7 +188,7 @@ class ContinuingTest(SocketCase):
 
 
 class WarmingTest(SocketCase):
-    async def test_it_is_read_and_nothing_is_said(self) -> None:
+    async def test_generate_false_prefills_without_output(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
             warm = await socket.create_response("Look.", generate=False, store=False, instructions="Be brief.")
             self.assertEqual((warm["status"], warm["output"], warm["usage"]["output_tokens"]), ("completed", [], 0))

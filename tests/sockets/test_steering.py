@@ -90,21 +90,21 @@ class SteeringTest(SocketCase):
         adapter: TypeAdapter[Any] = TypeAdapter(ResponsesServerEvent)
         lines = (stuck(WRITING), said(HELLO), two_calls(0.5))
         async with self.serving(*lines), self.socket() as socket:
-            heard: list[dict[str, Any]] = []
+            events: list[dict[str, Any]] = []
             await socket.create(stream_id="a")
-            heard += await until(socket, "response.output_text.delta")
-            await steer(socket, heard[0]["response"]["id"])
-            heard += await until(socket, "response.completed")
+            events += await until(socket, "response.output_text.delta")
+            await steer(socket, events[0]["response"]["id"])
+            events += await until(socket, "response.completed")
             await socket.create(tools=[TOOL])
-            heard += await until(socket, "response.output_item.done")
-            uid = next(event["response"]["id"] for event in reversed(heard) if event["type"] == "response.created")
+            events += await until(socket, "response.output_item.done")
+            uid = next(event["response"]["id"] for event in reversed(events) if event["type"] == "response.created")
             await steer(socket, uid)
-            heard += await until(socket, "response.steer.pending")
+            events += await until(socket, "response.steer.pending")
             await steer(socket, "resp_unknown", [{"type": "message", "role": "user", "content": "Stop."}])
-            heard += await until(socket, "response.steer.failed")
+            events += await until(socket, "response.steer.failed")
             await socket.create(temperature=9)
-            heard += await until(socket, "error")
-            for event in heard:
+            events += await until(socket, "error")
+            for event in events:
                 parsed = adapter.validate_python(event)
                 self.assertEqual(parsed.type, event["type"])
                 self.assertEqual(parsed.stream_id, event.get("stream_id"))

@@ -128,7 +128,7 @@ class EndsTest(SocketCase):
                 got = await client.get(f"/v1/responses/{uids[stream_id]}")
                 self.assertEqual(got.json()["status"], "cancelled")
 
-    async def test_or_not_if_the_settings_say_so(self) -> None:
+    async def test_a_response_finishes_after_the_client_left_if_the_settings_require_it(self) -> None:
         with override_settings(RESPONSES_FINISH_ON_DISCONNECT=True):
             async with self.serving(slow(HELLO, 0.05)) as client:
                 async with self.socket() as socket:
@@ -139,7 +139,7 @@ class EndsTest(SocketCase):
                         await asyncio.sleep(0.01)
                 self.assertEqual((await client.get(f"/v1/responses/{uid}")).json()["status"], "completed")
 
-    async def test_at_its_age_what_runs_ends_and_then_it_says_so_and_closes(self) -> None:
+    async def test_an_expired_connection_ends_its_responses_and_closes_with_an_error(self) -> None:
         with override_settings(RESPONSES_SOCKET_AGE=1):
             async with self.serving(slow(HELLO, 0.3)), self.socket() as socket:
                 await socket.create(stream_id="a")

@@ -138,7 +138,7 @@ def test_the_keyboard_leads_through_every_page_and_out_again(chat_server: Server
             before = here[0]
 
 
-def test_nothing_moves_for_whoever_does_not_want_that(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+def test_nothing_moves_with_reduced_motion(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
     visitor = Visitor(chat_server, chromium, storage_state=signed_in, reduced_motion="reduce")
     visitor.send_and_wait("greetings", "Hello there!")
     moving = "document.getAnimations().filter((one) => one.playState === 'running').length"

@@ -42,14 +42,14 @@ class ErrorPagesTest(WebCase):
         page = self.error("/nowhere", 404, Client())
         self.assertIn('href="/sign-in"', page)
 
-    def test_an_unknown_response_says_what_is_missing(self) -> None:
+    def test_an_unknown_response_is_named_in_the_404(self) -> None:
         made()
         self.assertIn("No response with this ID in your projects.", self.error("/responses/resp_none", 404))
         self.assertIn("No response with this ID", self.error("/responses/resp_none/live", 404))
         self.assertIn("This response has no event with this number.", self.error("/responses/resp_1/events/9999", 404))
         self.assertIn("This response has no item with this ID.", self.error("/responses/resp_1/items/msg_none", 404))
 
-    def test_a_person_without_a_project_is_told_what_to_do_in_the_chat_and_in_the_list(self) -> None:
+    def test_a_user_without_a_project_sees_instructions_in_chat_and_list(self) -> None:
         made()
         self.client.force_login(User.objects.create_user("ada"))
         page = self.error("/chat", 403)
@@ -66,7 +66,7 @@ class ErrorPagesTest(WebCase):
         self.client.force_login(ada)
         self.assertIn("You’re not a member of this project.", self.error("/chat?project=p", 403))
 
-    def test_a_form_that_has_expired_says_so(self) -> None:
+    def test_an_expired_form_has_an_explanation(self) -> None:
         strict = Client(enforce_csrf_checks=True)
         strict.force_login(self.operator)
         answer = strict.post("/responses/resp_1/delete")
@@ -75,7 +75,7 @@ class ErrorPagesTest(WebCase):
         self.assertContains(answer, 'href="/static/web/base.css"', status_code=403)
 
     @override_settings(ALLOWED_HOSTS=["good.example"])
-    def test_a_request_that_is_not_understood_says_so(self) -> None:
+    def test_a_bad_request_has_an_explanation(self) -> None:
         page = self.error("/responses", 400, HTTP_HOST="bad.example")
         self.assertIn("<h1>Bad request</h1>", page)
 
@@ -133,7 +133,7 @@ class FiltersTest(WebCase):
         for query in ("?tool=x", "?since=2h", "?seconds=odd", "?status=failed&tokens=1"):
             self.assertIn("<details open><summary>More filters", self.page(f"/responses{query}"), query)
 
-    def test_what_is_not_valid_is_told_by_the_name_of_its_field(self) -> None:
+    def test_invalid_filters_are_named_by_their_label(self) -> None:
         page = self.page("/responses?since=yesterday&seconds=fast&meta=x&status=odd")
         for said in (
             "“From” isn’t a valid time. Try 2026-11-20T12:00 or 2h.",

@@ -89,7 +89,7 @@ def test_no_number_of_a_path_fails(operator: Client, path: str) -> None:
 
 @pytest.mark.parametrize("value", WRONG_TIMES)
 @pytest.mark.parametrize("name", ["since", "until"])
-def test_a_time_that_no_calendar_has_room_for_is_told(operator: Client, name: str, value: str) -> None:
+def test_a_time_outside_of_the_calendar_is_an_error_message(operator: Client, name: str, value: str) -> None:
     html = operator.get(f"/responses?{name}={quote(value)}").content.decode()
     assert 'role="alert"' in html
     assert "resp_1" in html

@@ -19,7 +19,7 @@ CHANGING = (
 )
 
 
-def test_the_first_page_says_what_is_served(shared: Server, page: Page) -> None:
+def test_the_home_page_lists_the_served_models(shared: Server, page: Page) -> None:
     page.goto(shared.url)
     expect(page).to_have_title("Verbatim")
     expect(page.locator("main")).to_contain_text("tape ready")

@@ -17,7 +17,7 @@ class HomeTest(ApiCase):
             self.assertInHTML('<code>m</code> <span class="ok">ready</span>', page)
             self.assertIn("curl http://testserver/v1/responses", page)
 
-    async def test_it_says_when_an_engine_is_away(self) -> None:
+    async def test_an_unreachable_engine_is_shown(self) -> None:
         async with self.serving() as client:
             await self.hub.start()
             self.engine.fail_for()
@@ -27,7 +27,7 @@ class HomeTest(ApiCase):
             self.engine.recover()
             self.assertEqual((await client.get("/health")).status_code, 200)
 
-    async def test_it_opens_for_somebody_who_has_signed_in(self) -> None:
+    async def test_a_signed_in_user_sees_more_links(self) -> None:
         async with self.serving() as client:
             await self.hub.start()
             await client.aforce_login(await User.objects.acreate_user("ada"))

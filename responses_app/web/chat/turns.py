@@ -29,16 +29,16 @@ def turns_of(row: Response, *, newest: bool = False) -> dict[str, Any]:
     `earlier` counts the context items before the first turn. `conversation` is the id of the conversation of the last turn.
     `parameters` belong to the last request with a message, for the next request.
     """
-    known = _responses_of_thread(row)
-    parents = _parents(known)
-    chain = _chain(known, parents, _newest(known, parents, row.uid) if newest else row.uid)[-MAX_TURNS:]
+    responses = _responses_of_thread(row)
+    parents = _parents(responses)
+    chain = _chain(responses, parents, _newest(responses, parents, row.uid) if newest else row.uid)[-MAX_TURNS:]
     if not chain:
         # A response stored only for polling belongs to no thread.
-        known = chain = [row]
+        responses = chain = [row]
     turns = _turns(chain)
     for turn in turns:
         turn["previous"] = parent = parents.get(turn["id"])
-        turn["siblings"] = [other.uid for other in known if parents.get(other.uid) == parent]
+        turn["siblings"] = [other.uid for other in responses if parents.get(other.uid) == parent]
     if turns[0]["previous"] is None:
         turns[0]["siblings"] = _first_branches(row.project, chain[0])
     history: list[int] = Response.objects.filter(pk=chain[0].pk).values_list("history", flat=True)[0]
@@ -74,28 +74,28 @@ def _responses_of_thread(row: Response) -> list[Response]:
     return list(rows.select_related("conversation").only("uid", "previous_uid", "metadata", "conversation__uid"))
 
 
-def _parents(known: Sequence[Response]) -> Parents:
+def _parents(responses: Sequence[Response]) -> Parents:
     """Return the parent of each response: in a conversation the previous response of the conversation."""
     parents: dict[str, str | None] = {}
     before = None
-    for row in known:
+    for row in responses:
         parents[row.uid] = before if row.conversation_id else row.previous_uid
         before = row.uid if row.conversation_id else before
     return parents
 
 
-def _newest(known: Sequence[Response], parents: Parents, uid: str) -> str:
+def _newest(responses: Sequence[Response], parents: Parents, uid: str) -> str:
     """Return the newest descendant of `uid`. Children are always newer than parents."""
     descendants = {uid}
-    for row in known:
+    for row in responses:
         if parents[row.uid] in descendants:
             descendants.add(row.uid)
             uid = row.uid
     return uid
 
 
-def _chain(known: Sequence[Response], parents: Parents, uid: str | None) -> list[Response]:
-    by_uid = {row.uid: row for row in known}
+def _chain(responses: Sequence[Response], parents: Parents, uid: str | None) -> list[Response]:
+    by_uid = {row.uid: row for row in responses}
     chain: list[Response] = []
     while row := by_uid.get(uid or ""):
         chain.append(row)

@@ -53,17 +53,17 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
 
 def _tree(lines: Sequence[ResponseRow]) -> list[LineageBranch]:
     """Order each response behind the previous response. A first continuation has the depth of the parent, forks are deeper."""
-    known = {line.response.uid for line in lines}
+    uids = {line.response.uid for line in lines}
     children: dict[str | None, list[ResponseRow]] = {}
     for line in lines:
         parent = line.response.previous_uid
-        children.setdefault(parent if parent in known else None, []).append(line)
+        children.setdefault(parent if parent in uids else None, []).append(line)
     ordered: list[LineageBranch] = []
     # A stack instead of recursion, because a chain may have any length.
     stack = [(line, 0, False) for line in reversed(children.get(None, []))]
     while stack:
         line, depth, is_fork = stack.pop()
-        is_orphan = bool(line.response.previous_uid) and line.response.previous_uid not in known
+        is_orphan = bool(line.response.previous_uid) and line.response.previous_uid not in uids
         ordered.append(LineageBranch(line, min(depth, MAX_DEPTH), is_fork, is_orphan))
         stack += _continuations(children.get(line.response.uid, []), depth)
     return ordered

@@ -96,14 +96,17 @@ class Visitor:
 
     @property
     def field(self) -> Locator:
+        """Return the message field."""
         return self.page.get_by_label("Message", exact=True)
 
     @property
     def answers(self) -> Locator:
+        """Return the articles of all responses."""
         return self.page.locator("article.model")
 
     @property
     def last(self) -> Locator:
+        """Return the article of the last response."""
         return self.answers.last
 
     def send(self, text: str) -> None:
@@ -132,6 +135,7 @@ class Visitor:
 
     @property
     def uid(self) -> str:
+        """Return the id of the last response, from the URL."""
         return self.page.url.rpartition("/")[2]
 
     def fetched(self, uid: str) -> dict[str, Any]:
@@ -143,6 +147,7 @@ class Visitor:
         return found
 
     def close(self) -> None:
+        """Close the browser context."""
         self.page.context.close()
 
 

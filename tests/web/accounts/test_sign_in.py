@@ -49,7 +49,7 @@ class LinkTest(TestCase):
             self.client.get(link)
         self.assertNotIn("_auth_user_id", self.client.session)
 
-    def test_a_made_up_link_or_a_look_at_its_head_signs_nobody_in(self) -> None:
+    def test_an_invalid_link_and_a_head_request_sign_no_user_in(self) -> None:
         link = sign_in.link(sign_in.operator())
         self.client.get("/sign-in/made-up")
         self.client.head(link)

@@ -40,7 +40,7 @@ def test_on_a_phone_nothing_is_wider_than_the_screen(chat_server: Server, chromi
     assert visitor.errors.seen == []
 
 
-def test_without_scripts_it_says_what_is_missing(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+def test_without_javascript_a_notice_is_shown(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
     visitor = Visitor(chat_server, chromium, storage_state=signed_in, java_script_enabled=False)
     missing = visitor.page.locator("noscript p")
     expect(missing).to_be_visible()

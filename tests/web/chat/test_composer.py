@@ -64,7 +64,7 @@ def test_settings_close_with_escape_and_with_a_click_elsewhere(visitor: Visitor)
 @pytest.mark.parametrize(
     ("selector", "kind"), [("textarea[name=text]", "paste"), ("textarea[name=text]", "drop"), ("body", "drop")]
 )
-def test_a_model_without_vision_says_that_it_accepts_no_images(visitor: Visitor, selector: str, kind: str) -> None:
+def test_attaching_an_image_to_a_model_without_vision_shows_a_notice(visitor: Visitor, selector: str, kind: str) -> None:
     assert visitor.page.evaluate(GIVE_IMAGE, [selector, kind]) is False
     notice = visitor.page.locator(".composer .notice")
     expect(notice).to_have_text("chat doesn’t accept images.")

@@ -121,7 +121,7 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -
     assert [re.search(r"starting_after=\d+", url) is not None for url in asked] == [True]
 
 
-def test_what_goes_wrong_is_said_and_can_be_tried_again(visitor: Visitor) -> None:
+def test_errors_are_shown_and_can_be_retried(visitor: Visitor) -> None:
     visitor.send("breakage")
     alert = visitor.last.get_by_role("alert")
     expect(alert).to_contain_text("out of sorts")

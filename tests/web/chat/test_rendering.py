@@ -70,7 +70,7 @@ def test_the_cost_of_streaming_is_linear(visitor: Visitor, text: str) -> None:
     assert whole < 150 * len(text)
 
 
-def test_tables_are_aligned_as_the_markdown_says(visitor: Visitor) -> None:
+def test_tables_have_the_alignment_of_the_markdown(visitor: Visitor) -> None:
     _, html = visitor.page.evaluate(STREAMED, [TEXTS[2], 7])
     assert re.findall(r'<t[hd] class="(\w+)">', html) == ["left", "center", "right"] * 2
 
@@ -107,7 +107,7 @@ def test_an_answer_has_its_tokens_and_its_speed_below(visitor: Visitor) -> None:
     expect(figures).to_have_text(said)
 
 
-def test_an_answer_without_text_says_so(visitor: Visitor) -> None:
+def test_an_answer_without_text_has_a_notice(visitor: Visitor) -> None:
     visitor.send_and_wait("wordlessly", "The model returned no text.")
     visitor.page.reload()
     expect(visitor.last).to_contain_text("The model returned no text.")

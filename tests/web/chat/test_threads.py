@@ -52,7 +52,7 @@ class ThreadsTest(ApiCase):
         """Return the titles of all threads on the page."""
         return [entry.title for entry in (await sync_to_async(self.page)(**given)).entries]
 
-    async def test_nobody_sees_it_without_signing_in_nor_in_another_project(self) -> None:
+    async def test_threads_need_a_sign_in_and_membership(self) -> None:
         async with self.serving(said(HELLO)) as client:
             uid = (await self.made(client))["id"]
             for path in ("/chat", f"/chat/{uid}", f"/chat/{uid}/turns", "/chat/threads", "/chat/secret"):
@@ -101,7 +101,7 @@ class ThreadsTest(ApiCase):
             found = (await ada.get("/chat")).context["threads"].next
             self.assertEqual(await self.listed(before=found), ["Number 1", "Number 0"])
 
-    async def test_a_search_finds_what_was_said_in_any_turn(self) -> None:
+    async def test_a_search_finds_text_of_any_turn(self) -> None:
         async with self.serving(*[said(HELLO)] * 3) as client:
             first = await self.made(client, input="Begin")
             await self.made(client, input='A 50% "Xylophone"_', previous_response_id=first["id"])
@@ -110,7 +110,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual(await self.listed(words="50%"), ["Begin"])
             self.assertEqual(await self.listed(words="e_"), [])
 
-    async def test_turns_are_told_with_their_branches(self) -> None:
+    async def test_turns_have_their_branches(self) -> None:
         async with self.serving(*[said(HELLO)] * 4) as client:
             root = await self.made(client, input="Root")
             one = await self.made(client, input="One", previous_response_id=root["id"])
@@ -183,7 +183,7 @@ class ThreadsTest(ApiCase):
         rows = Event.objects.filter(response=pk, type__startswith="response.output_item").order_by("number")
         return [(row.type.rpartition(".")[2], row.ms) async for row in rows[:2]]
 
-    async def test_parameters_of_the_last_request_with_a_message_are_told(self) -> None:
+    async def test_parameters_are_those_of_the_last_request_with_a_message(self) -> None:
         async with self.serving(*[said(HELLO)] * 2) as client:
             given: dict[str, Any] = {"top_p": 0.5, "metadata": {"a": "b", "branch_of": "resp_0"}, "tool_choice": "none"}
             first = await self.made(client, **given)
@@ -192,7 +192,7 @@ class ThreadsTest(ApiCase):
             plain = await self.made(client, input="And?", previous_response_id=first["id"])
             self.assertEqual((await self.turns(plain["id"]))["parameters"], {})
 
-    async def test_of_a_very_long_thread_its_end_is_told(self) -> None:
+    async def test_a_very_long_thread_has_only_the_latest_turns(self) -> None:
         async with self.serving(*[said(HELLO)] * 3) as client:
             last = await self.made(client, input="1")
             for number in "23":
@@ -219,7 +219,7 @@ class ThreadsTest(ApiCase):
             ):
                 self.assertEqual((await ada.get(path)).status_code, status, path)
 
-    async def test_what_has_lost_its_beginning_says_how_much(self) -> None:
+    async def test_a_thread_without_its_beginning_counts_the_missing_items(self) -> None:
         async with self.serving(*[said(HELLO)] * 2) as client:
             first = await self.made(client, input="First")
             second = await self.made(client, input="Second", previous_response_id=first["id"])

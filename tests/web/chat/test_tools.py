@@ -38,7 +38,7 @@ def test_a_person_writes_what_a_tool_returns(visitor: Visitor) -> None:
     expect(visitor.page.get_by_role("region", name="Call to get_weather")).to_contain_text("snowfall")
 
 
-def test_a_call_that_nobody_answers_does_not_block_the_thread(visitor: Visitor) -> None:
+def test_an_unanswered_call_does_not_block_the_thread(visitor: Visitor) -> None:
     visitor.choose("weather", run_automatically=False)
     visitor.send("handmade")
     expect(visitor.page.get_by_label("Result of get_weather")).to_be_visible()

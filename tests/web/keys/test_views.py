@@ -36,7 +36,7 @@ class KeysTest(WebCase):
         self.assertEqual(ApiKey.objects.count(), 1)
         self.assertNotEqual(Session.objects.get().session_data, kept)
 
-    def test_a_secret_that_nobody_looked_at_is_not_shown_later(self) -> None:
+    def test_an_unseen_secret_expires(self) -> None:
         self.client.post("/keys", {"name": "laptop", "project": "p"})
         late = time.time() + new_secret.VALID_SECONDS + 1
         with mock.patch("cryptography.fernet.time.time", return_value=late):
@@ -56,7 +56,7 @@ class KeysTest(WebCase):
         self.assertEqual((key.name, key.requests_per_minute, key.max_concurrent, key.allowed_models), ("new", None, 2, []))
         self.assertIsNotNone(key.revoked_at)
 
-    def test_a_limit_that_cannot_be_is_told_and_nothing_is_made(self) -> None:
+    def test_an_invalid_limit_is_an_error_and_creates_no_key(self) -> None:
         for field, value, message in (
             ("requests_per_minute", "0", "greater than or equal to 1"),
             ("requests_per_minute", "many", "Enter a whole number"),

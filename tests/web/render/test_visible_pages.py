@@ -55,7 +55,7 @@ class VisiblePagesTest(WebCase):
         html = self.client.get("/admin/auth/user/").content.decode()
         self.assertIn(named(f"u{ODD}"), html)
 
-    def test_the_copied_commands_say_the_same(self) -> None:
+    def test_the_copied_commands_send_the_original_text(self) -> None:
         html = self.client.get("/responses/resp_odd/wire").content.decode()
         shown = {name: unescape(re.search(rf'<pre id="{name}">(.*?)</pre>', html, re.DOTALL)[1]) for name in ("curl", "python")}  # type: ignore[index]
         self.assertFalse([text for text in shown.values() if SHOWN_BY_NAME.search(text)])

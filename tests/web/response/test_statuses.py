@@ -57,7 +57,7 @@ class OutcomesTest(WebCase):
         archive_log(row.pk)
         self.assertIn("<code>server_error</code>", self.opened(row))
 
-    def test_a_failed_response_without_a_message_says_so(self) -> None:
+    def test_a_failed_response_without_a_message_has_a_notice(self) -> None:
         for error in ({"code": "server_error", "message": None}, {"code": None, "message": ""}, None):
             Response.objects.filter(uid="resp_failed").delete()
             page = self.opened(ended("failed", "response.failed", error=error))
@@ -69,7 +69,7 @@ class OutcomesTest(WebCase):
         self.assertEqual(self.client.get("/responses/resp_empty").status_code, 200)
         self.assertIn("<code>server_error</code>", self.page("/responses/resp_empty"))
 
-    def test_an_incomplete_response_says_why_it_ended(self) -> None:
+    def test_an_incomplete_response_shows_the_reason(self) -> None:
         page = self.opened(ended("incomplete", "response.incomplete", **LIMITED))
         self.assertIn("Response incomplete", page)
         self.assertIn("Stopped at the output token limit.", page)
@@ -81,7 +81,7 @@ class OutcomesTest(WebCase):
             page = self.opened(ended("incomplete", "response.incomplete", incomplete_details=details))
             self.assertIn("The response ended before it was finished.", page)
 
-    def test_a_cancelled_response_says_so(self) -> None:
+    def test_a_cancelled_response_has_a_notice(self) -> None:
         page = self.opened(ended("cancelled", "response.incomplete"))
         self.assertIn("Response cancelled", page)
 

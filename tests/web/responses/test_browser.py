@@ -98,7 +98,7 @@ def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: l
         expect(page.locator("#rows a.open")).to_have_attribute("title", answer.json()["id"])
 
 
-def test_a_live_list_says_that_the_session_has_ended(chat_server: Server, page: Page, many: list[str]) -> None:
+def test_a_live_list_shows_the_end_of_the_session(chat_server: Server, page: Page, many: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses?status=completed&live=1")
     expect(page.get_by_text("● Live")).to_be_visible()
     page.context.clear_cookies()
@@ -110,7 +110,7 @@ def test_a_live_list_says_that_the_session_has_ended(chat_server: Server, page: 
     expect(page.locator("input[name=next]")).to_have_value("/responses?status=completed&live=1")
 
 
-def test_a_live_list_says_that_the_connection_is_lost_and_comes_back(chat_server: Server, page: Page, many: list[str]) -> None:
+def test_a_live_list_shows_a_lost_connection_and_reconnects(chat_server: Server, page: Page, many: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses?live=1")
     page.context.set_offline(True)
     expect(page.locator("#connection")).to_have_text("Connection lost. Reconnecting…")
@@ -122,7 +122,7 @@ def test_a_live_list_says_that_the_connection_is_lost_and_comes_back(chat_server
     expect(page.get_by_text("● Live")).to_be_visible()
 
 
-def test_a_response_that_grows_says_that_the_connection_is_lost_and_goes_on(chat_server: Server, page: Page) -> None:
+def test_a_live_response_shows_a_lost_connection_and_reconnects(chat_server: Server, page: Page) -> None:
     made = chat_server.ask(model="chat", input="endlessly", background=True).json()
     refused: list[str] = []
 
@@ -159,7 +159,7 @@ def test_code_in_a_block_is_as_large_as_the_block_and_a_quote_has_a_bar(chat_ser
     assert page.evaluate(bar) == "3px"
 
 
-def test_runs_of_deltas_say_as_much_live_as_when_they_have_ended(chat_server: Server, page: Page) -> None:
+def test_live_groups_of_deltas_have_the_excerpt_of_the_final_page(chat_server: Server, page: Page) -> None:
     made = chat_server.ask(model="chat", input="slowly", background=True).json()
     page.goto(f"{chat_server.url}/responses/{made['id']}/events")
     # A run of text that is longer than what is shown of it.

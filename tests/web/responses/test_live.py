@@ -56,7 +56,7 @@ class LiveTest(ApiCase):
             self.assertEqual(next(event["sequence_number"] for event in sse(await self.collected(late))), 3)
             self.assertNotIn('id="running"', await self.text(person, f"/responses/{uid}"))
 
-    async def test_the_verdict_the_prompt_and_what_the_list_says(self) -> None:
+    async def test_validation_prompt_and_statistics_of_the_list(self) -> None:
         person = await self.person()
         async with self.serving(said(THOUGHT), said(WEATHER)) as client:
             made = await self.made(client)

@@ -47,7 +47,7 @@ class ListTest(WebCase):
         """The ids in the list, in order."""
         return UID.findall(self.page(f"/responses{query}"))
 
-    def test_it_shows_the_newest_first_with_figures_and_what_was_said(self) -> None:
+    def test_rows_are_newest_first_with_statistics_and_excerpts(self) -> None:
         row = made("resp_a", input_tokens=12, cached_tokens=3)
         item(row, "msg_out", "message", content=[{"type": "output_text", "text": 'A "quoted"\n<b>answer</b>'}])
         made("resp_b")
@@ -93,7 +93,7 @@ class ListTest(WebCase):
         made("resp_at_once", ended_at=NOW + timedelta(milliseconds=122), time_to_first_token_ms=120, output_tokens=60_000)
         self.assertIn('<td class="n" data-name="tokens/s"></td>', self.page("/responses"))
 
-    def test_what_is_not_understood_is_told_and_narrows_nothing(self) -> None:
+    def test_an_invalid_filter_is_reported_and_ignored(self) -> None:
         made()
         page = self.page("/responses?status=odd&since=yesterday&seconds=fast&meta=x&after=no&key=%00")
         self.assertEqual(page.count('class="bad" role="alert"'), 5)
@@ -115,7 +115,7 @@ class ListTest(WebCase):
         assert back
         self.assertEqual(self.shown(back[1].replace("&amp;", "&")), pages[-2])
 
-    def test_it_says_how_far_it_has_looked_and_looks_further(self) -> None:
+    def test_the_searched_range_is_shown_and_can_be_extended(self) -> None:
         for number in range(4):
             made(f"resp_{number}", deltas=1)
         with (
@@ -171,7 +171,7 @@ class ListTest(WebCase):
         for url in ("/responses", "/responses/resp_mine", "/responses/resp_mine/events", "/responses/resp_mine.jsonl"):
             self.assertEqual(self.client.get(url).status_code, 302)
 
-    def test_what_is_kept_for_its_conversation_alone_is_nobodys_to_see(self) -> None:
+    def test_responses_stored_only_for_a_conversation_are_hidden(self) -> None:
         made("resp_hidden", stored=False)
         self.assertEqual(self.shown(), [])
         self.page("/responses/resp_hidden", 404)
