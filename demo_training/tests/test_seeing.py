@@ -1,4 +1,4 @@
-"""demo-vision in vLLM: it says what is in a picture that nobody has drawn before, and is demo-chat otherwise."""
+"""demo-vision in vLLM: describes unseen drawings, and otherwise behaves like demo-chat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.api.image_case import data_url, part, user
 from tests.support.engines.requirements import START_LIMIT_S
 from tests.support.request_bodies import STRING, function
 
-# vLLM and torch warn of what is theirs.
+# Ignore warnings from vLLM and torch.
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
 
 PICTURES, RIGHT = 24, 20
@@ -31,21 +31,21 @@ WEATHER = function("get_weather", "Get the current weather for a location.", loc
 
 
 def drawn(r: Random, colour: str, shape: str) -> str:
-    """A drawing as a data URL."""
+    """Return a drawing as a data URL."""
     out = BytesIO()
     draw(r, colour, shape).save(out, "PNG")
     return data_url(out.getvalue())
 
 
 class DemoVisionTest(ApiCase):
-    """One test, as an engine lives in one event loop."""
+    """A single test method, because an engine lives in a single event loop."""
 
     async def asked(self, *parts: Any, **body: Any) -> dict[str, Any]:
-        """The response to a message."""
+        """Return the response to a message."""
         return await self.made(self.client_of_m, input=[user(*parts)], temperature=0, **body)
 
     async def text(self, *parts: Any, **body: Any) -> str:
-        """What it answers."""
+        """Return the text of the response."""
         made = await self.asked(*parts, **body)
         return "".join(one["text"] for item in made["output"] if item["type"] == "message" for one in item["content"])
 
@@ -61,23 +61,23 @@ class DemoVisionTest(ApiCase):
             finally:
                 manager.set_current(None)
                 await self.hub.close()
-                # What the engine has left open is complained about here, and not in whichever test the collector runs next.
+                # Collect now, so that warnings about resources left open appear in this test.
                 del self.hub
                 gc.collect()
 
     async def named(self) -> None:
-        """Colour and shape of most drawings, asked for in one message, or in the next turn."""
+        """Check colour and shape of most drawings, asked for in one message, or in the next turn."""
         r, right = Random(4711), 0
         for _ in range(PICTURES):
             colour, shape = any_drawing(r)
-            said = await self.text("What do you see?", part(drawn(r, colour, shape)))
-            right += colour in said and shape in said
+            answer = await self.text("What do you see?", part(drawn(r, colour, shape)))
+            right += colour in answer and shape in answer
         assert right >= RIGHT
         first = await self.asked(part(drawn(r, "blue", "circle")), "What is this?")
         assert "blue" in await self.text("What colour is it?", previous_response_id=first["id"])
 
     async def talked(self) -> None:
-        """As demo-chat does, tools included."""
+        """Check conversations without images, tools included."""
         assert "hello" in (await self.text("Hello!")).lower()
         made = await self.asked("What is the weather in Paris?", tools=[WEATHER])
         calls = [item for item in made["output"] if item["type"] == "function_call"]

@@ -20,7 +20,7 @@ from responses_app.models import Conversation, Event, Image, Item, Response
 from tests.support.api.case import HELLO, TOOL, ApiCase, said
 from tests.support.api.image_case import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
 from tests.support.images.expensive_images import progressive, segmented
-from tests.support.images.image_server import Site, site
+from tests.support.images.image_server import ImageServer, run_image_server
 
 
 def size(picture: bytes) -> tuple[int, int]:
@@ -333,9 +333,12 @@ class FetchedTest(SeeingCase):
     """Images by address: fetched once, and kept as they were."""
 
     @contextmanager
-    def web(self) -> Iterator[Site]:
+    def web(self) -> Iterator[ImageServer]:
         """A site that may be fetched from."""
-        with site() as here, self.settings(RESPONSES_IMAGE_URLS="http", RESPONSES_IMAGE_HOSTS=frozenset({"127.0.0.1"})):
+        with (
+            run_image_server() as here,
+            self.settings(RESPONSES_IMAGE_URLS="http", RESPONSES_IMAGE_HOSTS=frozenset({"127.0.0.1"})),
+        ):
             here.pages["/a.png"] = RED
             yield here
 

@@ -1,4 +1,4 @@
-"""What is compiled for one client keeps no other one waiting, on any way by which a grammar comes in."""
+"""Compilation for a client never delays the compilation of another client, in every field that accepts a grammar."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def custom(definition: str, syntax: str = "lark") -> dict[str, Any]:
     return {"type": "custom", "name": "c", "format": {"type": "grammar", "syntax": syntax, "definition": definition}}
 
 
-class CompilingTest(ApiCase):
+class CompileFairnessTest(ApiCase):
     async def refused_grammar(self, client: Any, path: str, body: dict[str, Any], param: str, why: str) -> None:
         answer = await client.post(path, data=body, content_type="application/json")
         error = answer.json()["error"]

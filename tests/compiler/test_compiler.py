@@ -1,4 +1,4 @@
-"""The compiler: what exceeds a limit is refused, other projects are served meanwhile, and no process is left."""
+"""Compiler: jobs beyond a limit are rejected, other projects are served meanwhile, and no process is left behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def compiler() -> Compiler:
 
 
 def workers(parent: int) -> list[int]:
-    """The compiler processes of a process."""
+    """Return the pids of the compiler processes of a process."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -49,7 +49,7 @@ def workers(parent: int) -> list[int]:
 
 
 def alive(pids: Iterable[int]) -> list[int]:
-    """Those that have not ended."""
+    """Return the pids of the running processes."""
     found = []
     for pid in pids:
         try:
@@ -81,7 +81,7 @@ def test_a_result_and_a_refusal_are_given_to_everybody_who_asks_and_kept(compile
 
 
 class NoPool:
-    """In the place of a pool that must not be asked."""
+    """Pool that fails when used."""
 
     async def run(self, owner: str, payload: bytes, *, cpu_s: int | None = None) -> bytes:
         raise AssertionError(owner)
@@ -132,7 +132,7 @@ def test_a_job_ends_with_the_last_one_who_waits_for_it(compiler: Compiler) -> No
 
 def test_a_queue_has_an_end(compiler: Compiler) -> None:
     async def ask() -> None:
-        # One may run, and so many wait.
+        # One job may run, and MAX_WAITING may wait.
         waiting = [asyncio.create_task(compiler.run("p", endless(n))) for n in range(compilers.MAX_WAITING + 2)]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         with pytest.raises(Overloaded, match="Try again"):

@@ -1,4 +1,4 @@
-"""From tokens to events: what a dialect hears, the writer can write, and the judge finds nothing to blame."""
+"""From tokens to events: the writer accepts all parsed deltas, and the validator finds no violation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.dialects import chat_tapes, harmony_tapes
 from tests.support.dialects.parser_driver import byte_vocabulary, chat, harmony, harmony_tokens, turn
 from tests.support.protocol.response_strategies import items, tell
 
-# A call that is no JSON fails its response by the writer's rule, so these end otherwise.
+# The writer fails a response with invalid JSON in a call, so these responses end differently.
 GARBLED = {"string_that_never_closes", "call_cut_by_the_next"}
 STREAMS = [("harmony", tape) for tape in harmony_tapes.TAPES] + [
     ("chat", tape) for tape in chat_tapes.TAPES if tape not in GARBLED
@@ -32,9 +32,9 @@ def pieces(name: str, tape: str, size: int) -> list[Delta]:
         if name == "harmony"
         else byte_vocabulary().encode(chat_tapes.TAPES[tape][0])
     )
-    listener: OutputParser = dialect.parser_for(turn())
-    heard = [piece for at in range(0, len(tokens), size) for piece in listener.feed(Chunk(tokens[at : at + size]))]
-    return heard + listener.finish()
+    parser: OutputParser = dialect.parser_for(turn())
+    parsed = [piece for at in range(0, len(tokens), size) for piece in parser.feed(Chunk(tokens[at : at + size]))]
+    return parsed + parser.finish()
 
 
 @cache
@@ -63,7 +63,7 @@ def test_c12_text_and_calls_of_one_turn_are_items_of_their_own_in_their_order() 
     assert [item["type"] for item in items(events)] == ["message", "function_call", "message"]
 
 
-def test_a7_a_thought_and_two_calls_are_three_items() -> None:
+def test_reasoning_and_two_calls_are_three_items() -> None:
     events, _ = tell(pieces("chat", "two_calls", 1))
     assert [item["type"] for item in items(events)] == ["reasoning", "function_call", "function_call"]
 

@@ -1,4 +1,4 @@
-"""Dialects load fast: the heavy libraries come in only when a model asks for them."""
+"""Import time of dialects: heavy libraries are imported only when a model needs them."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""The engines: a tape, a real vLLM in this process, a real one elsewhere."""
+"""Tests of the engines: replay, vLLM in this process, vLLM over HTTP."""
 
 from __future__ import annotations

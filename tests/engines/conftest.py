@@ -1,4 +1,4 @@
-"""Engines take half a minute to start: a module shares one, and one event loop with it."""
+"""Fixtures of real engines. An engine takes half a minute to start, so a module shares an engine and its event loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.engines import text_checkpoint as checkpoint
 
-# Its assertions are to be explained as those of a test module are.
+# Rewrite the assertions of this module like those of test modules.
 pytest.register_assert_rewrite("tests.support.engines.requirements")
 
 
@@ -22,5 +22,5 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model directory."""
+    """Create a model directory."""
     return checkpoint.write(tmp_path_factory.mktemp("tiny"))

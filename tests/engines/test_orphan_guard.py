@@ -1,4 +1,4 @@
-"""Nothing outlives the server: tried with real processes and SIGKILL."""
+"""Orphan guard: no process outlives the server, checked with real processes and SIGKILL."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 
 from responses_app.engines import orphan_guard
 
-# An idle machine needs little more than the grace of one second; one that also trains models needs more.
+# On an idle machine the guard needs little more than its grace period of 1 s; on a busy one more.
 PATIENCE_S = 15.0
 
-# An owner that starts a child, a grandchild in a session of its own, one that has lost its parent, and one that is deaf.
+# A server with a child, a grandchild in its own session, an orphaned process, and a process that ignores signals.
 OWNER = """
 import subprocess, sys, time
 from responses_app.engines import orphan_guard
@@ -50,7 +50,7 @@ def lonely(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE_S) -> float:
-    """Seconds until it happened."""
+    """Wait until `happened` returns True; return the seconds."""
     began = time.monotonic()
     while not happened():
         assert time.monotonic() - began < seconds, "it did not happen in time"
@@ -118,7 +118,7 @@ def test_it_sweeps_what_is_left_when_owner_and_guard_died_together(tmp_path: Pat
     left = orphan_guard.survivors(process.pid)
     os.kill(watcher, signal.SIGKILL)
     process.kill()
-    process.wait()  # Not communicate: those that are left hold the other end of the pipe.
+    process.wait()  # Not `communicate`: the remaining processes hold the other end of the pipe.
     assert orphan_guard.kill_orphans(tmp_path / "other") == []
     assert set(left) <= set(orphan_guard.survivors(process.pid))
     assert set(left) <= set(orphan_guard.kill_orphans(tmp_path))

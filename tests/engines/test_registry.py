@@ -1,4 +1,4 @@
-"""Engines are chosen by URL; a wrong URL says what is right."""
+"""Engine URLs: the chosen engine, and the errors for invalid URLs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from responses_app.engines import open_engine
 from responses_app.engines.http.client import HttpVllm
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.engines.vllm.inprocess import InProcessVllm
-from tests.support.engines.generate import ask, hear, tokens
+from tests.support.engines.generate import collect, make_request, tokens
 
 
 def test_it_opens_a_tape(tmp_path: Path) -> None:
@@ -23,7 +23,7 @@ def test_it_opens_a_tape(tmp_path: Path) -> None:
 
     async def main() -> list[int]:
         await engine.start()
-        return tokens(await hear(engine, ask())) + tokens(await hear(engine, ask()))
+        return tokens(await collect(engine, make_request())) + tokens(await collect(engine, make_request()))
 
     assert asyncio.run(main()) == [5, 5]
 
@@ -54,13 +54,13 @@ def test_it_opens_a_model_directory_or_a_name_on_the_hub(tmp_path: Path) -> None
         ("vllm:///no/such/directory/here", "no such model directory"),
     ],
 )
-def test_it_says_what_is_wrong_with_a_url(url: str, words: str) -> None:
+def test_invalid_url_raises_with_reason(url: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         open_engine(url)
 
 
 def test_it_does_not_load_vllm_to_open_an_engine() -> None:
-    # In a fresh interpreter, as other tests of this one may have loaded it.
+    # In a new interpreter: another test may have imported vLLM.
     import subprocess
     import sys
 

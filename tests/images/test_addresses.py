@@ -1,4 +1,4 @@
-"""Addresses that nothing is fetched from, however they are written."""
+"""Network addresses not allowed for fetching, in every notation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from responses_app.images.addresses import is_public
 
-# RFC 6890 and what clouds add to it.
+# RFC 6890, and special addresses of cloud providers.
 INTERNAL = [
     *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"),
     *("192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24"),
@@ -26,7 +26,7 @@ inside = (
 
 
 def wrapped(form: str, address: IPv4Address) -> str:
-    """The same address in the clothes of IPv6."""
+    """Embed the address in an IPv6 address."""
     return form.format(int(address) >> 16, int(address) & 0xFFFF)
 
 

@@ -1,4 +1,4 @@
-"""Data URLs and what is in them."""
+"""Data URLs and image decoding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_data_url_holds_its_bytes(data: bytes, space: str, kind: str) -> None:
 
 
 def complaint(url: str) -> InvalidImage | None:
-    """What is wrong with a data URL; any other exception is a mistake of ours."""
+    """Return the error for a data URL; any other exception is a bug."""
     try:
         decode.decode_data_url(url)
     except InvalidImage as error:
@@ -100,7 +100,7 @@ def test_a_picture_is_made_no_larger_than_it_may_be(mode: str) -> None:
 
 def test_a_photo_that_was_held_upright_stays_upright() -> None:
     out, how = BytesIO(), Image.Exif()
-    how[0x0112] = 6  # turned by a quarter
+    how[0x0112] = 6  # rotated by 90 degrees
     Image.new("RGB", (90, 30)).save(out, "JPEG", exif=how)
     with Image.open(BytesIO(decode.shrink(out.getvalue(), 45))) as image:
         assert image.size == (15, 45)

@@ -1,4 +1,4 @@
-"""Images in worker processes: the same answers as in this one, within limits."""
+"""Images in worker processes: the same results as in this process, within limits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT_S = 60.0
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One process, and one second of computing time for an image."""
+    """Limit the pool to one process, and one second of CPU time per image."""
     limits = replace(decode_pool.LIMITS, cpu_s=1)
     monkeypatch.setattr(decode_pool, "_pool", Pool("responses_app.images.decode_job:handle", limits, size=1))
 
@@ -71,7 +71,7 @@ def test_a_picture_that_takes_too_long_is_refused() -> None:
 
 
 def slow() -> bytes:
-    """Some seconds are gone before its segments are counted, as Pillow reads them first."""
+    """Create an image whose segments are counted only after some seconds, because Pillow reads them first."""
     return segmented(5_000_000)
 
 
@@ -83,14 +83,14 @@ def test_neither_the_loop_nor_its_threads_wait_for_a_picture() -> None:
         try:
             await until(lambda: decode_pool._pool._queue.count("a") == 7)
             assert await asyncio.to_thread(str, 1) == "1"
-            # Another project has a process of its own.
+            # Another project uses another process.
             assert await decode_pool.check("b", drawn("PNG", size=(8, 9))) == (8, 9)
             assert not any(task.done() for task in many[1:])
         finally:
             for task in many:
                 task.cancel()
             await asyncio.wait(many)
-        # No job of the project that has gone is left.
+        # No job of the cancelled project is left.
         assert await decode_pool.check("a", drawn("PNG", size=(9, 9))) == (9, 9)
 
     asyncio.run(run())

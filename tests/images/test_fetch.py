@@ -1,4 +1,4 @@
-"""Fetching a picture: from where it may, within limits, and with words for what went wrong."""
+"""Fetching images: allowed addresses, limits, and error messages."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import pytest
 
 from responses_app.images.decode import InvalidImage
 from responses_app.images.fetch import MAX_REDIRECTS, ImageFetcher
-from tests.support.images.image_server import HOST, Site, answer, certificate, dripping, moved, site
+from tests.support.images.image_server import HOST, ImageServer, answer, certificate, dripping, moved, run_image_server
 
 CANNOT = "its host is not on the public internet, cannot be reached or does not answer in time"
 PICTURE = b"\x89PNG and so on"
 
 
-class Names:
-    """A resolver that knows these names, and remembers what it was asked."""
+class FakeResolver:
+    """Resolver with the given names; records the requested names."""
 
     def __init__(self, **names: Sequence[str]) -> None:
         self.names = {HOST: ["127.0.0.1"], **{name.replace("_", "."): found for name, found in names.items()}}
@@ -35,15 +35,21 @@ class Names:
 
 
 @pytest.fixture(scope="module")
-def here() -> Iterator[Site]:
-    with site() as here:
+def here() -> Iterator[ImageServer]:
+    with run_image_server() as here:
         yield here
 
 
-def web(names: Names | None = None, **fields: Any) -> ImageFetcher:
-    """One that takes http, and the site of these tests for one of the internet."""
+def web(names: FakeResolver | None = None, **fields: Any) -> ImageFetcher:
+    """Create a fetcher that allows http, and treats the test server as public."""
     return ImageFetcher(
-        **{"schemes": ("https", "http"), "internal_hosts": {HOST}, "resolve": names or Names(), "min_refusal_s": 0, **fields}
+        **{
+            "schemes": ("https", "http"),
+            "internal_hosts": {HOST},
+            "resolve": names or FakeResolver(),
+            "min_refusal_s": 0,
+            **fields,
+        }
     )
 
 
@@ -57,11 +63,11 @@ def refused(url: str, words: str, code: str = "invalid_image_url", **fields: Any
     assert caught.value.code == code
 
 
-def test_it_asks_the_address_that_was_checked_and_calls_the_host_by_its_name(here: Site) -> None:
+def test_it_asks_the_address_that_was_checked_and_calls_the_host_by_its_name(here: ImageServer) -> None:
     here.pages["/a.png?b=c"] = PICTURE
     here.asked.clear()
-    names = Names()
-    # No other resolver knows this name, and this one is asked once: whoever changes his mind in between is not heard.
+    names = FakeResolver()
+    # Only this resolver knows the name, and it is called once, so the checked address is the connected one.
     assert fetched(here.url("/a.png?b=c"), names=names) == PICTURE
     assert names.asked == [HOST]
     assert here.asked == [("/a.png?b=c", f"{HOST}:{here.port}")]
@@ -69,9 +75,9 @@ def test_it_asks_the_address_that_was_checked_and_calls_the_host_by_its_name(her
 
 def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
     server, trust = certificate(tmp_path)
-    with site(server) as here:
+    with run_image_server(server) as here:
         here.pages["/a"] = PICTURE
-        names = Names(other_example=["127.0.0.1"])
+        names = FakeResolver(other_example=["127.0.0.1"])
         assert fetched(here.url("/a", scheme="https"), names=names, ssl_context=trust) == PICTURE
         refused(here.url("/a", scheme="https"), CANNOT, names=names)
         other = here.url("/a", host="other.example", scheme="https")
@@ -81,25 +87,25 @@ def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "addresses", [["10.0.0.1"], ["127.0.0.1"], ["93.184.215.14", "192.168.0.1"], ["::1"], ["::ffff:7f00:1"]]
 )
-def test_an_internal_address_is_never_asked(here: Site, addresses: list[str]) -> None:
+def test_an_internal_address_is_never_asked(here: ImageServer, addresses: list[str]) -> None:
     here.asked.clear()
     url = here.url("/a", host="inside.example")
-    refused(url, CANNOT, names=Names(inside_example=addresses))
+    refused(url, CANNOT, names=FakeResolver(inside_example=addresses))
     assert here.asked == []
 
 
-def test_an_internal_address_is_not_asked_by_redirect_either(here: Site) -> None:
+def test_an_internal_address_is_not_asked_by_redirect_either(here: ImageServer) -> None:
     for number, target in enumerate(
         (here.url("/b", host="127.0.0.1"), here.url("/b", host="inside.example"), "http://[::1]/b")
     ):
         here.pages[f"/to{number}"] = moved(target)
-        names = Names(inside_example=["127.0.0.1"], **{"127_0_0_1": ["127.0.0.1"], "::1": ["::1"]})
+        names = FakeResolver(inside_example=["127.0.0.1"], **{"127_0_0_1": ["127.0.0.1"], "::1": ["::1"]})
         here.asked.clear()
         refused(here.url(f"/to{number}"), "not on the public internet", names=names)
         assert len(here.asked) == 1
 
 
-def test_redirects_are_followed_a_few_times(here: Site) -> None:
+def test_redirects_are_followed_a_few_times(here: ImageServer) -> None:
     for number in range(MAX_REDIRECTS + 1):
         here.pages[f"/r{number}"] = moved(f"/r{number + 1}" if number % 2 else here.url(f"/r{number + 1}"), 301 + number % 2)
     here.pages[f"/r{MAX_REDIRECTS + 1}"] = PICTURE
@@ -113,7 +119,7 @@ def test_redirects_are_followed_a_few_times(here: Site) -> None:
 
 def test_a_redirect_cannot_leave_https(tmp_path: Path) -> None:
     server, trust = certificate(tmp_path)
-    with site(server) as here:
+    with run_image_server(server) as here:
         here.pages["/a"] = moved(here.url("/b"))
         refused(here.url("/a", scheme="https"), "https URLs only", schemes=("https",), ssl_context=trust)
 
@@ -131,58 +137,58 @@ def test_a_redirect_cannot_leave_https(tmp_path: Path) -> None:
         ({"content_length": "50"}, b"x", CANNOT, "invalid_image_url"),
     ],
 )
-def test_what_is_no_picture_or_too_large_is_refused(here: Site, headers: Any, body: bytes, words: str, code: str) -> None:
+def test_what_is_no_picture_or_too_large_is_refused(
+    here: ImageServer, headers: Any, body: bytes, words: str, code: str
+) -> None:
     here.pages["/x"] = lambda handler: answer(handler, body, **headers)
     refused(here.url("/x"), words, code, max_bytes=100)
 
 
 @pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", "", "IMAGE/JPEG; q=1"])
-def test_what_may_be_a_picture_is_read(here: Site, kind: str) -> None:
+def test_what_may_be_a_picture_is_read(here: ImageServer, kind: str) -> None:
     here.pages["/y"] = lambda handler: answer(handler, PICTURE, content_type=kind)
     assert fetched(here.url("/y"), max_bytes=len(PICTURE)) == PICTURE
 
 
-def test_what_never_ends_is_left(here: Site) -> None:
+def test_what_never_ends_is_left(here: ImageServer) -> None:
     here.pages["/drip"] = dripping(5)
     began = time.monotonic()
     refused(here.url("/drip"), CANNOT, limit_s=0.5)
     assert time.monotonic() - began < 2
 
 
-def test_the_next_address_is_tried_where_one_is_not_reached(here: Site) -> None:
+def test_the_next_address_is_tried_where_one_is_not_reached(here: ImageServer) -> None:
     here.pages["/a"] = PICTURE
-    assert fetched(here.url("/a"), names=Names(**{HOST.replace(".", "_"): ["127.0.0.2", "127.0.0.1"]})) == PICTURE
+    assert fetched(here.url("/a"), names=FakeResolver(**{HOST.replace(".", "_"): ["127.0.0.2", "127.0.0.1"]})) == PICTURE
 
 
-def test_hosts_that_are_not_there_are_named_in_the_answer(here: Site) -> None:
+def test_hosts_that_are_not_there_are_named_in_the_answer(here: ImageServer) -> None:
     refused("https://nobody.example/a", f"'https://nobody.example/a' could not be downloaded: {CANNOT}")
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         refused(f"http://{HOST}:{closed.getsockname()[1]}/a", CANNOT)
 
 
-def test_unknown_internal_and_silent_hosts_are_told_apart_by_the_log_alone(
-    here: Site, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_unknown_internal_and_silent_hosts_differ_only_in_the_log(here: ImageServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "responses.images")
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen(0)
-        names = Names(inside_example=["10.0.0.1"], nowhere_example=[])
+        names = FakeResolver(inside_example=["10.0.0.1"], nowhere_example=[])
         hosts = ("unknown.example", "inside.example", "nowhere.example", f"{HOST}:{silent.getsockname()[1]}")
-        told = set()
+        errors = set()
         for host in hosts:
             with pytest.raises(InvalidImage) as caught:
                 fetched(f"http://{host}/a", names=names, limit_s=0.3)
-            told.add((str(caught.value).replace(host, "HOST"), caught.value.code))
-    assert len(told) == 1
+            errors.add((str(caught.value).replace(host, "HOST"), caught.value.code))
+    assert len(errors) == 1
     assert len({record.getMessage().rpartition(": ")[2] for record in caplog.records}) == len(hosts)
 
 
-def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: Site) -> None:
+def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: ImageServer) -> None:
     for host in ("unknown.example", "inside.example"):
         began = time.monotonic()
-        refused(f"https://{host}/a", CANNOT, names=Names(inside_example=["10.0.0.1"]), min_refusal_s=0.4)
+        refused(f"https://{host}/a", CANNOT, names=FakeResolver(inside_example=["10.0.0.1"]), min_refusal_s=0.4)
         assert 0.4 <= time.monotonic() - began < 5
 
 

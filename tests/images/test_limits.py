@@ -1,4 +1,4 @@
-"""How much work a JPEG asks for, by its structure."""
+"""Limits on the work of decoding a JPEG, by its structure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_SCANS = 100
 
 
 def with_preview(data: bytes, preview: bytes) -> bytes:
-    """The JPEG with another one in an APP1 segment, as cameras write previews."""
+    """Insert a JPEG into an APP1 segment of another, as cameras write previews."""
     return data[:2] + b"\xff\xe1" + (len(preview) + 2).to_bytes(2, "big") + preview + data[2:]
 
 

@@ -1,4 +1,4 @@
-"""Functions that a worker process of these tests calls."""
+"""Jobs for worker processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COUNT = 0
 
 
 def handle(payload: bytes) -> bytes:
-    """Do what the first word of the payload says."""
+    """Run the job named by the first word of the payload."""
     name, _, argument = payload.partition(b" ")
     done = {
         b"echo": _echo,
@@ -40,7 +40,7 @@ def _spin(_: bytes) -> bytes:
 
 
 def _sleep(argument: bytes) -> bytes:
-    """Leave the process id in the file, then sleep."""
+    """Write the process id to the file, then sleep."""
     Path(argument.decode()).write_text(str(os.getpid()))
     time.sleep(60)
     return b""

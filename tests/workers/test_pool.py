@@ -1,4 +1,4 @@
-"""The pool of worker processes: limits, cancellation, fairness, and the end of the parent."""
+"""Pool of worker processes: limits, cancellation, fairness, and the end of the parent."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_process_that_dies_is_replaced() -> None:
     assert workers.call("a", b"echo x") == b"x"
 
 
-def test_a_process_that_somebody_else_has_killed_is_replaced_and_the_job_is_done() -> None:
+def test_process_killed_from_outside_is_replaced_and_the_job_is_done() -> None:
     workers = pool()
     os.kill(int(workers.call("a", b"pid")), signal.SIGKILL)
     assert workers.call("a", b"echo x") == b"x"

@@ -1,4 +1,4 @@
-"""Images of a turn in the prompts of chat models: which templates take them, and where their placeholders stand."""
+"""Images in the prompts of chat models: supporting templates, and positions of placeholders."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SPACED = LOOP % (
     "{% for part in message.content %}{{ '' if loop.first else '\n' }}"
     "{% if part.type == 'image' %}<image>{% else %}{{ part.text | trim }}{% endif %}{% endfor %}"
 )
-# Tools return text here, whatever else they may return.
-DEAF_TOOLS = LOOP % (
+# Tool outputs are text only in this template.
+TEXT_ONLY_TOOLS = LOOP % (
     "{% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}"
     "{% elif part.type == 'image' and message.role != 'tool' %}<image>{% endif %}{% endfor %}"
 )
@@ -48,7 +48,7 @@ IMAGE = {"type": "input_image", "image_url": "x", "detail": "auto"}
 
 
 def vocabulary() -> TokenizerAdapter:
-    """One token per byte."""
+    """Create a tokenizer with a token per byte."""
     inner = Tokenizer(models.BPE(vocab={letter: at for at, letter in enumerate(sorted(ByteLevel.alphabet()))}, merges=[]))
     inner.pre_tokenizer = ByteLevel(add_prefix_space=False)
     inner.decoder = decoders.ByteLevel()
@@ -107,7 +107,7 @@ def test_text_without_images_reads_the_same_in_all_of_them(template: str) -> Non
 
 
 @pytest.mark.parametrize("template", [TEXT, JSON, REFUSING])
-def test_a_template_that_takes_strings_only_is_told_the_placeholders_of_the_model(template: str) -> None:
+def test_text_only_template_gets_placeholders_of_the_model(template: str) -> None:
     model = ChatDialect(VOCABULARY, ChatTemplate(template), [], supports_images=True, image_placeholder=lambda _: "<image>")
     assert model.supports_images
     turn = Turn([user("Look:", IMAGE, "there <image>"), *returned(IMAGE, "Here")], TODAY)
@@ -126,7 +126,7 @@ def test_placeholders_may_be_numbered_through_the_prompt() -> None:
     assert model._text(Turn([user(IMAGE, "and", IMAGE), user(IMAGE)], TODAY)) == (
         "[user]<|image_1|>\nand\n<|image_2|>[user]<|image_3|>"
     )
-    # Whoever writes one himself is not heard as having sent an image.
+    # A placeholder typed by the user is not an image.
     with pytest.raises(UnsupportedInput, match="does not take the image"):
         model._text(Turn([user(IMAGE, "<|image_1|>")], TODAY))
 
@@ -137,8 +137,8 @@ def test_a_template_that_takes_parts_writes_its_own_placeholders() -> None:
 
 
 def test_rules_are_put_before_an_image_where_there_is_no_system() -> None:
-    said = text(NO_RULES, user(IMAGE, "What?"), instructions="Be brief.")
-    assert said == "[user]Be brief.\n\n<|vision_start|><|image_pad|><|vision_end|>What?"
+    rendered = text(NO_RULES, user(IMAGE, "What?"), instructions="Be brief.")
+    assert rendered == "[user]Be brief.\n\n<|vision_start|><|image_pad|><|vision_end|>What?"
 
 
 def test_tools_return_images() -> None:
@@ -147,9 +147,9 @@ def test_tools_return_images() -> None:
 
 def test_an_image_that_the_template_would_lose_is_refused_by_its_path() -> None:
     with pytest.raises(UnsupportedInput) as caught:
-        text(DEAF_TOOLS, user(IMAGE), *returned("Here:", IMAGE))
+        text(TEXT_ONLY_TOOLS, user(IMAGE), *returned("Here:", IMAGE))
     assert (caught.value.param, caught.value.code) == ("input[3].output[1]", "unsupported_value")
-    assert text(DEAF_TOOLS, user(IMAGE), *returned("Here:")).count("<image>") == 1
+    assert text(TEXT_ONLY_TOOLS, user(IMAGE), *returned("Here:")).count("<image>") == 1
 
 
 @pytest.mark.parametrize("dialect", [HarmonyDialect(), chat(TEXT), chat(PARTS, supports_images=False)])
@@ -161,7 +161,7 @@ def test_a_model_that_does_not_see_refuses_by_path(dialect: Any) -> None:
         assert (caught.value.param, caught.value.code) == (path, "unsupported_value")
 
 
-def test_images_are_listed_in_the_order_in_which_they_are_told() -> None:
+def test_images_are_listed_in_prompt_order() -> None:
     calls = [{"type": "function_call", "id": f"fc_{name}", "call_id": name, "name": "draw", "arguments": "{}"} for name in "ab"]
     outputs = [
         {"type": "function_call_output", "id": f"fco_{name}", "call_id": name, "output": [{**IMAGE, "image_url": name}]}

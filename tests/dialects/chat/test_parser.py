@@ -1,4 +1,4 @@
-"""What is heard from a model that thinks in <think> and calls in Hermes format."""
+"""Parsing of the output of a chat model with <think> reasoning and Hermes calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.dialects.parser_driver import (
     byte_vocabulary,
     chat,
     demo_vocabulary,
-    hear,
+    parse_chunks,
     sizes,
     turn,
     user,
@@ -31,48 +31,48 @@ TO = turn()  # rendered once
 
 
 @pytest.mark.parametrize("tape", IN_ORDER)
-def test_it_hears_what_was_said_in_its_order(tape: str) -> None:
+def test_tape_is_parsed_in_order(tape: str) -> None:
     text, expected = TAPES[tape]
-    assert hear(chat(), turn(tools=(WEATHER, CLOCK)), byte_vocabulary().encode(text)) == expected
+    assert parse_chunks(chat(), turn(tools=(WEATHER, CLOCK)), byte_vocabulary().encode(text)) == expected
 
 
 @pytest.mark.parametrize("tape", MALFORMED)
 def test_malformed_calls_are_neither_lost_nor_raised_nor_shown_with_their_marks(tape: str) -> None:
     text, expected = TAPES[tape]
-    assert hear(chat(), turn(tools=(WEATHER, CLOCK)), byte_vocabulary().encode(text)) == expected
+    assert parse_chunks(chat(), turn(tools=(WEATHER, CLOCK)), byte_vocabulary().encode(text)) == expected
 
 
 @pytest.mark.parametrize("tape", CUT)
 def test_what_was_cut_stays_open(tape: str) -> None:
     text, expected = TAPES[tape]
-    assert hear(chat(), turn(tools=(WEATHER, CLOCK)), byte_vocabulary().encode(text)) == expected
+    assert parse_chunks(chat(), turn(tools=(WEATHER, CLOCK)), byte_vocabulary().encode(text)) == expected
 
 
 @pytest.mark.parametrize("tape", [tape for tape in IN_ORDER if tape not in ("umlauts_and_squids",)])
-def test_markers_that_are_one_token_are_heard_alike(tape: str) -> None:
+def test_single_token_markers_are_parsed_alike(tape: str) -> None:
     text, expected = TAPES[tape]
     vocabulary = demo_vocabulary()
-    assert hear(chat(vocabulary=vocabulary), turn(), vocabulary.encode(text)) == expected
+    assert parse_chunks(chat(vocabulary=vocabulary), turn(), vocabulary.encode(text)) == expected
 
 
 def test_a_name_nested_without_end_is_text() -> None:
     deep = '{"name": ' + "[" * 2000 + "]" * 2000 + "}"
-    assert hear(chat(), turn(), byte_vocabulary().encode(f"<tool_call>{deep}</tool_call>")) == [TextDelta(deep), END]
+    assert parse_chunks(chat(), turn(), byte_vocabulary().encode(f"<tool_call>{deep}</tool_call>")) == [TextDelta(deep), END]
 
 
 @pytest.mark.parametrize("mark", ["<think>", "</think>", "<tool_call>", "</tool_call>"])
 @pytest.mark.parametrize("opened", [CHATML, OPENING])
 def test_no_part_of_a_mark_leaks_wherever_the_cut_is(mark: str, opened: str) -> None:
     for size in range(1, len(mark)):
-        heard = hear(chat(opened), turn(), byte_vocabulary().encode("word " + mark[:size]))
-        assert [piece.text for piece in heard if isinstance(piece, TextDelta | ReasoningDelta)] == ["word"]
+        parsed = parse_chunks(chat(opened), turn(), byte_vocabulary().encode("word " + mark[:size]))
+        assert [piece.text for piece in parsed if isinstance(piece, TextDelta | ReasoningDelta)] == ["word"]
 
 
 @given(st.sampled_from(sorted(TAPES)), sizes)
 @settings(max_examples=80)
-def test_e3_what_is_heard_does_not_depend_on_the_grouping_of_tokens(tape: str, cuts: list[int]) -> None:
+def test_parsing_does_not_depend_on_the_grouping_of_tokens(tape: str, cuts: list[int]) -> None:
     text, expected = TAPES[tape]
-    assert hear(chat(), TO, byte_vocabulary().encode(text), cuts) == expected
+    assert parse_chunks(chat(), TO, byte_vocabulary().encode(text), cuts) == expected
 
 
 MARKS = ["<think>", "</think>", "<tool_call>", "</tool_call>", "<", "</", "<tool", "<|im_end|>", "<|pad|>"]
@@ -82,94 +82,97 @@ SCRAPS = st.sampled_from([*MARKS, *JSON, "\n", " ", "a", "é🦑"])
 
 @given(st.lists(SCRAPS, max_size=25).map("".join), sizes, st.sampled_from([byte_vocabulary, demo_vocabulary]))
 @settings(max_examples=150)
-def test_it_never_raises_and_grouping_never_matters_whatever_is_said(
+def test_parser_never_raises_and_ignores_grouping(
     text: str, cuts: list[int], vocabulary: Callable[[], TokenizerAdapter]
 ) -> None:
     dialect, tokens = chat(vocabulary=vocabulary()), vocabulary().encode(text)
-    one_by_one = hear(dialect, TO, tokens, [1] * len(tokens))
-    assert hear(dialect, TO, tokens) == hear(dialect, TO, tokens, cuts) == one_by_one
+    one_by_one = parse_chunks(dialect, TO, tokens, [1] * len(tokens))
+    assert parse_chunks(dialect, TO, tokens) == parse_chunks(dialect, TO, tokens, cuts) == one_by_one
     assert not any(
         isinstance(piece, TextDelta) and ("<tool_call>" in piece.text or "<think>" in piece.text) for piece in one_by_one
     )
 
 
 def test_e4_a_chunk_with_the_border_between_reasoning_and_text_is_split() -> None:
-    listener, vocabulary = chat().parser_for(turn()), byte_vocabulary()
-    heard = listener.feed(Chunk(vocabulary.encode("<think>\nThe end")))
-    heard += listener.feed(Chunk(vocabulary.encode(".\n</think>\n\nHel")))
-    assert heard == [ReasoningDelta("The end"), ReasoningDelta("."), END, TextDelta("Hel")]
+    parser, vocabulary = chat().parser_for(turn()), byte_vocabulary()
+    parsed = parser.feed(Chunk(vocabulary.encode("<think>\nThe end")))
+    parsed += parser.feed(Chunk(vocabulary.encode(".\n</think>\n\nHel")))
+    assert parsed == [ReasoningDelta("The end"), ReasoningDelta("."), END, TextDelta("Hel")]
 
 
 def test_a_name_comes_before_its_arguments_and_these_before_their_end() -> None:
-    listener = chat().parser_for(turn())
-    heard = [listener.feed(Chunk([token])) for token in byte_vocabulary().encode(OSLO)]
-    kinds = [type(piece) for pieces in heard for piece in pieces]
+    parser = chat().parser_for(turn())
+    parsed = [parser.feed(Chunk([token])) for token in byte_vocabulary().encode(OSLO)]
+    kinds = [type(piece) for pieces in parsed for piece in pieces]
     assert kinds[0] is Call
     assert kinds.count(Arguments) == len('{"city": "Oslo"}')
 
 
 def test_a_prompt_that_opens_the_reasoning_is_noticed() -> None:
     tokens = byte_vocabulary().encode("Hm.\n</think>\n\nHello.<|im_end|>")
-    assert hear(chat(OPENING), turn(tools=()), tokens) == [*HM, TextDelta("Hello."), END]
+    assert parse_chunks(chat(OPENING), turn(tools=()), tokens) == [*HM, TextDelta("Hello."), END]
 
 
 def test_a_prompt_that_closes_the_reasoning_is_noticed() -> None:
     tokens = byte_vocabulary().encode("Hello.<|im_end|>")
-    assert hear(chat(always_thinks=True), turn(effort="none"), tokens) == [TextDelta("Hello."), END]
+    assert parse_chunks(chat(always_thinks=True), turn(effort="none"), tokens) == [TextDelta("Hello."), END]
 
 
-def test_a_model_that_leaves_out_the_opening_mark_is_heard_as_reasoning() -> None:
+def test_missing_opening_marker_still_yields_reasoning() -> None:
     tokens = byte_vocabulary().encode("Hm.\n</think>\n\nHello.<|im_end|>")
-    assert hear(chat(always_thinks=True), turn(), tokens) == [*HM, TextDelta("Hello."), END]
+    assert parse_chunks(chat(always_thinks=True), turn(), tokens) == [*HM, TextDelta("Hello."), END]
 
 
 def test_words_of_the_user_do_not_open_the_reasoning() -> None:
     tokens = byte_vocabulary().encode("Hello.<|im_end|>")
-    assert hear(chat(), turn(user("<think>")), tokens) == [TextDelta("Hello."), END]
+    assert parse_chunks(chat(), turn(user("<think>")), tokens) == [TextDelta("Hello."), END]
 
 
 def test_reasoning_tokens_are_those_between_the_marks() -> None:
-    listener, vocabulary = chat(vocabulary=demo_vocabulary()).parser_for(turn()), demo_vocabulary()
-    listener.feed(Chunk(vocabulary.encode("<think>\nHm.\n</think>\n\nHello there.<|im_end|>")))
-    assert listener.reasoning_tokens == len(vocabulary.encode("\nHm.\n"))
+    parser, vocabulary = chat(vocabulary=demo_vocabulary()).parser_for(turn()), demo_vocabulary()
+    parser.feed(Chunk(vocabulary.encode("<think>\nHm.\n</think>\n\nHello there.<|im_end|>")))
+    assert parser.reasoning_tokens == len(vocabulary.encode("\nHm.\n"))
 
 
 def test_a_single_call_hides_what_follows() -> None:
-    listener = chat().parser_for(turn(parallel_tool_calls=False))
-    assert listener.feed(Chunk(byte_vocabulary().encode(THINK + OSLO + ROM + "more"))) == [*HM, *IN_OSLO]
-    assert listener.done
-    assert listener.finish() == []
+    parser = chat().parser_for(turn(parallel_tool_calls=False))
+    assert parser.feed(Chunk(byte_vocabulary().encode(THINK + OSLO + ROM + "more"))) == [*HM, *IN_OSLO]
+    assert parser.done
+    assert parser.finish() == []
 
 
 def test_a_call_against_tool_choice_none_is_only_text() -> None:
     tokens = byte_vocabulary().encode(OSLO + "<|im_end|>")
     body = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
-    assert hear(chat(), turn(tool_choice="none"), tokens) == [TextDelta(body), END]
+    assert parse_chunks(chat(), turn(tool_choice="none"), tokens) == [TextDelta(body), END]
 
 
 def test_a_call_outside_of_the_allowed_tools_is_only_text() -> None:
     choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "clock"}]}
-    heard = hear(chat(), turn(tools=(WEATHER, CLOCK), tool_choice=choice), byte_vocabulary().encode(OSLO))
-    assert not [piece for piece in heard if isinstance(piece, Call)]
+    parsed = parse_chunks(chat(), turn(tools=(WEATHER, CLOCK), tool_choice=choice), byte_vocabulary().encode(OSLO))
+    assert not [piece for piece in parsed if isinstance(piece, Call)]
 
 
-def test_e6_half_a_character_at_the_cut_was_never_said() -> None:
+def test_incomplete_character_at_the_cut_is_dropped() -> None:
     tokens = byte_vocabulary().encode("a🦑")
-    assert hear(chat(), turn(), tokens[:-1], [1] * 9) == [TextDelta("a")]
+    assert parse_chunks(chat(), turn(), tokens[:-1], [1] * 9) == [TextDelta("a")]
 
 
 def test_broken_utf8_becomes_a_replacement_character_when_the_model_goes_on() -> None:
     vocabulary = byte_vocabulary()
     squid, stop = vocabulary.encode("🦑"), vocabulary.encode("<|im_end|>")
-    assert hear(chat(), turn(), [*squid[:2], *vocabulary.encode("a"), *squid[:1], *stop]) == [TextDelta("\ufffda\ufffd"), END]
+    assert parse_chunks(chat(), turn(), [*squid[:2], *vocabulary.encode("a"), *squid[:1], *stop]) == [
+        TextDelta("\ufffda\ufffd"),
+        END,
+    ]
 
 
 def test_log_probabilities_travel_with_the_text_of_their_tokens() -> None:
     vocabulary = demo_vocabulary()
     tokens = vocabulary.encode("<think>\nHm.\n</think>\n\nHello you.<|im_end|>")
-    listener, texts = chat(vocabulary=vocabulary).parser_for(turn()), []
+    parser, texts = chat(vocabulary=vocabulary).parser_for(turn()), []
     for token in tokens:
-        texts += [piece for piece in listener.feed(Chunk([token], [Logprob(token, -0.1)])) if isinstance(piece, TextDelta)]
+        texts += [piece for piece in parser.feed(Chunk([token], [Logprob(token, -0.1)])) if isinstance(piece, TextDelta)]
     assert "".join(piece.text for piece in texts) == "Hello you."
     assert "".join(entry["token"] for piece in texts for entry in piece.logprobs) == "Hello you."
 
@@ -177,5 +180,5 @@ def test_log_probabilities_travel_with_the_text_of_their_tokens() -> None:
 def test_a_long_answer_costs_linear_time() -> None:
     vocabulary = demo_vocabulary()
     tokens = vocabulary.encode("The sun is warm. " * 2000 + "\n" * 2000 + "<" * 2000)
-    listener = chat(vocabulary=vocabulary).parser_for(turn())
-    assert sum(len(listener.feed(Chunk([token]))) for token in tokens) > 4000
+    parser = chat(vocabulary=vocabulary).parser_for(turn())
+    assert sum(len(parser.feed(Chunk([token]))) for token in tokens) > 4000

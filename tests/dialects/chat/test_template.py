@@ -1,4 +1,4 @@
-"""What the templates of the hub expect to find."""
+"""Functions and variables expected by the chat templates of the model hub."""
 
 from __future__ import annotations
 

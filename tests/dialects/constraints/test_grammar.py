@@ -1,4 +1,4 @@
-"""Grammars of custom tools: what they match is what the expression or the grammar matches, spelt as JSON."""
+"""Grammars of custom tools match the same texts as the original expression or grammar, written as JSON."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ add_line: "+" /(.*)/ LF -> line
 
 
 def matches(ebnf: str, text: str) -> bool:
-    """Whether the engine's grammar takes this text as it stands in JSON."""
+    """Return True if the engine's grammar matches the text as a JSON string."""
     import xgrammar
     from xgrammar.testing import _is_grammar_accept_string
 
@@ -88,7 +88,7 @@ def test_it_takes_nothing_else(pattern: str, text: str) -> None:
         (r"[\x00-\x01]", "none that a text can hold"),
     ],
 )
-def test_what_is_no_such_expression_says_why(pattern: str, why: str) -> None:
+def test_invalid_expression_is_rejected_with_reason(pattern: str, why: str) -> None:
     with pytest.raises(InvalidGrammar, match=why):
         regex_to_ebnf.to_ebnf(pattern)
 
@@ -126,7 +126,7 @@ def test_a_lark_grammar_takes_its_language(definition: str, text: str, good: boo
         ("", "no rule 'start'"),
     ],
 )
-def test_what_is_no_such_grammar_says_why(definition: str, why: str) -> None:
+def test_invalid_grammar_is_rejected_with_reason(definition: str, why: str) -> None:
     with pytest.raises(InvalidGrammar, match=why):
         lark(definition)
 
@@ -138,8 +138,8 @@ def test_whatever_is_sent_it_is_a_grammar_or_a_clear_no(text: str) -> None:
         try:
             grammar.ebnf({"type": "grammar", "syntax": syntax, "definition": text})
         except InvalidGrammar as error:
-            said = str(error)
-            assert said
+            message = str(error)
+            assert message
 
 
 def test_the_grammar_stands_in_the_arguments_of_a_call() -> None:

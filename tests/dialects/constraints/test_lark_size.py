@@ -1,4 +1,4 @@
-"""Lark grammars that are small to send and large once written out: counted and refused before Lark writes them out."""
+"""Lark grammars of small source and large expansion: rejected before Lark expands them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from responses_app.dialects.constraints import grammar
 from responses_app.dialects.constraints.regex_to_ebnf import InvalidGrammar
 from tests.support.dialects.large_grammars import LARGE, doubling
 
-# Where the count is missing, each of these takes minutes.
+# Without the limit each of these takes minutes.
 GENEROUS_S = 20
 
 

@@ -1,4 +1,4 @@
-"""What a constrained model can and cannot say, tried token by token against the grammar engine."""
+"""Outputs accepted and rejected by a constraint, checked token by token with the grammar engine."""
 
 from __future__ import annotations
 
@@ -150,9 +150,9 @@ HARMONY = [
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(("choice", "said", "right"), HARMONY)
-def test_harmony_says_what_is_asked_and_nothing_else(choice: str, said: str, right: bool) -> None:
-    assert _accepts("harmony", harmony(), turn(**CHOICES[choice]), harmony_tokens(said)) is right
+@pytest.mark.parametrize(("choice", "output", "right"), HARMONY)
+def test_harmony_constraint_accepts_exactly_valid_outputs(choice: str, output: str, right: bool) -> None:
+    assert _accepts("harmony", harmony(), turn(**CHOICES[choice]), harmony_tokens(output)) is right
 
 
 THINK = "<think>\nHm.\n</think>\n\n"
@@ -196,15 +196,15 @@ CHAT = [
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(("choice", "said", "right"), CHAT)
-def test_a_chat_model_says_what_is_asked_and_nothing_else(choice: str, said: str, right: bool) -> None:
+@pytest.mark.parametrize(("choice", "output", "right"), CHAT)
+def test_chat_constraint_accepts_exactly_valid_outputs(choice: str, output: str, right: bool) -> None:
     dialect = chat(vocabulary=demo_vocabulary())
-    assert _accepts("chat", dialect, turn(**CHOICES[choice]), demo_vocabulary().encode(said)) is right
+    assert _accepts("chat", dialect, turn(**CHOICES[choice]), demo_vocabulary().encode(output)) is right
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
-    ("said", "right"),
+    ("output", "right"),
     [
         ("Hm.\n</think>\n\n" + ADA + END, True),
         ("a < b </ c</think>" + ADA + END, True),
@@ -213,13 +213,13 @@ def test_a_chat_model_says_what_is_asked_and_nothing_else(choice: str, said: str
         ("Hm.\n</think>\n\nHello.\n</think>\n\n" + ADA + END, False),
     ],
 )
-def test_a_prompt_that_opened_the_reasoning_wants_it_closed_first(said: str, right: bool) -> None:
+def test_a_prompt_that_opened_the_reasoning_wants_it_closed_first(output: str, right: bool) -> None:
     dialect = chat(OPENING, demo_vocabulary())
-    assert _accepts("chat", dialect, turn(**CHOICES["schema"]), demo_vocabulary().encode(said)) is right
+    assert _accepts("chat", dialect, turn(**CHOICES["schema"]), demo_vocabulary().encode(output)) is right
 
 
 @pytest.mark.engine
-@pytest.mark.parametrize(("said", "right"), [(ADA + END, True), (THINK + ADA + END, False)])
-def test_a_prompt_that_closed_the_reasoning_wants_the_answer_at_once(said: str, right: bool) -> None:
+@pytest.mark.parametrize(("output", "right"), [(ADA + END, True), (THINK + ADA + END, False)])
+def test_a_prompt_that_closed_the_reasoning_wants_the_answer_at_once(output: str, right: bool) -> None:
     dialect = chat(vocabulary=demo_vocabulary())
-    assert _accepts("chat", dialect, turn(**CHOICES["schema"], effort="none"), demo_vocabulary().encode(said)) is right
+    assert _accepts("chat", dialect, turn(**CHOICES["schema"], effort="none"), demo_vocabulary().encode(output)) is right

@@ -1,4 +1,4 @@
-"""What a gpt-oss model is told, read back from the tokens."""
+"""Prompts of gpt-oss models, decoded from the tokens."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from responses_app.dialects.base import UnsupportedInput
 from responses_app.dialects.harmony.parser import FIRST_SPECIAL
-from tests.support.dialects.parser_driver import answered, called, harmony, said, thought, turn, user
+from tests.support.dialects.parser_driver import assistant, call_output, function_call, harmony, reasoning, turn, user
 
 
 def prompt(*items: dict[str, Any], **how: Any) -> str:
-    """The conversation behind the system message."""
+    """Return the conversation after the system message."""
     text: str = harmony().encoding.decode(harmony().render(turn(*items, **{"tools": (), **how})))
     return text.partition("<|end|>")[2]
 
@@ -50,7 +50,7 @@ def test_j11_leading_rules_join_the_instructions_in_order() -> None:
 
 def test_j11_later_rules_stay_where_they_stand() -> None:
     assert "<|end|><|start|>developer<|message|># Instructions\n\nNow rhyme.<|end|><|start|>user" in prompt(
-        user("Hi"), said("Hello"), {"role": "system", "content": "Now rhyme."}, user("Go")
+        user("Hi"), assistant("Hello"), {"role": "system", "content": "Now rhyme."}, user("Go")
     )
 
 
@@ -60,13 +60,13 @@ def test_function_tools_are_declared_and_none_are_with_tool_choice_none() -> Non
     assert "get_weather" not in harmony().encoding.decode(harmony().render(turn(tool_choice="none")))
 
 
-def test_a_turn_with_tools_is_told_in_its_channels() -> None:
+def test_turn_with_tools_is_rendered_in_channels() -> None:
     text = prompt(
         user("Weather?"),
-        thought("I need a tool."),
-        said("I look.", phase="commentary"),
-        called("call_1", '{"city":"Oslo"}'),
-        answered("call_1", "rain"),
+        reasoning("I need a tool."),
+        assistant("I look.", phase="commentary"),
+        function_call("call_1", '{"city":"Oslo"}'),
+        call_output("call_1", "rain"),
     )
     assert text == (
         "<|start|>user<|message|>Weather?<|end|>"
@@ -80,35 +80,50 @@ def test_a_turn_with_tools_is_told_in_its_channels() -> None:
 
 def test_a_message_before_a_call_is_a_preamble_even_without_its_phase() -> None:
     assert "<|channel|>commentary<|message|>I look." in prompt(
-        user("?"), said("I look."), thought("x"), called("c", "{}"), answered("c", "")
+        user("?"), assistant("I look."), reasoning("x"), function_call("c", "{}"), call_output("c", "")
     )
 
 
 def test_all_messages_before_a_call_are_preambles() -> None:
-    text = prompt(user("?"), thought("why"), said("I look."), said("Now."), called("c", "{}"), answered("c", ""))
+    text = prompt(
+        user("?"), reasoning("why"), assistant("I look."), assistant("Now."), function_call("c", "{}"), call_output("c", "")
+    )
     assert "<|channel|>final" not in text
     assert "why" in text
 
 
-def test_outputs_are_told_in_the_order_of_their_calls() -> None:
-    calls = (called("c", "{}"), called("d", "{}"))
-    text = prompt(user("?"), *calls, answered("d", "second"), answered("c", [{"type": "input_text", "text": "first"}]))
+def test_outputs_are_rendered_in_call_order() -> None:
+    calls = (function_call("c", "{}"), function_call("d", "{}"))
+    text = prompt(user("?"), *calls, call_output("d", "second"), call_output("c", [{"type": "input_text", "text": "first"}]))
     assert text.index("first") < text.index("second")
 
 
 def test_outputs_stay_in_their_round() -> None:
-    rounds = (called("c", "{}"), answered("c", "first"), called("d", "{}"), answered("d", "second"), user("?"))
+    rounds = (
+        function_call("c", "{}"),
+        call_output("c", "first"),
+        function_call("d", "{}"),
+        call_output("d", "second"),
+        user("?"),
+    )
     text = prompt(user("?"), *rounds)
     assert text.index("first") < text.rindex("to=functions.get_weather") < text.index("second")
 
 
 def test_a_message_without_a_phase_is_final() -> None:
-    assert "<|channel|>final<|message|>Hello<|end|>" in prompt(user("Hi"), said("Hello"), user("?"))
+    assert "<|channel|>final<|message|>Hello<|end|>" in prompt(user("Hi"), assistant("Hello"), user("?"))
 
 
 def test_reasoning_is_forgotten_once_the_final_answer_was_given() -> None:
     text = prompt(
-        user("a"), thought("old"), said("A"), user("b"), thought("older"), called("c", "{}"), answered("c", "x"), thought("new")
+        user("a"),
+        reasoning("old"),
+        assistant("A"),
+        user("b"),
+        reasoning("older"),
+        function_call("c", "{}"),
+        call_output("c", "x"),
+        reasoning("new"),
     )
     assert "old<|end|>" not in text
     assert "older" in text
@@ -116,7 +131,7 @@ def test_reasoning_is_forgotten_once_the_final_answer_was_given() -> None:
 
 
 def test_reasoning_of_an_open_round_of_tools_is_kept_although_the_first_answer_came_early() -> None:
-    text = prompt(user("a"), said("A"), user("b"), thought("why"), called("c", "{}"), answered("c", "x"))
+    text = prompt(user("a"), assistant("A"), user("b"), reasoning("why"), function_call("c", "{}"), call_output("c", "x"))
     assert "<|channel|>analysis<|message|>why<|end|>" in text
 
 
@@ -125,7 +140,7 @@ def test_a_summary_stands_in_for_reasoning_that_is_not_there() -> None:
     assert "<|channel|>analysis<|message|>short" in prompt(user("a"), summary)
 
 
-def test_reasoning_that_cannot_be_read_says_nothing() -> None:
+def test_encrypted_reasoning_is_not_rendered() -> None:
     sealed = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
     assert prompt(user("a"), sealed) == prompt(user("a"))
 
@@ -149,10 +164,10 @@ def test_special_tokens_in_the_words_of_others_stay_words() -> None:
         items = (
             {"role": "system", "content": word},
             user(word),
-            thought(word),
-            said(word, phase="commentary"),
-            called("c", word),
-            answered("c", word),
+            reasoning(word),
+            assistant(word, phase="commentary"),
+            function_call("c", word),
+            call_output("c", word),
             {"role": "developer", "content": word},
         )
         form = {"type": "json_schema", "name": "n", "description": word, "schema": {"title": word}}
@@ -174,18 +189,18 @@ def test_special_tokens_in_the_words_of_others_stay_words() -> None:
         ({"type": "item_reference", "id": "msg_1"}, "input[1].type"),
         ({"type": "custom_tool_call", "call_id": "d", "name": "x", "input": ""}, "input[1].type"),
         ({"type": "message", "role": "critic", "content": "x"}, "input[1].role"),
-        ({**called("d", "{}"), "namespace": "crm"}, "input[1].namespace"),
+        ({**function_call("d", "{}"), "namespace": "crm"}, "input[1].namespace"),
     ],
 )
-def test_what_cannot_be_said_is_refused_by_its_path(item: dict[str, Any], param: str) -> None:
+def test_unsupported_input_is_rejected_with_its_path(item: dict[str, Any], param: str) -> None:
     with pytest.raises(UnsupportedInput) as caught:
-        prompt(called("c", "{}"), item)
+        prompt(function_call("c", "{}"), item)
     assert caught.value.param == param
 
 
 def test_an_output_without_its_call_is_refused() -> None:
     with pytest.raises(UnsupportedInput, match="No tool call found for function call output with call_id call_x"):
-        prompt(user("a"), answered("call_x", "1"))
+        prompt(user("a"), call_output("call_x", "1"))
 
 
 def test_a_tool_that_is_no_function_is_refused_by_its_path() -> None:
@@ -199,7 +214,7 @@ def test_text_that_is_no_unicode_is_refused() -> None:
         prompt(user("a\ud800b"))
 
 
-def test_the_schema_of_the_answer_is_told_behind_the_instructions() -> None:
+def test_output_schema_follows_the_instructions() -> None:
     form = {"type": "json_schema", "name": "list", "description": "What to buy", "schema": {"type": "array"}}
     assert prompt(user("Hi"), instructions="Be brief.", format=form).startswith(
         "<|start|>developer<|message|># Instructions\n\nBe brief.\n\n"
@@ -207,23 +222,23 @@ def test_the_schema_of_the_answer_is_told_behind_the_instructions() -> None:
     )
 
 
-class Counted(dict[str, Any]):
-    """An item that counts how often it is looked at."""
+class CountingItem(dict[str, Any]):
+    """Item that counts its lookups."""
 
     looks = 0
 
     def get(self, key: str, default: Any = None) -> Any:
-        Counted.looks += 1
+        CountingItem.looks += 1
         return super().get(key, default)
 
 
 def test_an_item_is_looked_at_as_often_however_many_there_are() -> None:
-    """A few thousand answers in a row once took minutes."""
+    """Regression test: a few thousand consecutive answers took minutes."""
     answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
     for item in (answer, {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "t"}]}):
         looks = []
         for count in (10, 400):
-            Counted.looks = 0
-            harmony().render(turn(*(Counted(item) for _ in range(count))))
-            looks.append(Counted.looks / count)
+            CountingItem.looks = 0
+            harmony().render(turn(*(CountingItem(item) for _ in range(count))))
+            looks.append(CountingItem.looks / count)
         assert looks[1] <= looks[0] * 1.5

@@ -1,4 +1,4 @@
-"""Long texts: cut without a change of any token, bounded by their bytes, refused before they are tokenized."""
+"""Long texts: sliced without changing tokens, bounded by their bytes, rejected before tokenization."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
 
 @cache
 def known(pattern: str, normalizer: bool) -> Tokenizer:
-    """A tokenizer with the merges of demo-chat and one of the patterns."""
+    """Create a tokenizer with the merges of demo-chat and the given pattern."""
     model = json.loads(demo_vocabulary()._tokenizer.to_str())["model"]
     tokenizer = Tokenizer(models.BPE(model["vocab"], [tuple(merge) for merge in model["merges"]]))
     steps = [
@@ -86,9 +86,9 @@ def test_long_runs_of_white_space_have_the_tokens_of_the_library(before: str, sp
 @given(TEXTS, TEXTS)
 @settings(max_examples=200)
 def test_prompts_of_harmony_are_those_of_the_library(rules: str, text: str) -> None:
-    told = turn(user(text), {**user(text), "role": "developer"}, user("x"), instructions=rules, tools=(WEATHER,))
+    conversation = turn(user(text), {**user(text), "role": "developer"}, user("x"), instructions=rules, tools=(WEATHER,))
     again = Conversation.from_messages(
-        harmony().encoding.parse_messages_from_completion_tokens(harmony().render(told)[1:-2], Role.SYSTEM)
+        harmony().encoding.parse_messages_from_completion_tokens(harmony().render(conversation)[1:-2], Role.SYSTEM)
     )
     assert again.messages
     config = RenderConversationConfig(auto_drop_analysis=False)
@@ -115,14 +115,14 @@ RUNS = [
 
 
 @pytest.mark.parametrize("run", RUNS)
-def test_tools_with_long_runs_are_told_as_the_library_does(run: str) -> None:
+def test_tools_with_long_runs_are_rendered_as_by_the_library(run: str) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "string", "enum": [f"x{run}x"], "description": f"y{run}y"}}}
     tool = {**WEATHER, "description": f"Begin {run} end.\nNext {run} end.", "parameters": schema}
-    told = harmony().render(turn(user("x"), instructions="Be brief.", tools=(tool,)))
+    rendered = harmony().render(turn(user("x"), instructions="Be brief.", tools=(tool,)))
     description = ToolDescription.new(tool["name"], tool["description"], schema)
     content = DeveloperContent.new().with_instructions("Be brief.").with_function_tools([description])
     library = harmony().encoding.render(Message.from_role_and_content(Role.DEVELOPER, content))
-    assert any(told[at : at + len(library)] == library for at in range(len(told)))
+    assert any(rendered[at : at + len(library)] == library for at in range(len(rendered)))
 
 
 @pytest.mark.parametrize("run", ['"' * 200_000, '."' * 100_000, "x" * 200_000, "\t" * 1_000_000, "\x1c" * 200_000])
@@ -180,22 +180,22 @@ LONG = {"words": "some words " * 1_000_000, "é": "é" * 10_000_000, "one letter
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("dialect", [harmony(), chat(vocabulary=demo_vocabulary())], ids=["harmony", "demo"])
 def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenized(dialect, name: str) -> None:  # type: ignore[no-untyped-def]
-    told = turn(user(LONG[name]))
+    conversation = turn(user(LONG[name]))
     began = time.process_time()
     with pytest.raises(TooLong) as caught:
-        dialect.render(told, Budget(MOST))
+        dialect.render(conversation, Budget(MOST))
     assert caught.value.min_tokens > MOST
     assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("dialect", [harmony(), chat(vocabulary=demo_vocabulary())], ids=["harmony", "demo"])
 def test_a_budget_is_the_number_of_tokens_that_are_taken(dialect) -> None:  # type: ignore[no-untyped-def]
-    told = turn(user("some words " * 5000))
-    length = len(dialect.render(told))
-    assert len(dialect.render(told, Budget(length))) == length
+    conversation = turn(user("some words " * 5000))
+    length = len(dialect.render(conversation))
+    assert len(dialect.render(conversation, Budget(length))) == length
     for less in (length - 1, length // 2, 10):
         with pytest.raises(TooLong):
-            dialect.render(told, Budget(less))
+            dialect.render(conversation, Budget(less))
 
 
 @pytest.mark.parametrize("dialect", [harmony(), chat(vocabulary=demo_vocabulary())], ids=["harmony", "demo"])

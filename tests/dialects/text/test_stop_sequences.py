@@ -1,4 +1,4 @@
-"""Stop sequences: the same end, whatever the grouping."""
+"""Stop sequences end the text at the same position for every grouping of tokens."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from hypothesis import strategies as st
 from responses_app.dialects.text.stop_sequences import with_stop_sequences
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, ReasoningDelta, TextDelta
-from tests.support.dialects.call_events import Said
+from tests.support.dialects.call_events import ScriptedParser
 
 LETTERS = st.text("ab", max_size=14)
 
 
-def heard(pieces: list[Delta], stops: list[str]) -> list[Delta]:
-    """What is said, chunk by chunk, until it is over."""
-    listener = with_stop_sequences(Said(pieces), stops)
-    said: list[Delta] = []
+def parse_all(pieces: list[Delta], stops: list[str]) -> list[Delta]:
+    """Return the deltas of all chunks until the parser is done."""
+    parser = with_stop_sequences(ScriptedParser(pieces), stops)
+    deltas: list[Delta] = []
     for _ in pieces:
-        said += listener.feed(Chunk())
-        if listener.done:
+        deltas += parser.feed(Chunk())
+        if parser.done:
             break
-    return said + listener.finish()
+    return deltas + parser.finish()
 
 
 @example("baa", ["a", "baa"], {1, 2})
 @given(LETTERS, st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3), st.sets(st.integers(1, 13)))
 def test_the_text_ends_before_the_first_sequence(text: str, stops: list[str], cuts: set[int]) -> None:
     ends = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
-    said = heard([TextDelta(text[a:b]) for a, b in pairwise(ends)], stops)
+    deltas = parse_all([TextDelta(text[a:b]) for a, b in pairwise(ends)], stops)
     complete = [(text.find(stop) + len(stop), text.find(stop)) for stop in stops if stop in text]
     first = min(complete)[1] if complete else len(text)
-    assert "".join(piece.text for piece in said if isinstance(piece, TextDelta)) == text[:first]
+    assert "".join(piece.text for piece in deltas if isinstance(piece, TextDelta)) == text[:first]
 
 
 def test_every_piece_keeps_its_log_probabilities() -> None:
     pieces: list[Delta] = [TextDelta(one, logprobs=[{"token": one}]) for one in ("One ", "st", "ep. S", "TOP")]
-    said = heard(pieces, ["STOP"])
-    assert said == [*pieces[:2], TextDelta("ep. ", logprobs=[{"token": "ep. S"}])]
+    deltas = parse_all(pieces, ["STOP"])
+    assert deltas == [*pieces[:2], TextDelta("ep. ", logprobs=[{"token": "ep. S"}])]
 
 
 class FinishOnly:
@@ -74,14 +74,14 @@ def test_reasoning_and_calls_are_not_looked_at() -> None:
         EndItem(),
         TextDelta("y"),
     ]
-    assert heard(pieces, ["xx", "by"]) == pieces
+    assert parse_all(pieces, ["xx", "by"]) == pieces
 
 
 def test_a_message_of_another_phase_is_another_text() -> None:
     pieces: list[Delta] = [TextDelta("a", phase="commentary"), TextDelta("b", phase="final_answer")]
-    assert heard(pieces, ["ab"]) == pieces
+    assert parse_all(pieces, ["ab"]) == pieces
 
 
 def test_without_sequences_nothing_is_in_between() -> None:
-    inner = Said([])
+    inner = ScriptedParser([])
     assert with_stop_sequences(inner, []) is inner

@@ -1,4 +1,4 @@
-"""A prompt of which much is known is the prompt of which nothing is, token by token."""
+"""A prompt rendered with a token cache equals the prompt rendered without, token by token."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from tests.support.dialects.parser_driver import (
     WEATHER,
-    answered,
-    called,
+    assistant,
+    call_output,
     chat,
     demo_vocabulary,
+    function_call,
     harmony,
-    said,
-    thought,
+    reasoning,
     turn,
     user,
 )
 
 
 def stripping_vocabulary() -> TokenizerAdapter:
-    """Its special tokens take the space around them with them, so that nothing can be cut at them."""
+    """Create a tokenizer whose special tokens strip the white space around them, so that no cut at them is safe."""
     tokenizer = Tokenizer.from_str(demo_vocabulary()._tokenizer.to_str())
     tokenizer.add_special_tokens([AddedToken("<|x|>", special=True, normalized=False, lstrip=True, rstrip=True)])
     return TokenizerAdapter(tokenizer)
@@ -40,7 +40,7 @@ DIALECTS: dict[str, Dialect] = {
     "demo": chat(vocabulary=demo_vocabulary()),
     "stripping": chat(vocabulary=stripping_vocabulary()),
 }
-# Spaces at the ends, marks of combining characters, special tokens and guards in the words of others.
+# Spaces at the ends, combining characters, special tokens and escape marks in user text.
 WORDS = st.text("aé é 🦑\u0301\n<|im_start|>", max_size=10) | st.sampled_from(
     [" <|im_start|> ", "<|im_end|>user", "<|start|>assistant", "<think>", "\ue0f10\ue0f2", "<|x|> ", " e", "\u0301"]
 )
@@ -48,13 +48,18 @@ WORDS = st.text("aé é 🦑\u0301\n<|im_start|>", max_size=10) | st.sampled_fro
 
 @st.composite
 def rounds(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """One round of a conversation."""
+    """Generate rounds of a conversation."""
     kind = draw(st.sampled_from(("talk", "call", "rule")))
     uid = f"call_{draw(st.integers(0, 10**6))}"
     if kind == "talk":
-        return [user(draw(WORDS)), thought(draw(WORDS)), said(draw(WORDS))]
+        return [user(draw(WORDS)), reasoning(draw(WORDS)), assistant(draw(WORDS))]
     if kind == "call":
-        return [user(draw(WORDS)), thought(draw(WORDS)), called(uid, '{"city": "Oslo"}'), answered(uid, draw(WORDS))]
+        return [
+            user(draw(WORDS)),
+            reasoning(draw(WORDS)),
+            function_call(uid, '{"city": "Oslo"}'),
+            call_output(uid, draw(WORDS)),
+        ]
     return [{**user(draw(WORDS)), "role": "developer"}, user(draw(WORDS))]
 
 
@@ -66,18 +71,18 @@ def test_it_is_the_same_at_every_turn_of_a_conversation(
     dialect, items, memo = DIALECTS[name], list[dict[str, Any]](), TokenCache()
     for part in conversation:
         items = [*items, *part]
-        told = turn(*items, tools=(WEATHER,) if tools else ())
+        current = turn(*items, tools=(WEATHER,) if tools else ())
         memo = TokenCache(memo.used)
-        assert dialect.render(replace(told, token_cache=memo)) == dialect.render(told)
+        assert dialect.render(replace(current, token_cache=memo)) == dialect.render(current)
 
 
 @pytest.mark.parametrize("name", ["harmony", "bytes", "demo"])
 def test_what_is_known_is_not_made_again(name: str) -> None:
-    dialect, items = DIALECTS[name], [user("one"), said("two"), user("three")]
+    dialect, items = DIALECTS[name], [user("one"), assistant("two"), user("three")]
     first = TokenCache()
     dialect.render(replace(turn(*items), token_cache=first))
     second = TokenCache(first.used)
-    dialect.render(replace(turn(*items, said("four"), user("five")), token_cache=second))
+    dialect.render(replace(turn(*items, assistant("four"), user("five")), token_cache=second))
     new = set(second.used) - set(first.used)
     assert len(set(first.used) & set(second.used)) > 3
     assert not any(word in text for text in new for word in ("one", "three"))

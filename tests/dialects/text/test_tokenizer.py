@@ -1,4 +1,4 @@
-"""Token ids to text, whole characters at a time."""
+"""Incremental decoding of token ids, whole characters at a time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.dialects.parser_driver import byte_vocabulary, demo_vocabular
 
 @cache
 def spaced_vocabulary() -> TokenizerAdapter:
-    """SentencePiece style: a mark for the space, bytes for what the vocabulary lacks."""
+    """Create a SentencePiece-style tokenizer: a mark for the space, bytes for missing characters."""
     tokens = ["<unk>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "b", "é", "▁a"]
     tokenizer = Tokenizer(
         models.BPE(vocab={token: index for index, token in enumerate(tokens)}, merges=[("▁", "a")], byte_fallback=True)
@@ -34,9 +34,9 @@ VOCABULARIES = {"bytes": byte_vocabulary, "demo": demo_vocabulary, "spaced": spa
 def test_the_text_of_the_tokens_one_by_one_is_the_text(name: str, text: str) -> None:
     vocabulary = VOCABULARIES[name]()
     decoder = vocabulary.decoder()
-    heard = [decoder.feed(token) for token in vocabulary.encode(text)]
-    assert "".join(heard) + decoder.flush() == text
-    assert "\ufffd" not in "".join(heard)
+    parsed = [decoder.feed(token) for token in vocabulary.encode(text)]
+    assert "".join(parsed) + decoder.flush() == text
+    assert "\ufffd" not in "".join(parsed)
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
@@ -58,7 +58,7 @@ def test_special_tokens_are_no_text_but_have_their_bytes(name: str, special: str
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)
-def test_a_number_that_is_no_token_says_nothing(name: str) -> None:
+def test_unknown_token_id_yields_no_text(name: str) -> None:
     vocabulary = VOCABULARIES[name]()
     assert vocabulary.decoder().feed(1_000_000) == ""
     assert vocabulary.token_bytes(1_000_000) == b""

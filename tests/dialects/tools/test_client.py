@@ -1,4 +1,4 @@
-"""Shells, patches and searches: told as functions, heard whole, whatever the grouping."""
+"""Client tools (shell, patch, search): presented as functions, and mapped back for every grouping of tokens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from responses_app.dialects.content import iter_images
 from responses_app.dialects.tools.as_functions import map_tool_calls, to_functions
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, TextDelta
-from tests.support.dialects.call_events import Said
+from tests.support.dialects.call_events import ScriptedParser
 
 DAY = date(2026, 1, 1)
 NAMES = ("shell", "local_shell", "apply_patch", "tool_search", "computer_use_preview", "computer")
@@ -30,7 +30,7 @@ ACTIONS: list[dict[str, Any]] = [
     {"type": "wait"},
 ]
 LOCAL = {"type": "local"}
-HEARD: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+EXPECTED_ITEMS: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
     "shell": (
         {"commands": ["ls", "pwd"], "timeout_ms": 9},
         "shell_call",
@@ -60,28 +60,28 @@ HEARD: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
 }
 
 
-def said_back(*pieces: Delta) -> list[Delta]:
-    """What is heard of a model that says this."""
-    listener = map_tool_calls(Said(list(pieces)), to_functions(Turn([], DAY, tools=TOOLS))[1])
-    return [piece for _ in pieces for piece in listener.feed(Chunk())] + listener.finish()
+def map_deltas(*pieces: Delta) -> list[Delta]:
+    """Return the deltas of a model with this output."""
+    parser = map_tool_calls(ScriptedParser(list(pieces)), to_functions(Turn([], DAY, tools=TOOLS))[1])
+    return [piece for _ in pieces for piece in parser.feed(Chunk())] + parser.finish()
 
 
-def test_each_is_told_as_a_function_of_its_name() -> None:
-    told, origins = to_functions(Turn([], DAY, tools=TOOLS, tool_choice={"type": "shell"}))
-    assert [(tool["type"], tool["name"]) for tool in told.tools] == [("function", name) for name in NAMES]
-    assert all(tool["description"] and tool["parameters"]["required"] for tool in told.tools)
+def test_each_client_tool_is_a_function_of_its_name() -> None:
+    converted, origins = to_functions(Turn([], DAY, tools=TOOLS, tool_choice={"type": "shell"}))
+    assert [(tool["type"], tool["name"]) for tool in converted.tools] == [("function", name) for name in NAMES]
+    assert all(tool["description"] and tool["parameters"]["required"] for tool in converted.tools)
     assert set(origins) == set(NAMES)
-    assert told.tool_choice == {"type": "function", "name": "shell"}
+    assert converted.tool_choice == {"type": "function", "name": "shell"}
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("every", [1, 3, 1000])
-def test_a_call_is_heard_whole_whatever_the_grouping(name: str, every: int) -> None:
-    arguments, kind, body = HEARD[name]
+def test_call_is_mapped_for_every_grouping(name: str, every: int) -> None:
+    arguments, kind, body = EXPECTED_ITEMS[name]
     text = json.dumps(arguments)
     parts = [Arguments(text[at : at + every]) for at in range(0, len(text), every)]
-    said = said_back(TextDelta("Well."), Call(name), *parts, EndItem(), TextDelta("Done."))
-    assert [piece for piece in said if not isinstance(piece, EndItem)] == [
+    deltas = map_deltas(TextDelta("Well."), Call(name), *parts, EndItem(), TextDelta("Done."))
+    assert [piece for piece in deltas if not isinstance(piece, EndItem)] == [
         TextDelta("Well."),
         ClientCall(kind, body),  # type: ignore[arg-type]
         TextDelta("Done."),
@@ -111,29 +111,29 @@ def test_a_call_is_heard_whole_whatever_the_grouping(name: str, every: int) -> N
     ],
 )
 def test_arguments_of_another_shape_stay_a_function_call(name: str, arguments: str) -> None:
-    said = said_back(Call(name), *map(Arguments, arguments))
-    assert said[0] == Call(name)
-    assert "".join(piece.text for piece in said[1:] if isinstance(piece, Arguments)) == arguments
+    deltas = map_deltas(Call(name), *map(Arguments, arguments))
+    assert deltas[0] == Call(name)
+    assert "".join(piece.text for piece in deltas[1:] if isinstance(piece, Arguments)) == arguments
 
 
 def test_calls_that_follow_each_other_stay_apart() -> None:
     calls: list[Delta] = []
     for name in NAMES:
-        calls += [Call(name), Arguments(json.dumps(HEARD[name][0]))]
-    said = said_back(*calls)
-    assert said == [ClientCall(kind, body) for _, kind, body in HEARD.values()]  # type: ignore[arg-type]
+        calls += [Call(name), Arguments(json.dumps(EXPECTED_ITEMS[name][0]))]
+    deltas = map_deltas(*calls)
+    assert deltas == [ClientCall(kind, body) for _, kind, body in EXPECTED_ITEMS.values()]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_was_called_is_told_again_as_it_was_said(name: str) -> None:
-    arguments, kind, body = HEARD[name]
+def test_earlier_calls_are_rendered_as_generated(name: str) -> None:
+    arguments, kind, body = EXPECTED_ITEMS[name]
     item = {"type": kind, "id": "x_1", "call_id": "call_1", "status": "completed", **body}
-    told = to_functions(Turn([item], DAY, tools=TOOLS))[0].items[0]
-    assert (told["type"], told["name"], told["call_id"]) == ("function_call", name, "call_1")
-    assert json.loads(told["arguments"]) == arguments
+    converted = to_functions(Turn([item], DAY, tools=TOOLS))[0].items[0]
+    assert (converted["type"], converted["name"], converted["call_id"]) == ("function_call", name, "call_1")
+    assert json.loads(converted["arguments"]) == arguments
 
 
-def test_what_they_gave_back_is_told_as_text() -> None:
+def test_outputs_are_rendered_as_text() -> None:
     ran = {"stdout": "a", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
     late = {"stdout": "", "stderr": "b", "outcome": {"type": "timeout"}}
     outputs: list[dict[str, Any]] = [
@@ -143,12 +143,12 @@ def test_what_they_gave_back_is_told_as_text() -> None:
         {"type": "apply_patch_call_output", "status": "completed", "output": "1 file"},
     ]
     items = [{"id": f"o_{n}", "call_id": f"call_{n}", **one} for n, one in enumerate(outputs)]
-    told = [item["output"] for item in to_functions(Turn(items, DAY, tools=TOOLS))[0].items]
-    assert json.loads(told[0]) == [
+    converted = [item["output"] for item in to_functions(Turn(items, DAY, tools=TOOLS))[0].items]
+    assert json.loads(converted[0]) == [
         {"stdout": "a", "stderr": "", "exit_code": 0},
         {"stdout": "", "stderr": "b", "timed_out": True},
     ]
-    assert told[1:] == ["plain", "failed", "1 file"]
+    assert converted[1:] == ["plain", "failed", "1 file"]
 
 
 def test_the_screen_of_a_computer_is_an_image_that_a_function_returned() -> None:
@@ -164,19 +164,19 @@ def test_the_screen_of_a_computer_is_an_image_that_a_function_returned() -> None
     assert [(image.item, image.url) for image in iter_images(turn.items)] == [("cuo_1", "x")]
 
 
-def test_the_first_form_of_a_computer_says_how_large_its_screen_is() -> None:
+def test_computer_use_preview_describes_the_screen_size() -> None:
     tool = {"type": "computer_use_preview", "display_width": 1024, "display_height": 768, "environment": "browser"}
-    told = to_functions(Turn([], DAY, tools=[tool]))[0].tools[0]
-    assert "1024 by 768 pixels" in told["description"]
+    converted = to_functions(Turn([], DAY, tools=[tool]))[0].tools[0]
+    assert "1024 by 768 pixels" in converted["description"]
 
 
-def test_a_deferred_tool_is_told_once_it_was_found() -> None:
+def test_deferred_tool_is_offered_once_found() -> None:
     mail: dict[str, Any] = {"type": "function", "name": "send_mail", "parameters": {"type": "object"}, "defer_loading": True}
     crm: dict[str, Any] = {"type": "namespace", "name": "crm", "tools": [{**mail, "name": "find"}]}
     tools: list[dict[str, Any]] = [{"type": "tool_search"}, mail, crm]
     assert [tool["name"] for tool in to_functions(Turn([], DAY, tools=tools))[0].tools] == ["tool_search"]
     found = {"type": "tool_search_output", "id": "tso_1", "call_id": "call_1", "tools": [mail]}
-    told, origins = to_functions(Turn([found], DAY, tools=tools))
-    assert [tool["name"] for tool in told.tools] == ["tool_search", "send_mail"]
-    assert json.loads(told.items[0]["output"]) == {"tools": ["send_mail"]}
+    converted, origins = to_functions(Turn([found], DAY, tools=tools))
+    assert [tool["name"] for tool in converted.tools] == ["tool_search", "send_mail"]
+    assert json.loads(converted.items[0]["output"]) == {"tools": ["send_mail"]}
     assert "send_mail" not in origins

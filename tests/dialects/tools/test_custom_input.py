@@ -1,4 +1,4 @@
-"""Custom tools and namespaces: told as functions, heard as what they are, whatever the grouping."""
+"""Custom tools and namespaces: presented as functions, and mapped back for every grouping of tokens."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from responses_app.dialects.base import Turn
 from responses_app.dialects.tools.as_functions import ToolOrigin, map_tool_calls, to_functions
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, TextDelta
-from tests.support.dialects.call_events import Said
+from tests.support.dialects.call_events import ScriptedParser
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code", "format": {"type": "text"}}
 ADD = {"type": "function", "name": "add", "parameters": {"type": "object"}}
@@ -23,15 +23,15 @@ ANY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
 def text_of(arguments: str, cuts: list[int] | None = None, *, ended: bool = True) -> str:
-    """The input of a custom tool whose call had these arguments, cut there."""
+    """Return the input of a custom tool call with the given arguments, cut at the given positions."""
     places = sorted({0, len(arguments), *(cut % (len(arguments) + 1) for cut in cuts or [])})
     parts = [Arguments(arguments[a:b]) for a, b in itertools.pairwise(places)]
     pieces: list[Delta] = [Call("exec"), *parts, *([EndItem()] if ended else [])]
-    listener = map_tool_calls(Said(pieces), CUSTOM)
-    said = [piece for _ in pieces for piece in listener.feed(Chunk())] + listener.finish()
-    assert said[0] == Call("exec", "custom")
-    assert not ended or said[-1] == EndItem()
-    return "".join(piece.text for piece in said if isinstance(piece, Arguments))
+    parser = map_tool_calls(ScriptedParser(pieces), CUSTOM)
+    deltas = [piece for _ in pieces for piece in parser.feed(Chunk())] + parser.finish()
+    assert deltas[0] == Call("exec", "custom")
+    assert not ended or deltas[-1] == EndItem()
+    return "".join(piece.text for piece in deltas if isinstance(piece, Arguments))
 
 
 @given(ANY_TEXT, st.booleans(), st.lists(st.integers(0, 400), max_size=8))
@@ -41,7 +41,7 @@ def test_the_text_comes_out_whole_whatever_the_cuts(text: str, ascii_only: bool,
 
 
 @given(ANY_TEXT, st.integers(0, 400), st.lists(st.integers(0, 400), max_size=4))
-def test_a_call_that_is_cut_off_said_the_beginning_of_its_text(text: str, end: int, cuts: list[int]) -> None:
+def test_cut_call_yields_the_beginning_of_its_text(text: str, end: int, cuts: list[int]) -> None:
     whole = json.dumps({"input": text})
     assert text.startswith(text_of(whole[: end % len(whole)], cuts, ended=False))
 
@@ -68,22 +68,22 @@ def test_what_is_wrapped_in_another_way_is_not_lost(arguments: str, text: str) -
 
 def test_other_calls_and_texts_pass_as_they_are() -> None:
     pieces: list[Delta] = [TextDelta("Well."), EndItem(), Call("add"), Arguments('{"input": "x"}'), EndItem()]
-    listener = map_tool_calls(Said(pieces), CUSTOM)
-    assert [piece for _ in pieces for piece in listener.feed(Chunk())] == pieces
-    said = Said([])
-    assert map_tool_calls(said, {}) is said
+    parser = map_tool_calls(ScriptedParser(pieces), CUSTOM)
+    assert [piece for _ in pieces for piece in parser.feed(Chunk())] == pieces
+    parser = ScriptedParser([])
+    assert map_tool_calls(parser, {}) is parser
 
 
-def test_a_turn_is_told_in_functions() -> None:
+def test_turn_is_converted_to_functions() -> None:
     call = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "exec", "input": 'say "hi"\n'}
     output = {"type": "custom_tool_call_output", "id": "ctco_1", "call_id": "c", "output": "hi"}
     turn = Turn([call, output], date(2026, 1, 1), tools=[EXEC, ADD], tool_choice={"type": "custom", "name": "exec"})
-    told, origins = to_functions(turn)
+    converted, origins = to_functions(turn)
     assert origins == CUSTOM
-    assert [item["type"] for item in told.items] == ["function_call", "function_call_output"]
-    assert json.loads(told.items[0]["arguments"]) == {"input": 'say "hi"\n'}
-    assert [tool["type"] for tool in told.tools] == ["function", "function"]
-    assert told.tool_choice == {"type": "function", "name": "exec"}
+    assert [item["type"] for item in converted.items] == ["function_call", "function_call_output"]
+    assert json.loads(converted.items[0]["arguments"]) == {"input": 'say "hi"\n'}
+    assert [tool["type"] for tool in converted.tools] == ["function", "function"]
+    assert converted.tool_choice == {"type": "function", "name": "exec"}
     allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "exec"}]}
     chosen = to_functions(Turn([], date(2026, 1, 1), tools=[EXEC], tool_choice=allowed))[0].tool_choice
     assert isinstance(chosen, dict)
@@ -114,15 +114,15 @@ def test_tools_of_a_namespace_have_both_names_and_come_back_with_each() -> None:
         EndItem(),
         Call("add"),
     ]
-    listener = map_tool_calls(Said(pieces), origins)
-    said = [piece for _ in pieces for piece in listener.feed(Chunk())]
-    calls = [piece for piece in said if isinstance(piece, Call)]
+    parser = map_tool_calls(ScriptedParser(pieces), origins)
+    deltas = [piece for _ in pieces for piece in parser.feed(Chunk())]
+    calls = [piece for piece in deltas if isinstance(piece, Call)]
     assert calls == [Call("add", "function", "crm"), Call("exec", "custom", "crm"), Call("add")]
-    assert [piece.text for piece in said if isinstance(piece, Arguments)] == ["{}", "x"]
+    assert [piece.text for piece in deltas if isinstance(piece, Arguments)] == ["{}", "x"]
 
 
-def test_the_namespace_functions_says_no_more_than_what_its_tools_are() -> None:
-    """Harmony puts every tool into a namespace of that name; what a call says of it goes back with the call."""
+def test_namespace_functions_adds_no_prefix() -> None:
+    """Harmony puts every tool into a namespace `functions`; calls keep it."""
     space = {"type": "namespace", "name": "functions", "description": "", "tools": [EXEC]}
     item = {"type": "custom_tool_call", "id": "ctc_1", "call_id": "c", "name": "exec", "namespace": "functions", "input": "x"}
     turn, origins = to_functions(Turn([item], date(2026, 1, 1), tools=[space]))
@@ -130,7 +130,7 @@ def test_the_namespace_functions_says_no_more_than_what_its_tools_are() -> None:
     assert origins == {"exec": ToolOrigin("exec", "custom", "functions")}
 
 
-def test_tools_that_come_with_an_item_are_offered_and_the_item_is_not_told() -> None:
+def test_tools_of_an_item_are_offered_and_the_item_is_dropped() -> None:
     added = {"type": "additional_tools", "id": "at_1", "role": "developer", "tools": [EXEC]}
     turn, origins = to_functions(Turn([added], date(2026, 1, 1), tools=[ADD]))
     assert list(turn.items) == []

@@ -1,4 +1,4 @@
-"""What is heard through vLLM's own parsers, declarative and old, from a model that calls in another format."""
+"""Output parsers of vLLM, declarative and legacy, with a model of another call format."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from tests.support.dialects.parser_driver import (
     OPENING,
     TODAY,
     WEATHER,
-    answered,
     call,
-    called,
+    call_output,
     demo_vocabulary,
-    hear,
-    thought,
+    function_call,
+    parse_chunks,
+    reasoning,
     turn,
     user,
 )
@@ -81,68 +81,70 @@ GROUPINGS: list[list[int]] = [[], [1] * 400, [3] * 200, [7] * 100]
 @pytest.mark.parametrize("tape", DECLARATIVE)
 def test_a_declarative_parser_keeps_the_order_whatever_the_grouping(tape: str, cuts: list[int]) -> None:
     text, expected = DECLARATIVE[tape]
-    assert hear(dialect("qwen3", "qwen3_coder"), turn(), demo_vocabulary().encode(text), cuts) == expected
+    assert parse_chunks(dialect("qwen3", "qwen3_coder"), turn(), demo_vocabulary().encode(text), cuts) == expected
 
 
 @pytest.mark.parametrize("cuts", GROUPINGS)
-def test_an_old_pair_of_parsers_is_heard_alike_whatever_the_grouping(cuts: list[int]) -> None:
+def test_legacy_parsers_agree_for_every_grouping(cuts: list[int]) -> None:
     text = "<think>\nHm.\n</think>\n\n" + HERMES + "\n" + HERMES + "<|im_end|>"
-    heard = hear(dialect("deepseek_r1", "hermes"), turn(), demo_vocabulary().encode(text), cuts)
-    calls = [piece for piece in heard if isinstance(piece, Call)]
-    arguments = [json.loads(piece.text) for piece in heard if hasattr(piece, "text") and piece.text.startswith("{")]
-    assert heard[0] == ReasoningDelta("Hm.")
+    parsed = parse_chunks(dialect("deepseek_r1", "hermes"), turn(), demo_vocabulary().encode(text), cuts)
+    calls = [piece for piece in parsed if isinstance(piece, Call)]
+    arguments = [json.loads(piece.text) for piece in parsed if hasattr(piece, "text") and piece.text.startswith("{")]
+    assert parsed[0] == ReasoningDelta("Hm.")
     assert [each.name for each in calls] == ["get_weather"] * 2
     assert arguments == [{"city": "Oslo"}] * 2
-    assert not [piece for piece in heard if isinstance(piece, TextDelta)]
+    assert not [piece for piece in parsed if isinstance(piece, TextDelta)]
 
 
 @pytest.mark.parametrize("pair", [("qwen3", "qwen3_coder"), ("deepseek_r1", "hermes")])
 @pytest.mark.parametrize("words", ["Hm.", "a</think>b<tool_call>c"])
-def test_thoughts_and_calls_of_earlier_turns_do_not_change_how_the_answer_is_heard(pair: tuple[str, str], words: str) -> None:
-    before = (user(words), thought(words), called("c", '{"city": "Oslo"}'), answered("c", words))
+def test_reasoning_and_calls_of_earlier_turns_do_not_change_parsing(pair: tuple[str, str], words: str) -> None:
+    before = (user(words), reasoning(words), function_call("c", '{"city": "Oslo"}'), call_output("c", words))
     tokens = demo_vocabulary().encode("<think>\nHm.\n</think>\n\nHello.<|im_end|>")
-    assert hear(dialect(*pair), turn(*before), tokens) == [ReasoningDelta("Hm."), END, TextDelta("Hello."), END]
+    assert parse_chunks(dialect(*pair), turn(*before), tokens) == [ReasoningDelta("Hm."), END, TextDelta("Hello."), END]
 
 
 @pytest.mark.parametrize(("pair", "spelled"), [(("qwen3", "qwen3_coder"), XML), (("deepseek_r1", "hermes"), HERMES)])
 def test_f1_a_call_against_tool_choice_none_is_text_without_marks(pair: tuple[str, str], spelled: str) -> None:
-    heard = hear(dialect(*pair), turn(tool_choice="none"), demo_vocabulary().encode("</think>" + spelled + "<|im_end|>"))
-    assert [type(piece) for piece in heard] == [TextDelta, type(END)]
-    assert isinstance(heard[0], TextDelta)
-    assert "tool_call>" not in heard[0].text
+    parsed = parse_chunks(
+        dialect(*pair), turn(tool_choice="none"), demo_vocabulary().encode("</think>" + spelled + "<|im_end|>")
+    )
+    assert [type(piece) for piece in parsed] == [TextDelta, type(END)]
+    assert isinstance(parsed[0], TextDelta)
+    assert "tool_call>" not in parsed[0].text
 
 
 @pytest.mark.parametrize("pair", [("qwen3", "qwen3_coder"), ("deepseek_r1", "hermes")])
 @pytest.mark.parametrize("length", range(1, len("<tool_call>")))
 def test_e4_half_a_marker_at_the_cut_is_no_text(pair: tuple[str, str], length: int) -> None:
     text = "</think>Hello." + "<tool_call>"[:length]
-    heard = hear(dialect(*pair), turn(), demo_vocabulary().encode(text))
-    assert [piece.text for piece in heard if isinstance(piece, TextDelta)] == ["Hello."]
+    parsed = parse_chunks(dialect(*pair), turn(), demo_vocabulary().encode(text))
+    assert [piece.text for piece in parsed if isinstance(piece, TextDelta)] == ["Hello."]
 
 
 def test_a_cut_call_keeps_its_item_open() -> None:
-    heard = hear(dialect("qwen3", "qwen3_coder"), turn(), demo_vocabulary().encode("</think>" + XML[:70]))
-    assert Call("get_weather") in heard
-    assert heard[-1] != END
+    parsed = parse_chunks(dialect("qwen3", "qwen3_coder"), turn(), demo_vocabulary().encode("</think>" + XML[:70]))
+    assert Call("get_weather") in parsed
+    assert parsed[-1] != END
 
 
 def test_reasoning_tokens_are_counted() -> None:
-    listener = dialect("qwen3", "qwen3_coder").parser_for(turn())
-    listener.feed(Chunk(demo_vocabulary().encode("<think>\nHm hm.\n</think>\n\nHello.<|im_end|>")))
-    assert 3 <= listener.reasoning_tokens <= 8
+    parser = dialect("qwen3", "qwen3_coder").parser_for(turn())
+    parser.feed(Chunk(demo_vocabulary().encode("<think>\nHm hm.\n</think>\n\nHello.<|im_end|>")))
+    assert 3 <= parser.reasoning_tokens <= 8
 
 
 def test_a_single_call_hides_what_follows() -> None:
-    heard = hear(
+    parsed = parse_chunks(
         dialect("qwen3", "qwen3_coder"), turn(parallel_tool_calls=False), demo_vocabulary().encode("</think>" + XML + XML + "x")
     )
-    assert heard == IN_OSLO
+    assert parsed == IN_OSLO
 
 
 def test_a_parser_that_fails_is_left_and_its_text_is_kept() -> None:
-    listener = dialect("qwen3", "qwen3_coder").parser_for(turn())
-    listener._parser._engine._feed = lambda *_: 1 / 0
-    assert listener.feed(Chunk(demo_vocabulary().encode("Hello."))) == [TextDelta("Hello.")]
+    parser = dialect("qwen3", "qwen3_coder").parser_for(turn())
+    parser._parser._engine._feed = lambda *_: 1 / 0
+    assert parser.feed(Chunk(demo_vocabulary().encode("Hello."))) == [TextDelta("Hello.")]
 
 
 def test_a_required_call_is_constrained_in_the_models_own_format() -> None:
@@ -166,7 +168,7 @@ def test_a_folder_is_opened_with_its_template_and_its_stop_tokens(tmp_path: Path
     opened = open_dialect(str(_checkpoint(tmp_path)), reasoning_parser="qwen3", tool_parser="hermes")
     vocabulary = demo_vocabulary()
     assert set(opened.stop_token_ids) == {vocabulary.id("<|im_end|>"), vocabulary.id("<|endoftext|>")}
-    assert hear(opened, turn(), vocabulary.encode("<think>\nHm.\n</think>\n\n" + HERMES + "<|im_end|>")) == [
+    assert parse_chunks(opened, turn(), vocabulary.encode("<think>\nHm.\n</think>\n\n" + HERMES + "<|im_end|>")) == [
         ReasoningDelta("Hm."),
         END,
         *IN_OSLO,

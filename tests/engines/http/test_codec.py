@@ -1,4 +1,4 @@
-"""The HTTP form of a generation, whatever way its bytes are cut on their way."""
+"""HTTP codec of a generation, for every cut of the received bytes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from responses_app.engine_interface import Chunk, Constraint, EngineUnavailable, Logprob, RequestRejected
 from responses_app.engines.http import codec
-from tests.support.engines.generate import ask, cached, tokens
+from tests.support.engines.generate import cached, make_request, tokens
 
 SCHEMA = Constraint("json", {"type": "object"})
 
@@ -21,17 +21,17 @@ def event(**fields: Any) -> bytes:
     return b"data: " + orjson.dumps({"request_id": "x"} | fields) + b"\n\n"
 
 
-def said(*ids: int, finish: str | None = None, logprobs: Any = None) -> bytes:
+def token_event(*ids: int, finish: str | None = None, logprobs: Any = None) -> bytes:
     return event(choices=[{"index": 0, "token_ids": list(ids), "finish_reason": finish, "logprobs": logprobs}])
 
 
 USAGE = event(choices=[], usage={"prompt_tokens": 9, "prompt_tokens_details": {"cached_tokens": 4}})
-STREAM = said(1) + said(2, 3) + b": still here\n\n" + said(4, finish="stop") + USAGE + b"data: [DONE]\n\n"
+STREAM = token_event(1) + token_event(2, 3) + b": still here\n\n" + token_event(4, finish="stop") + USAGE + b"data: [DONE]\n\n"
 
 
-def hear(*pieces: bytes, logprobs: int | None = None, constraint: Constraint | None = None) -> list[Chunk]:
-    answer = codec.GenerateStreamParser(ask(sampling={"logprobs": logprobs}, constraint=constraint))
-    chunks = [chunk for piece in pieces if (chunk := answer.feed(piece))]
+def parse_stream(*parts: bytes, logprobs: int | None = None, constraint: Constraint | None = None) -> list[Chunk]:
+    answer = codec.GenerateStreamParser(make_request(sampling={"logprobs": logprobs}, constraint=constraint))
+    chunks = [chunk for piece in parts if (chunk := answer.feed(piece))]
     return [*chunks, answer.last_chunk()]
 
 
@@ -39,31 +39,31 @@ def hear(*pieces: bytes, logprobs: int | None = None, constraint: Constraint | N
 @given(cuts=st.lists(st.integers(0, len(STREAM)), max_size=12))
 def test_it_reads_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(STREAM)]
-    chunks = hear(*(STREAM[a:b] for a, b in pairwise(edges)))
+    chunks = parse_stream(*(STREAM[a:b] for a, b in pairwise(edges)))
     assert tokens(chunks) == [1, 2, 3, 4]
     assert [chunk.finish for chunk in chunks] == [None] * (len(chunks) - 1) + ["stop"]
     assert cached(chunks) == 4
 
 
 def test_it_makes_one_chunk_of_what_arrives_together() -> None:
-    assert hear(STREAM) == [Chunk((1, 2, 3, 4)), Chunk(finish="stop", cached=4, prompt=9)]
+    assert parse_stream(STREAM) == [Chunk((1, 2, 3, 4)), Chunk(finish="stop", cached=4, prompt=9)]
 
 
 def test_it_reads_carriage_returns_of_a_proxy() -> None:
-    assert tokens(hear(STREAM.replace(b"\n", b"\r\n"))) == [1, 2, 3, 4]
+    assert tokens(parse_stream(STREAM.replace(b"\n", b"\r\n"))) == [1, 2, 3, 4]
 
 
 def test_it_cuts_alternatives_to_the_number_wanted() -> None:
     top = [{"token_id": 5, "logprob": -3.0}, {"token_id": 1, "logprob": -0.5}, {"token_id": 2, "logprob": -1.0}]
     content = {"content": [{"token_id": 5, "logprob": -3.0, "rank": 9, "top_logprobs": top}]}
-    (chunk, _) = hear(said(5, finish="length", logprobs=content), logprobs=2)
+    (chunk, _) = parse_stream(token_event(5, finish="length", logprobs=content), logprobs=2)
     assert chunk.logprobs == (Logprob(5, -3.0, [(1, -0.5), (2, -1.0)]),)
 
 
-@pytest.mark.parametrize("stream", [b"", said(1), said(1, finish="stop")[:-1], b"data: [DONE]\n\n"])
-def test_it_tells_a_stream_that_broke_off(stream: bytes) -> None:
+@pytest.mark.parametrize("stream", [b"", token_event(1), token_event(1, finish="stop")[:-1], b"data: [DONE]\n\n"])
+def test_broken_stream_raises(stream: bytes) -> None:
     with pytest.raises(EngineUnavailable, match="broke off"):
-        hear(stream)
+        parse_stream(stream)
 
 
 @pytest.mark.parametrize(
@@ -72,19 +72,19 @@ def test_it_tells_a_stream_that_broke_off(stream: bytes) -> None:
         (400, b"", None, RequestRejected),
         (500, b"", None, EngineUnavailable),
         (500, b"", SCHEMA, RequestRejected),
-        (400, said(1), None, EngineUnavailable),
-        (500, said(1), SCHEMA, EngineUnavailable),
+        (400, token_event(1), None, EngineUnavailable),
+        (500, token_event(1), SCHEMA, EngineUnavailable),
         ("odd", b"", None, EngineUnavailable),
     ],
 )
 def test_it_blames_the_request_only_before_the_first_token(code: Any, before: bytes, constraint: Any, kind: type) -> None:
     with pytest.raises(kind, match="oh no"):
-        hear(before, event(error={"message": "oh no", "code": code}), constraint=constraint)
+        parse_stream(before, event(error={"message": "oh no", "code": code}), constraint=constraint)
 
 
 def test_it_takes_an_error_finish_for_a_failure() -> None:
     with pytest.raises(EngineUnavailable, match="gave up"):
-        hear(said(1, finish="error"))
+        parse_stream(token_event(1, finish="error"))
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_it_sorts_refusals_by_status(status: int, kind: type) -> None:
 
 def test_it_writes_the_request_in_vllms_words() -> None:
     png = b"\x89PNG\r\n\x1a\n..."
-    request = ask(
+    request = make_request(
         [1, 2], 7, id="resp_1", sampling={"stop_token_ids": [3], "logprobs": 5}, constraint=SCHEMA, images=[png], priority=2
     )
     body = orjson.loads(codec.encode_body(request, "m", priorities=True))
@@ -115,25 +115,25 @@ def test_it_writes_the_request_in_vllms_words() -> None:
     assert body["sampling_params"]["logprobs"] == 6, "the server counts the chosen token as one"
     assert body["content_parts"][0]["url"].startswith("data:image/png;base64,iVBORw")
     assert body["sampling_params"]["logit_bias"] is None
-    biased = orjson.loads(codec.encode_body(ask(sampling={"bias": {7: -0.5}}), "m", priorities=True))
+    biased = orjson.loads(codec.encode_body(make_request(sampling={"bias": {7: -0.5}}), "m", priorities=True))
     assert biased["sampling_params"]["logit_bias"] == {"7": -0.5}
     assert "priority" not in orjson.loads(codec.encode_body(request, "m", priorities=False))
 
 
 def test_it_asks_for_no_more_logprobs_than_a_server_grants() -> None:
     asked = [
-        orjson.loads(codec.encode_body(ask(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
+        orjson.loads(codec.encode_body(make_request(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
         for n in (None, 0, 1, 20)
     ]
     assert asked == [None, 0, 2, 20]
 
 
 def test_it_sends_a_structural_tag_as_text() -> None:
-    request = ask(constraint=Constraint("structural_tag", {"type": "structural_tag", "format": {"type": "any_text"}}))
+    request = make_request(constraint=Constraint("structural_tag", {"type": "structural_tag", "format": {"type": "any_text"}}))
     params = orjson.loads(codec.encode_body(request, None, False))["sampling_params"]
     assert orjson.loads(params["structured_outputs"]["structural_tag"])["format"] == {"type": "any_text"}
 
 
 def test_it_refuses_what_json_cannot_carry() -> None:
     with pytest.raises(RequestRejected):
-        codec.encode_body(ask([2**70]), None, False)
+        codec.encode_body(make_request([2**70]), None, False)

@@ -1,4 +1,4 @@
-"""A server elsewhere, in its bad hours."""
+"""HTTP engine with a failing server."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from responses_app.engine_interface import Chunk, EngineUnavailable, RequestRejected
 from responses_app.engines import open_engine
 from responses_app.engines.http.client import HttpVllm
-from tests.support.engines.faulty_http_server import Reply, Stub, plain, serve, stream, token
-from tests.support.engines.generate import ask, hear, tokens
+from tests.support.engines.faulty_http_server import FaultyServer, Reply, plain, serve, stream, token
+from tests.support.engines.generate import collect, make_request, tokens
 
 
-def with_stub(reply: Reply, play: Callable[[HttpVllm, Stub], Awaitable[None]]) -> None:
-    """Run `play` on a started engine in front of a stub that answers generations with `reply`."""
+def with_stub(reply: Reply, play: Callable[[HttpVllm, FaultyServer], Awaitable[None]]) -> None:
+    """Run `play` on a started engine with a stub server that answers generations with `reply`."""
 
     async def main() -> None:
         async with serve(generate=reply) as stub:
@@ -30,14 +30,14 @@ def with_stub(reply: Reply, play: Callable[[HttpVllm, Stub], Awaitable[None]]) -
 
 
 def test_it_takes_the_first_model_and_what_is_known_of_it() -> None:
-    async def play(engine: HttpVllm, stub: Stub) -> None:
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         assert (engine.model, engine.root, engine.max_model_len) == ("m", "/models/m", 128)
         assert await engine.is_healthy()
 
     with_stub(plain(500), play)
 
 
-def test_it_takes_the_model_that_it_is_told_with_its_key() -> None:
+def test_model_and_key_of_the_url_are_used() -> None:
     async def main() -> None:
         async with serve() as stub:
             engine = open_engine(stub.url.replace("http://", "http://:s3cret@") + "?model=n")
@@ -61,7 +61,7 @@ def test_it_takes_the_model_that_it_is_told_with_its_key() -> None:
         ("", "POST /inference/v1/abort_requests", plain(404), "--enable-scale-out"),
     ],
 )
-def test_it_says_why_it_cannot_start(url: str, route: str | None, reply: Reply, words: str) -> None:
+def test_start_failure_has_reason(url: str, route: str | None, reply: Reply, words: str) -> None:
     async def main() -> None:
         async with serve() as stub:
             if route:
@@ -82,9 +82,9 @@ def test_it_does_not_start_without_a_server() -> None:
         engine.max_model_len  # noqa: B018
 
 
-def test_it_hears_a_generation_out() -> None:
-    async def play(engine: HttpVllm, stub: Stub) -> None:
-        chunks = await hear(engine, ask(id="whole"))
+def test_stream_is_parsed_to_the_end() -> None:
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
+        chunks = await collect(engine, make_request(id="whole"))
         assert tokens(chunks) == [1, 2]
         assert chunks[-1] == Chunk(finish="length")
         await asyncio.sleep(0.05)
@@ -103,17 +103,17 @@ def test_it_hears_a_generation_out() -> None:
         (stream({"error": {"message": "vocabulary", "code": 400}}), RequestRejected, "vocabulary"),
     ],
 )
-def test_it_tells_whose_fault_it_is(reply: Reply, kind: type[Exception], words: str) -> None:
-    async def play(engine: HttpVllm, stub: Stub) -> None:
+def test_error_maps_to_exception(reply: Reply, kind: type[Exception], words: str) -> None:
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         with pytest.raises(kind, match=words):
-            await hear(engine, ask())
+            await collect(engine, make_request())
 
     with_stub(reply, play)
 
 
 def test_it_hangs_up_and_aborts_when_closed_early() -> None:
-    async def play(engine: HttpVllm, stub: Stub) -> None:
-        chunks = engine.generate(ask(id="early"))
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
+        chunks = engine.generate(make_request(id="early"))
         assert await anext(chunks) == Chunk((1,))
         await chunks.aclose()
         await asyncio.wait_for(stub.hung_up.wait(), 2)
@@ -124,8 +124,8 @@ def test_it_hangs_up_and_aborts_when_closed_early() -> None:
 
 
 def test_it_aborts_when_cancelled_before_the_first_token() -> None:
-    async def play(engine: HttpVllm, stub: Stub) -> None:
-        task = asyncio.create_task(hear(engine, ask(id="waiting")))
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
+        task = asyncio.create_task(collect(engine, make_request(id="waiting")))
         await asyncio.sleep(0.1)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -138,8 +138,8 @@ def test_it_aborts_when_cancelled_before_the_first_token() -> None:
 
 
 def test_it_ends_running_generations_at_close() -> None:
-    async def play(engine: HttpVllm, stub: Stub) -> None:
-        task = asyncio.create_task(hear(engine, ask(id="last")))
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
+        task = asyncio.create_task(collect(engine, make_request(id="last")))
         await asyncio.sleep(0.1)
         await engine.close()
         with pytest.raises(EngineUnavailable):
@@ -151,8 +151,8 @@ def test_it_ends_running_generations_at_close() -> None:
 
 
 def test_it_runs_three_hundred_generations_at_once() -> None:
-    async def play(engine: HttpVllm, stub: Stub) -> None:
-        running = [engine.generate(ask()) for _ in range(300)]
+    async def play(engine: HttpVllm, stub: FaultyServer) -> None:
+        running = [engine.generate(make_request()) for _ in range(300)]
         first = await asyncio.wait_for(asyncio.gather(*(anext(chunks) for chunks in running)), 30)
         assert {chunk.tokens for chunk in first} == {(1,)}
         await asyncio.gather(*(chunks.aclose() for chunks in running))

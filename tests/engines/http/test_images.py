@@ -1,4 +1,4 @@
-"""Pictures on their way into a real `vllm serve`: its token endpoint takes them, and counts them."""
+"""Images sent to a real `vllm serve` through the token endpoint, and their token counts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from responses_app.engine_interface import EngineError
 from responses_app.engines.http.client import HttpVllm
 from tests.support.api.image_case import part, png, user
 from tests.support.engines import image_checkpoint as seeing
-from tests.support.engines.generate import ask, cached, hear, tokens
+from tests.support.engines.generate import cached, collect, make_request, tokens
 from tests.support.engines.requirements import START_LIMIT_S
 from tests.support.engines.vllm_server import connected, serving
 
@@ -36,28 +36,26 @@ def engine(runner: asyncio.Runner, model: Path) -> Iterator[HttpVllm]:
         yield engine
 
 
-def test_the_picture_decides_what_is_said_and_its_tokens_are_counted(
-    runner: asyncio.Runner, engine: HttpVllm, model: Path
-) -> None:
+def test_output_depends_on_the_image_and_its_tokens_are_counted(runner: asyncio.Runner, engine: HttpVllm, model: Path) -> None:
     dialect = open_dialect(str(model))
     prompt = dialect.render(Turn([user("Look:" * 40, part())], date(2026, 1, 1)))
-    said = {}
+    outputs = {}
     assert dialect.supports_images
     assert engine.supports_images
-    # Longer than a block of the prefix cache, so that what was measured would be found there if it were not salted.
+    # Longer than a block of the prefix cache, so that counting without a salt would show up as cached tokens.
     length = len(prompt) - 1 + seeing.IMAGE_TOKENS
     assert length > 128
     assert runner.run(engine.count_tokens(prompt, [RED])) == length
     for name, picture in (("red", RED), ("blue", BLUE), ("red again", RED)):
-        chunks = runner.run(hear(engine, ask(prompt, 8, sampling=GREEDY, images=[picture])))
-        said[name] = tokens(chunks)
+        chunks = runner.run(collect(engine, make_request(prompt, 8, sampling=GREEDY, images=[picture])))
+        outputs[name] = tokens(chunks)
         assert chunks[-1].prompt == length
         assert (cached(chunks) or 0) == 0 or name != "red"
-    assert said["red"] == said["red again"] != said["blue"]
+    assert outputs["red"] == outputs["red again"] != outputs["blue"]
 
 
 def test_what_does_not_fit_to_the_placeholders_is_no_answer(runner: asyncio.Runner, engine: HttpVllm, model: Path) -> None:
     prompt = open_dialect(str(model)).render(Turn([user("Look:", part())], date(2026, 1, 1)))
-    # vLLM blames itself, with HTTP 500; a dialect counts its placeholders, so that it does not come to that.
+    # vLLM answers HTTP 500. A dialect checks its placeholders, so this never happens in a run.
     with pytest.raises(EngineError, match="prompt replacement"):
-        runner.run(hear(engine, ask(prompt, 8, images=[RED, BLUE])))
+        runner.run(collect(engine, make_request(prompt, 8, images=[RED, BLUE])))

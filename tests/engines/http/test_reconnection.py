@@ -1,4 +1,4 @@
-"""A server elsewhere that dies, is silent, or is not there yet."""
+"""HTTP engine with a server that dies, hangs, or starts late."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from responses_app.engines.http import health
 from responses_app.engines.http.client import HttpVllm
 from responses_app.engines.http.health import HealthMonitor
 from tests.support.engines.faulty_http_server import plain, serve, stream, token
-from tests.support.engines.generate import ask, hear, tokens
+from tests.support.engines.generate import collect, make_request, tokens
 
 WHOLE = stream(token(1), token(2, "length"), b"[DONE]")
 
@@ -40,7 +40,7 @@ def test_it_waits_at_its_start_for_a_server_that_comes_up(port: int) -> None:
             assert not start.done(), "a router that has nobody behind it yet"
             stub.routes["GET /v1/models"] = models
             await asyncio.wait_for(start, 5)
-            assert tokens(await hear(engine, ask())) == [1, 2]
+            assert tokens(await collect(engine, make_request())) == [1, 2]
         await engine.close()
 
     asyncio.run(main())
@@ -71,13 +71,13 @@ def test_it_starts_without_a_server_of_which_it_knows_everything(port: int) -> N
         assert not await engine.is_healthy()
         async with serve(WHOLE, port):
             assert await engine.is_healthy()
-            assert tokens(await hear(engine, ask())) == [1, 2]
+            assert tokens(await collect(engine, make_request())) == [1, 2]
         await engine.close()
 
     asyncio.run(main())
 
 
-def test_the_environment_says_how_long_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_wait_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RESPONSES_ENGINE_START_WAIT", "77")
     engine = open_engine("http://gpu:1")
     assert isinstance(engine, HttpVllm)
@@ -90,7 +90,7 @@ def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server
         async with serve(stream(token(1), hang=True), port):
             await engine.start()
             assert await engine.is_healthy()
-            running = asyncio.create_task(hear(engine, ask()))
+            running = asyncio.create_task(collect(engine, make_request()))
             await asyncio.sleep(0.2)
         began = time.monotonic()
         with pytest.raises(EngineUnavailable):
@@ -98,26 +98,26 @@ def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server
         assert time.monotonic() - began < 1
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
-            await hear(engine, ask())
+            await collect(engine, make_request())
         async with serve(WHOLE, port):
             assert await engine.is_healthy()
-            assert tokens(await hear(engine, ask())) == [1, 2]
+            assert tokens(await collect(engine, make_request())) == [1, 2]
         await engine.close()
 
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("begun", [True, False])
+@pytest.mark.parametrize("has_started", [True, False])
 def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
-    begun: bool, monkeypatch: pytest.MonkeyPatch
+    has_started: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(health, "WATCH_S", 0.2)
 
     async def main() -> None:
-        async with serve(stream(*[token(1)] * begun, hang=True)) as stub:
+        async with serve(stream(*[token(1)] * has_started, hang=True)) as stub:
             engine = HttpVllm(stub.url)
             await engine.start()
-            running = asyncio.create_task(hear(engine, ask()))
+            running = asyncio.create_task(collect(engine, make_request()))
             await asyncio.sleep(1)
             assert not running.done(), "silence alone is no end"
             stub.routes["GET /health"] = plain(503)
@@ -129,7 +129,7 @@ def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
     asyncio.run(main())
 
 
-def test_one_that_refuses_connections_but_still_talks_is_heard_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stream_continues_while_new_connections_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "WATCH_S", 0.1)
 
     async def main() -> None:
@@ -147,7 +147,7 @@ def test_one_that_refuses_connections_but_still_talks_is_heard_out(monkeypatch: 
     asyncio.run(main())
 
 
-def test_one_that_says_nothing_at_all_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hung_server_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(health, "WATCH_S", 0.05)
     monkeypatch.setattr(health, "HUNG_TIMEOUT_S", 0.5)
 
@@ -205,7 +205,7 @@ def test_a_dead_core_is_not_taken_for_a_bad_grammar() -> None:
                 engine = HttpVllm(stub.url)
                 await engine.start()
                 with pytest.raises(kind):
-                    await hear(engine, ask(constraint=constraint))
+                    await collect(engine, make_request(constraint=constraint))
                 await engine.close()
 
     asyncio.run(main())

@@ -1,4 +1,4 @@
-"""A real `vllm serve`: what it does as all engines do, and the end of its processes with their owner."""
+"""Real `vllm serve`: the common requirements of engines, and the end of its processes with their owner."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import orphan_guard
 from responses_app.engines.http.client import HttpVllm
 from tests.support.engines import text_checkpoint as checkpoint
-from tests.support.engines.generate import ask, hear
-from tests.support.engines.requirements import START_LIMIT_S, Demands, Running
+from tests.support.engines.generate import collect, make_request
+from tests.support.engines.requirements import START_LIMIT_S, EngineRequirements, Running
 from tests.support.engines.vllm_server import connected, serving
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(START_LIMIT_S)]
@@ -49,18 +49,18 @@ def test_it_learns_what_is_served(engine: HttpVllm, tiny: Path) -> None:
     assert (engine.model, engine.root, engine.max_model_len) == ("tiny", str(tiny), checkpoint.MAX_MODEL_LEN)
 
 
-class TestAlike(Demands):
-    """What is demanded of every engine."""
+class TestRequirements(EngineRequirements):
+    """Common requirements of engines."""
 
 
-def test_it_tells_when_the_server_dies_and_leaves_none_of_its_processes(
+def test_dead_server_is_reported_and_leaves_no_process(
     runner: asyncio.Runner, engine: HttpVllm, server: tuple[subprocess.Popen[bytes], str]
 ) -> None:
-    """The last test of the module: nobody serves the next."""
+    """Must be the last test of the module: it kills the server."""
     process, _ = server
 
     async def main() -> None:
-        chunks = engine.generate(ask(max_tokens=500, sampling={"ignore_eos": True}))
+        chunks = engine.generate(make_request(max_tokens=500, sampling={"ignore_eos": True}))
         await anext(chunks)
         process.send_signal(signal.SIGKILL)
         with pytest.raises(EngineUnavailable):
@@ -68,7 +68,7 @@ def test_it_tells_when_the_server_dies_and_leaves_none_of_its_processes(
                 pass
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
-            await hear(engine, ask())
+            await collect(engine, make_request())
 
     before = orphan_guard.survivors(process.pid)
     titles = {Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip() for pid in before}

@@ -1,4 +1,4 @@
-"""The scripted engine behaves as a real one would, and says so when a test asks too much or too little of it."""
+"""The replay engine behaves like a real engine, and reports missing and unused recordings."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from responses_app.engines.replay.engine import (
     UnusedRecordings,
     recording,
 )
-from tests.support.engines.generate import ask, hear, tokens
+from tests.support.engines.generate import collect, make_request, tokens
 
 
 async def started(*lines: Recording, loop: bool = False, max_model_len: int = 1000) -> ReplayEngine:
@@ -33,7 +33,7 @@ async def started(*lines: Recording, loop: bool = False, max_model_len: int = 10
 def replay(line: Recording, max_tokens: int = 100, stops: tuple[int, ...] = ()) -> list[Chunk]:
     async def main() -> list[Chunk]:
         engine = await started(line)
-        return await hear(engine, ask(max_tokens=max_tokens, sampling={"stop_token_ids": stops}))
+        return await collect(engine, make_request(max_tokens=max_tokens, sampling={"stop_token_ids": stops}))
 
     return asyncio.run(main())
 
@@ -93,14 +93,14 @@ def test_it_obeys_stop_token_and_limit_however_tokens_are_grouped(
 
 def test_it_ends_with_length_where_the_context_is_full() -> None:
     async def main() -> list[Chunk]:
-        return await hear(await started(recording([1, 2, 3]), max_model_len=5), ask([7, 7, 7], 100))
+        return await collect(await started(recording([1, 2, 3]), max_model_len=5), make_request([7, 7, 7], 100))
 
     assert asyncio.run(main()) == [Chunk((1, 2), finish="length")]
 
 
-def test_it_refuses_a_prompt_that_leaves_no_room() -> None:
+def test_prompt_of_full_context_length_is_rejected() -> None:
     async def main() -> None:
-        await hear(await started(recording([1]), max_model_len=3), ask([7, 7, 7]))
+        await collect(await started(recording([1]), max_model_len=3), make_request([7, 7, 7]))
 
     with pytest.raises(RequestRejected, match="3 tokens"):
         asyncio.run(main())
@@ -115,24 +115,24 @@ def test_it_takes_its_time() -> None:
 def test_it_breaks_down_in_the_middle_and_comes_back() -> None:
     async def main() -> None:
         engine = await started(Recording([Tokens([1]), Fault("down", "out of memory", 0.2)]), recording([2]))
-        chunks = engine.generate(ask())
+        chunks = engine.generate(make_request())
         assert await anext(chunks) == Chunk((1,))
         with pytest.raises(EngineUnavailable, match="out of memory"):
             await anext(chunks)
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable, match="away"):
-            await hear(engine, ask())
+            await collect(engine, make_request())
         assert len(engine.left) == 1, "a request that met nobody uses up no line"
         await asyncio.sleep(0.25)
         assert await engine.is_healthy()
-        assert tokens(await hear(engine, ask())) == [2]
+        assert tokens(await collect(engine, make_request())) == [2]
         assert engine.aborted == []
         assert not engine.running
 
     asyncio.run(main())
 
 
-def test_it_refuses_a_request_as_told() -> None:
+def test_bad_fault_rejects_the_request() -> None:
     with pytest.raises(RequestRejected, match="no such grammar"):
         replay(Recording([Fault("bad", "no such grammar")]))
 
@@ -140,13 +140,13 @@ def test_it_refuses_a_request_as_told() -> None:
 def test_it_can_be_sent_away_under_a_running_request() -> None:
     async def main() -> None:
         engine = await started(recording([1], [2]), recording([3]))
-        chunks = engine.generate(ask())
+        chunks = engine.generate(make_request())
         await anext(chunks)
         engine.fail_for()
         with pytest.raises(EngineUnavailable):
             await anext(chunks)
         engine.recover()
-        assert tokens(await hear(engine, ask())) == [3]
+        assert tokens(await collect(engine, make_request())) == [3]
 
     asyncio.run(main())
 
@@ -154,7 +154,7 @@ def test_it_can_be_sent_away_under_a_running_request() -> None:
 def test_it_notes_who_was_aborted_by_closing() -> None:
     async def main() -> None:
         engine = await started(recording([1], [2]))
-        chunks = engine.generate(ask(id="early"))
+        chunks = engine.generate(make_request(id="early"))
         await anext(chunks)
         assert engine.running == {"early"}
         await chunks.aclose()
@@ -167,7 +167,7 @@ def test_it_notes_who_was_aborted_by_closing() -> None:
 def test_it_notes_who_was_aborted_by_cancelling_a_wait() -> None:
     async def main() -> None:
         engine = await started(Recording([Tokens([1]), Delay(60)]))
-        task = asyncio.create_task(hear(engine, ask(id="waiting")))
+        task = asyncio.create_task(collect(engine, make_request(id="waiting")))
         await asyncio.sleep(0.02)
         assert engine.running == {"waiting"}
         task.cancel()
@@ -181,7 +181,7 @@ def test_it_notes_who_was_aborted_by_cancelling_a_wait() -> None:
 def test_it_does_not_call_a_finished_request_aborted() -> None:
     async def main() -> None:
         engine = await started(recording([1]))
-        chunks = engine.generate(ask())
+        chunks = engine.generate(make_request())
         assert (await anext(chunks)).finish == "stop"
         await chunks.aclose()
         assert engine.aborted == []
@@ -195,19 +195,19 @@ def test_it_gives_lines_to_those_they_were_meant_for() -> None:
         engine = await started(
             recording([1], match=[8, 8]), recording([2]), recording([3], match=lambda prompt: prompt[0] == 7)
         )
-        assert tokens(await hear(engine, ask([7]))) == [2]
-        assert tokens(await hear(engine, ask([7]))) == [3]
-        assert tokens(await hear(engine, ask([6, 8, 8]))) == [1]
+        assert tokens(await collect(engine, make_request([7]))) == [2]
+        assert tokens(await collect(engine, make_request([7]))) == [3]
+        assert tokens(await collect(engine, make_request([6, 8, 8]))) == [1]
         await engine.close(strict=True)
 
     asyncio.run(main())
 
 
-def test_it_complains_about_a_request_that_nobody_expected() -> None:
+def test_unexpected_request_raises() -> None:
     async def main() -> None:
         engine = await started(recording([1], match=[8]))
         with pytest.raises(UnexpectedRequest, match="r1x: 1 left"):
-            await hear(engine, ask([7], id="r1x"))
+            await collect(engine, make_request([7], id="r1x"))
         assert engine.requests == []
 
     asyncio.run(main())
@@ -216,7 +216,7 @@ def test_it_complains_about_a_request_that_nobody_expected() -> None:
 def test_it_complains_about_leftover_lines_when_asked_to() -> None:
     async def main() -> None:
         engine = await started(recording([1]), recording([2]))
-        await hear(engine, ask())
+        await collect(engine, make_request())
         with pytest.raises(UnusedRecordings, match="1 lines"):
             await engine.close(strict=True)
         await engine.close()
@@ -227,24 +227,24 @@ def test_it_complains_about_leftover_lines_when_asked_to() -> None:
 def test_it_repeats_the_tape_in_a_loop() -> None:
     async def main() -> None:
         engine = await started(recording([1]), recording([2]), loop=True)
-        assert [tokens(await hear(engine, ask())) for _ in range(5)] == [[1], [2], [1], [2], [1]]
+        assert [tokens(await collect(engine, make_request())) for _ in range(5)] == [[1], [2], [1], [2], [1]]
         await engine.close(strict=True)
 
     asyncio.run(main())
 
 
-def test_it_serves_nobody_before_start_and_after_close() -> None:
+def test_engine_is_unavailable_before_start_and_after_close() -> None:
     async def main() -> None:
         engine = ReplayEngine([recording([1])])
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
-            await hear(engine, ask())
+            await collect(engine, make_request())
         await engine.start()
         assert await engine.is_healthy()
         await engine.close()
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
-            await hear(engine, ask())
+            await collect(engine, make_request())
 
     asyncio.run(main())
 
@@ -253,21 +253,21 @@ def test_it_serves_many_at_once() -> None:
     async def main() -> None:
         engine = await started()
         engine.add(*(recording([n], [n], match=[n]) for n in range(50)))
-        heard = await asyncio.gather(*(hear(engine, ask([n])) for n in reversed(range(50))))
-        assert [tokens(chunks) for chunks in heard] == [[n, n] for n in reversed(range(50))]
+        received = await asyncio.gather(*(collect(engine, make_request([n])) for n in reversed(range(50))))
+        assert [tokens(chunks) for chunks in received] == [[n, n] for n in reversed(range(50))]
 
     asyncio.run(main())
 
 
-def test_an_image_is_as_many_tokens_as_it_was_told() -> None:
+def test_image_counts_as_image_tokens() -> None:
     async def main() -> None:
         engine = ReplayEngine([recording([1, 2, 3], [4]), recording([1, 2, 3])], max_model_len=10, image_tokens=4)
         await engine.start()
         assert engine.supports_images
         assert await engine.count_tokens([7, 8], [b"a", b"b"]) == 8
-        shown = ask([7, 8], 9, images=[b"a", b"b"])
-        # The context is full after two; the first chunk says what the prompt has come to.
-        assert await hear(engine, shown) == [Chunk((1, 2), finish="length", prompt=8)]
+        shown = make_request([7, 8], 9, images=[b"a", b"b"])
+        # The context is full after two tokens; the first chunk has the number of prompt tokens.
+        assert await collect(engine, shown) == [Chunk((1, 2), finish="length", prompt=8)]
         with pytest.raises(RequestRejected, match="the prompt has 11 tokens"):
             await anext(engine.generate(replace(shown, id="b", images=[b"a"] * 3)))
         assert not ReplayEngine().supports_images

@@ -1,4 +1,4 @@
-"""Tapes can be written down and read back; a wrong line is named."""
+"""Tape files: reading, and errors with the line number."""
 
 from __future__ import annotations
 

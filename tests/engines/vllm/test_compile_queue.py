@@ -1,4 +1,4 @@
-"""CompileQueue of constraints that are new to an engine, with a generator that waits for a gate in the place of the engine."""
+"""Compile queue, with a generator that waits for a gate in place of an engine."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from responses_app.engines.vllm import compile_queue
 from responses_app.engines.vllm.compile_queue import CompileQueue
 
 
-class Compiling:
-    """Begins to generate when its gate is opened; `order` are the ids of the requests in the order of their start."""
+class GatedEngine:
+    """Generator that starts when its gate is opened; `order` are the request ids in start order."""
 
     def __init__(self) -> None:
         self.order: list[str] = []
@@ -32,7 +32,7 @@ class Compiling:
         return len([chunk async for chunk in self.turns.generate(request, self.start)])
 
     def waiting(self) -> int:
-        """How many wait for their turn."""
+        """Return the number of waiting requests."""
         return sum(map(len, self.turns._waiting.values()))
 
     def open(self, id: str) -> None:
@@ -40,7 +40,7 @@ class Compiling:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Wait for it; keys of constraints are made in threads."""
+    """Wait until the condition holds; threads compute the keys of constraints."""
     async with asyncio.timeout(30):
         while not condition():
             await asyncio.sleep(0.01)
@@ -48,7 +48,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 def test_another_project_waits_for_one_constraint_and_not_for_all() -> None:
     async def main() -> None:
-        engine = Compiling()
+        engine = GatedEngine()
         attacks = [asyncio.create_task(engine.ask("a0", "a", "schema 0"))]
         await until(lambda: engine.order == ["a0"])
         attacks += [asyncio.create_task(engine.ask(f"a{n}", "a", f"schema {n}")) for n in (1, 2)]
@@ -73,7 +73,7 @@ def test_another_project_waits_for_one_constraint_and_not_for_all() -> None:
 
 def test_a_known_constraint_waits_for_nothing() -> None:
     async def main() -> None:
-        engine = Compiling()
+        engine = GatedEngine()
         engine.open("first")
         await engine.ask("first", "a", "same")
         asked = asyncio.create_task(engine.ask("slow", "a", "other"))
@@ -88,7 +88,7 @@ def test_a_known_constraint_waits_for_nothing() -> None:
 
 def test_a_client_that_leaves_gives_its_turn_back() -> None:
     async def main() -> None:
-        engine = Compiling()
+        engine = GatedEngine()
         tasks = []
         for number, id in enumerate(("running", "waiting", "last")):
             tasks.append(asyncio.create_task(engine.ask(id, id, f"schema {id}")))
@@ -107,7 +107,7 @@ def test_a_turn_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compile_queue, "TURN_LIMIT_S", 0.05)
 
     async def main() -> None:
-        engine = Compiling()
+        engine = GatedEngine()
         silent = asyncio.create_task(engine.ask("silent", "a", "schema a"))
         await until(lambda: engine.order == ["silent"])
         engine.open("next")

@@ -1,4 +1,4 @@
-"""A picture on its way through the API into vLLM and back: what the model says depends on it, and its tokens are counted."""
+"""Images through the API into vLLM: the output depends on the image, and usage counts the image tokens."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.api.image_case import data_url, part, png, user
 from tests.support.engines import image_checkpoint as seeing
 from tests.support.engines.requirements import START_LIMIT_S
 
-# vLLM and torch warn of what is theirs.
+# Ignore warnings from vLLM and torch.
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
 
 SIZE = (seeing.SIDE, seeing.SIDE)
@@ -30,22 +30,22 @@ GREEDY = {"temperature": 0, "max_output_tokens": 16, "top_logprobs": 2, "ignore_
 
 
 def drawn(image: Image.Image) -> bytes:
-    """Its bytes."""
+    """Return the bytes of a drawing."""
     out = BytesIO()
     image.save(out, "PNG")
     return out.getvalue()
 
 
-class SeeingTest(ApiCase):
-    """A random model sees nothing in particular, but no two pictures alike. One test, as an engine lives in one event loop."""
+class VisionTest(ApiCase):
+    """Random model, whose output differs for different images. A single test method, because an engine lives in one event loop."""
 
-    async def said(self, *parts: Any, **body: Any) -> tuple[Any, dict[str, Any]]:
-        """What the model says to a message, with its log-probabilities, and the response."""
+    async def generate(self, *parts: Any, **body: Any) -> tuple[Any, dict[str, Any]]:
+        """Return the output for a message, with log-probabilities, and the response."""
         made = await self.made(self.client_of_m, input=[user(*parts)], **GREEDY, **body)
         return [{**item, "id": None} for item in made["output"]], made
 
     async def counted(self, *parts: Any, **body: Any) -> int:
-        """What input_tokens says."""
+        """Return the result of input_tokens."""
         whole = orjson.dumps({"model": "m", "input": [user(*parts)], **body})
         response = await self.client_of_m.post("/v1/responses/input_tokens", whole, content_type="application/json")
         self.assertEqual(response.status_code, 200, response.content)
@@ -64,42 +64,42 @@ class SeeingTest(ApiCase):
             finally:
                 manager.set_current(None)
                 await self.hub.close()
-                # What the engine has left open is complained about here, and not in whichever test the collector runs next.
+                # Collect now, so that warnings about resources left open appear in this test.
                 del self.hub
                 gc.collect()
 
     async def looked(self) -> None:
-        """The same picture says the same, another one something else; each is as many tokens as vLLM makes of it."""
-        red, response = await self.said("Look:", part(RED))
-        self.assertEqual(red, (await self.said("Look:", part(RED)))[0])
-        blue, _ = await self.said("Look:", part(BLUE))
+        """Check that the output depends only on the image, and the token count equals vLLM's."""
+        red, response = await self.generate("Look:", part(RED))
+        self.assertEqual(red, (await self.generate("Look:", part(RED)))[0])
+        blue, _ = await self.generate("Look:", part(BLUE))
         self.assertNotEqual(red, blue)
-        blank, bare = await self.said("Look:")
+        blank, bare = await self.generate("Look:")
         self.assertNotIn(blank, (red, blue))
         self.assertEqual(response["usage"]["input_tokens"], bare["usage"]["input_tokens"] + seeing.IMAGE_TOKENS)
         self.assertEqual(await self.counted("Look:", part(BLUE)), response["usage"]["input_tokens"])
-        both, two = await self.said(part(RED), "or", part(BLUE))
-        self.assertNotEqual(both, (await self.said(part(BLUE), "or", part(RED)))[0])
+        both, two = await self.generate(part(RED), "or", part(BLUE))
+        self.assertNotEqual(both, (await self.generate(part(BLUE), "or", part(RED)))[0])
         self.assertEqual(await self.counted(part(BLUE), "or", part(RED)), two["usage"]["input_tokens"])
-        clear, _ = await self.said("Look:", part(data_url(drawn(Image.new("RGBA", SIZE, (255, 0, 0, 0))))))
-        self.assertEqual(clear, (await self.said("Look:", part(data_url(png("white", SIZE)))))[0])
-        # What a user writes is no placeholder, or there would be one too many.
-        _, written = await self.said("<image>", part(RED))
+        clear, _ = await self.generate("Look:", part(data_url(drawn(Image.new("RGBA", SIZE, (255, 0, 0, 0))))))
+        self.assertEqual(clear, (await self.generate("Look:", part(data_url(png("white", SIZE)))))[0])
+        # A placeholder typed by the user must not count as a placeholder.
+        _, written = await self.generate("<image>", part(RED))
         self.assertEqual(written["status"], "completed" if written["incomplete_details"] is None else "incomplete")
 
     async def remembered(self) -> None:
-        """A turn that continues another sees what that one saw; one that is too long forgets the oldest, with its picture."""
+        """Check that a continued turn includes the earlier image, and truncation drops the oldest turn with its image."""
         answers = []
         for url in (RED, BLUE, RED):
-            _, first = await self.said("Look:", part(url))
-            answers.append((await self.said("And?", previous_response_id=first["id"]))[0])
+            _, first = await self.generate("Look:", part(url))
+            answers.append((await self.generate("And?", previous_response_id=first["id"]))[0])
         self.assertEqual(answers[0], answers[2])
         self.assertNotEqual(answers[0], answers[1])
-        _, first = await self.said("Look:" * 40, part(RED))
-        _, second = await self.said("Long. " * 60, previous_response_id=first["id"], truncation="auto")
+        _, first = await self.generate("Look:" * 40, part(RED))
+        _, second = await self.generate("Long. " * 60, previous_response_id=first["id"], truncation="auto")
         self.assertLess(second["usage"]["input_tokens"], 60 * 6 + 60)
 
     async def refusals(self) -> None:
-        """What does not fit with its pictures is refused before anything runs."""
+        """Check that an input too long because of its images is rejected before the run starts."""
         response = await self.post(self.client_of_m, input=[user("x" * 420, *[part(RED)] * 20)])
         self.refused(response, 400, "context_length_exceeded", "input")

@@ -1,4 +1,4 @@
-"""vLLM in this process: what it does as all engines do, and that its processes come and go as they should."""
+"""vLLM in this process: the common requirements of engines, and the start and end of its processes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from responses_app.engines import open_engine, orphan_guard
 from responses_app.engines.vllm.args import InvalidEngineOption
 from responses_app.engines.vllm.inprocess import InProcessVllm
 from tests.support.engines import constraints as cases
-from tests.support.engines.generate import ask, hear, tokens
-from tests.support.engines.requirements import START_LIMIT_S, WAYS, Demands, Running
+from tests.support.engines.generate import collect, make_request, tokens
+from tests.support.engines.requirements import START_LIMIT_S, STOP_METHODS, EngineRequirements, Running
 from tests.support.server.processes import born, left
 
-# vLLM and torch warn of what is theirs.
+# Ignore warnings from vLLM and torch.
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
 
 
@@ -33,7 +33,7 @@ def engine(runner: asyncio.Runner, tiny: Path) -> Iterator[InProcessVllm]:
     runner.run(engine.start())
     yield engine
     runner.run(engine.close())
-    # What the engine has left open is complained about here, and not in whichever test the collector runs next.
+    # Collect now, so that warnings about resources left open appear in this test.
     del engine
     gc.collect()
 
@@ -44,7 +44,7 @@ def running(engine: InProcessVllm) -> Running:
 
 
 def processes() -> dict[str, int]:
-    """vLLM's processes that we own, title -> pid."""
+    """Return the vLLM processes started by this process, as title -> pid."""
     titles = {
         Path(f"/proc/{pid}/cmdline").read_text().partition("\0")[0].strip(): pid for pid in orphan_guard.survivors(os.getpid())
     }
@@ -56,13 +56,13 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-class TestAlike(Demands):
-    """What is demanded of every engine."""
+class TestRequirements(EngineRequirements):
+    """Common requirements of engines."""
 
 
 def test_it_refuses_a_schema_that_would_be_enforced_in_part_only(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     with pytest.raises(RequestRejected, match="not supported"):
-        runner.run(hear(engine, ask(constraint=Constraint("json", {"type": "integer", "multipleOf": 3}))))
+        runner.run(collect(engine, make_request(constraint=Constraint("json", {"type": "integer", "multipleOf": 3}))))
 
 
 def test_it_compiles_nothing_for_the_first_log_probabilities(
@@ -74,7 +74,7 @@ def test_it_compiles_nothing_for_the_first_log_probabilities(
         fresh = InProcessVllm(str(tiny))
         await fresh.start()
         try:
-            chunks = await hear(fresh, ask(max_tokens=2, sampling={"logprobs": 5}))
+            chunks = await collect(fresh, make_request(max_tokens=2, sampling={"logprobs": 5}))
             assert any(chunk.logprobs for chunk in chunks)
         finally:
             await fresh.close()
@@ -85,22 +85,22 @@ def test_it_compiles_nothing_for_the_first_log_probabilities(
 
 def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     async def main() -> None:
-        chunks = engine.generate(ask(max_tokens=400, id="twin"))
+        chunks = engine.generate(make_request(max_tokens=400, id="twin"))
         await anext(chunks)
         with pytest.raises(RequestRejected, match="twin"):
-            await hear(engine, ask(id="twin"))
+            await collect(engine, make_request(id="twin"))
         await chunks.aclose()
 
     runner.run(main())
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", STOP_METHODS)
 def test_it_lets_its_worker_rest_when_a_request_is_stopped(
     runner: asyncio.Runner, engine: InProcessVllm, running: Running, way: str
 ) -> None:
-    runner.run(asyncio.wait_for(WAYS[way](engine, running), 30))
+    runner.run(asyncio.wait_for(STOP_METHODS[way](engine, running), 30))
     assert running() == 0, "at once"
-    # The worker looks out for more work for a second, then it must be idle; 500 tokens would have kept it busy for longer.
+    # The worker polls for work for a second and must then be idle; 500 tokens would keep it busy for longer.
     time.sleep(1.2)
     worker = processes()["VLLM::Worker"]
     before = cpu_seconds(worker)
@@ -123,7 +123,7 @@ def test_it_names_options_that_vllm_does_not_know(runner: asyncio.Runner, engine
             runner.run(open_engine(f"vllm://{tiny}?{query}").start())
 
 
-def test_it_says_that_a_model_cannot_be_loaded(runner: asyncio.Runner, engine: InProcessVllm, tmp_path: Path) -> None:
+def test_unloadable_model_raises(runner: asyncio.Runner, engine: InProcessVllm, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "unheard_of"}')
     with pytest.raises(EngineUnavailable, match="does not start"):
         runner.run(open_engine(f"vllm://{tmp_path}").start())
@@ -131,7 +131,7 @@ def test_it_says_that_a_model_cannot_be_loaded(runner: asyncio.Runner, engine: I
 
 def test_it_refuses_a_picture_that_is_none(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     with pytest.raises(RequestRejected, match="image 1 cannot be decoded"):
-        runner.run(hear(engine, ask(images=[cases.PIXEL, b"junk"])))
+        runner.run(collect(engine, make_request(images=[cases.PIXEL, b"junk"])))
 
 
 def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
@@ -161,9 +161,9 @@ def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runn
     assert runner.run(engine.is_healthy())
 
 
-def test_it_tells_when_the_core_dies_and_brings_it_back(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+def test_dead_core_is_reported_and_restarted(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     async def main() -> list[Chunk]:
-        chunks = engine.generate(ask(max_tokens=500, sampling={"ignore_eos": True}))
+        chunks = engine.generate(make_request(max_tokens=500, sampling={"ignore_eos": True}))
         await anext(chunks)
         os.kill(processes()["VLLM::EngineCore"], 9)
         with pytest.raises(EngineUnavailable):
@@ -171,21 +171,21 @@ def test_it_tells_when_the_core_dies_and_brings_it_back(runner: asyncio.Runner, 
                 pass
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
-            await hear(engine, ask())
+            await collect(engine, make_request())
         for _ in range(600):
             if await engine.is_healthy():
                 break
             await asyncio.sleep(0.2)
-        return await hear(engine, ask(max_tokens=2, sampling={"ignore_eos": True}))
+        return await collect(engine, make_request(max_tokens=2, sampling={"ignore_eos": True}))
 
     assert len(tokens(runner.run(main()))) == 2
 
 
 def test_it_lets_go_of_everything_at_close(runner: asyncio.Runner, engine: InProcessVllm) -> None:
-    """The last test of the module: the fixture's own close finds nothing to do."""
+    """Must be the last test of the module: the close of the fixture then has no effect."""
 
     async def main() -> Chunk:
-        task = asyncio.create_task(hear(engine, ask(max_tokens=500, sampling={"ignore_eos": True})))
+        task = asyncio.create_task(collect(engine, make_request(max_tokens=500, sampling={"ignore_eos": True})))
         await asyncio.sleep(0.1)
         began = time.monotonic()
         await engine.close()

@@ -1,4 +1,4 @@
-"""Starts of vLLM beside each other, with a process that sleeps in the place of its core."""
+"""Concurrent startups of vLLM, with a sleeping process in place of the core."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ LIMIT_S = 30.0
 
 
 def core() -> None:
-    """A core with a worker that does not mind the core's end."""
+    """Start a core with a worker that survives the end of the core."""
     subprocess.run(["sleep", "600"], start_new_session=True, check=False)
 
 
-class Vllm:
-    """In the place of `load`: `cores` are those that it has started; all starts end when `up` is set."""
+class FakeVllm:
+    """Replacement of `load`: `cores` are the started processes; all startups end when `up` is set."""
 
     def __init__(self) -> None:
         self.cores: dict[str, BaseProcess] = {}
@@ -52,14 +52,14 @@ class Vllm:
         return model
 
     def inherited(self, model: str) -> str:
-        """What the core of that model was given."""
+        """Return the environment inherited by the core of that model."""
         environ = Path(f"/proc/{self.cores[model].pid}/environ").read_text().split("\0")
         return next(entry.partition("=")[2] for entry in environ if entry.startswith(RESTORED_ONE))
 
 
 @pytest.fixture
-def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Vllm]:
-    vllm = Vllm()
+def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeVllm]:
+    vllm = FakeVllm()
     monkeypatch.setattr(startup, "load", vllm.load)
     monkeypatch.setattr(startup, "starts_concurrently", lambda options: "alone" not in options)
     monkeypatch.setenv(RESTORED_ONE, "ours")
@@ -76,7 +76,7 @@ async def until(happened: Callable[[], bool]) -> None:
             await asyncio.sleep(0.02)
 
 
-def test_the_second_core_starts_while_the_first_is_waited_for(vllm: Vllm) -> None:
+def test_the_second_core_starts_while_the_first_is_waited_for(vllm: FakeVllm) -> None:
     async def main() -> None:
         starts = [VllmStartup(model, {}) for model in ("a", "b")]
         await until(lambda: len(vllm.cores) == 2)
@@ -88,7 +88,7 @@ def test_the_second_core_starts_while_the_first_is_waited_for(vllm: Vllm) -> Non
     assert os.environ[RESTORED_ONE] == "ours"
 
 
-def test_it_waits_for_one_that_must_be_alone(vllm: Vllm) -> None:
+def test_it_waits_for_one_that_must_be_alone(vllm: FakeVllm) -> None:
     async def main() -> None:
         alone, other = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
         await until(lambda: "a" in vllm.cores)
@@ -100,7 +100,7 @@ def test_it_waits_for_one_that_must_be_alone(vllm: Vllm) -> None:
     asyncio.run(main())
 
 
-def test_a_failure_lets_the_next_one_start(vllm: Vllm) -> None:
+def test_a_failure_lets_the_next_one_start(vllm: FakeVllm) -> None:
     async def main() -> None:
         vllm.up.set()
         bad, good = VllmStartup("bad", {}), VllmStartup("good", {})
@@ -113,7 +113,7 @@ def test_a_failure_lets_the_next_one_start(vllm: Vllm) -> None:
 
 
 @pytest.mark.slow
-def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Vllm) -> None:
+def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: FakeVllm) -> None:
     async def main() -> None:
         given_up, other = VllmStartup("a", {}), VllmStartup("b", {})
         waiting = asyncio.create_task(given_up.llm())
@@ -134,7 +134,7 @@ def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Vll
     asyncio.run(main())
 
 
-def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: Vllm) -> None:
+def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: FakeVllm) -> None:
     async def main() -> None:
         first, second = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
         waiting = asyncio.create_task(second.llm())
@@ -150,7 +150,7 @@ def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: Vllm) -> Non
     asyncio.run(main())
 
 
-def test_what_came_up_while_it_was_given_up_is_handed_back(vllm: Vllm) -> None:
+def test_what_came_up_while_it_was_given_up_is_handed_back(vllm: FakeVllm) -> None:
     async def main() -> None:
         vllm.up.set()
         start = VllmStartup("a", {})

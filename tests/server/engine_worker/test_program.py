@@ -20,7 +20,7 @@ from responses_app.server.engine_worker.program import FIRST_TRIES, WorkerProgra
 from responses_app.server.engine_worker.spec import WorkerSpec
 from responses_app.server.engine_worker.vllm_process import VllmFailed
 from tests.support.engines import text_checkpoint as checkpoint
-from tests.support.engines.generate import ask, hear, tokens
+from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.server.processes import family, left, named
 
 LIMIT = 240.0  # For a start: an idle machine needs 12 s.
@@ -71,7 +71,7 @@ async def generated(url: str) -> bool:
     engine = open_engine(url)
     try:
         await engine.start()
-        chunks = await hear(engine, ask(max_tokens=5, priority=-1, sampling={"ignore_eos": True}))
+        chunks = await collect(engine, make_request(max_tokens=5, priority=-1, sampling={"ignore_eos": True}))
     except EngineUnavailable:
         return False
     finally:

@@ -1,4 +1,4 @@
-"""Collect the deltas of a call."""
+"""Helpers to collect the deltas of a call."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Delta
 
 
-class Said:
-    """A listener that hears nothing and says these pieces, one at a time."""
+class ScriptedParser:
+    """Output parser that ignores tokens and returns the given deltas, one at a time."""
 
     reasoning_tokens = 0
     done = False

@@ -1,4 +1,4 @@
-"""Outputs of a harmony model, and the deltas that a parser makes of them."""
+"""Outputs of a harmony model, and the deltas expected from the parser."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Grammars that are small to send and large once expanded."""
+"""Grammars of small source and large expansion."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ LARGE = {
 }
 
 
-# Templates that make new rules of themselves without an end.
+# Templates whose expansion never ends.
 ENDLESS = 'start: a{b}\na{x}: a{a{x}}\nb: "x"'

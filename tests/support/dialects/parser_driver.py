@@ -1,4 +1,4 @@
-"""How the tests listen: tokens in any grouping to pieces, neighbours joined, so that tapes can be compared."""
+"""Drives output parsers with any grouping of tokens, and joins adjacent deltas for comparison."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ CHATML = """{%- if messages[0].role == 'system' %}{{- '<|im_start|>system\n' + m
 {{- '<|im_end|>\n' }}{%- endif %}
 {%- endfor %}
 {{- '<|im_start|>assistant\n' }}{%- if enable_thinking is false %}{{- '<think>\n\n</think>\n\n' }}{%- endif %}"""
-# Opens the reasoning itself, and lets a system message stand anywhere.
+# Opens the reasoning itself, and allows system messages anywhere.
 OPENING = """{%- for message in messages %}{{- '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}{%- endfor %}
 {{- '<|im_start|>assistant\n<think>\n' }}"""
 
 
 def turn(*items: dict[str, Any], **how: Any) -> Turn:
-    """A turn with the weather tool, unless told otherwise."""
+    """Create a turn with the weather tool by default."""
     return Turn(items=items or (user("Hello"),), today=TODAY, **{"tools": (WEATHER,), **how})
 
 
@@ -60,19 +60,19 @@ def user(text: str) -> dict[str, Any]:
     return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
 
 
-def said(text: str, **more: Any) -> dict[str, Any]:
+def assistant(text: str, **more: Any) -> dict[str, Any]:
     return {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": text}], **more}
 
 
-def thought(text: str) -> dict[str, Any]:
+def reasoning(text: str) -> dict[str, Any]:
     return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": text}]}
 
 
-def called(call_id: str, arguments: str, name: str = "get_weather") -> dict[str, Any]:
+def function_call(call_id: str, arguments: str, name: str = "get_weather") -> dict[str, Any]:
     return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
 
 
-def answered(call_id: str, output: Any) -> dict[str, Any]:
+def call_output(call_id: str, output: Any) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
@@ -88,7 +88,7 @@ def harmony_tokens(text: str) -> list[int]:
 
 @cache
 def byte_vocabulary() -> TokenizerAdapter:
-    """One token per byte, so that every marker and every umlaut is cut; only the frame of the turns is special."""
+    """Create a tokenizer with a token per byte, so that every marker and umlaut is cut; only turn markers are special."""
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     tokenizer = Tokenizer(models.BPE(vocab={char: index for index, char in enumerate(alphabet)}, merges=[]))
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -101,7 +101,7 @@ def byte_vocabulary() -> TokenizerAdapter:
 
 @cache
 def demo_vocabulary() -> TokenizerAdapter:
-    """The demo model's: every marker is one token."""
+    """Create the demo model's tokenizer: every marker is a single token."""
     folder = Path(__file__).parents[3] / "responses_app/demo/chat_files"
     return TokenizerAdapter(Tokenizer.from_file(str(folder / "tokenizer.json")), visible=MARKERS)
 
@@ -114,18 +114,18 @@ def chat(template: str = CHATML, vocabulary: TokenizerAdapter | None = None, **h
     return ChatDialect(vocabulary, ChatTemplate(template), [stop], **how)
 
 
-def hear(dialect: Dialect, to: Turn, tokens: Sequence[int], sizes: Iterable[int] = ()) -> list[Delta]:
-    """Everything that is said about the tokens, cut into chunks of these sizes, the rest in one; neighbours joined."""
-    listener, at, pieces = dialect.parser_for(to), 0, []
+def parse_chunks(dialect: Dialect, to: Turn, tokens: Sequence[int], sizes: Iterable[int] = ()) -> list[Delta]:
+    """Parse the tokens in chunks of the given sizes, the rest in one chunk; return the deltas, adjacent ones joined."""
+    parser, at, pieces = dialect.parser_for(to), 0, []
     for size in sizes:
-        pieces += listener.feed(Chunk(tokens[at : at + size]))
+        pieces += parser.feed(Chunk(tokens[at : at + size]))
         at += size
-    pieces += listener.feed(Chunk(tokens[at:]))
-    return joined([*pieces, *listener.finish()])
+    pieces += parser.feed(Chunk(tokens[at:]))
+    return joined([*pieces, *parser.finish()])
 
 
 def joined(pieces: Iterable[Delta]) -> list[Delta]:
-    """The same with neighbouring pieces of one text as one."""
+    """Join adjacent deltas of the same text."""
     out: list[Delta] = []
     for piece in pieces:
         last = out[-1] if out else None
@@ -142,5 +142,5 @@ def call(arguments: str, name: str = "get_weather") -> list[Delta]:
     return [Call(name), *([Arguments(arguments)] if arguments else []), END]
 
 
-# Of chunks, from 1 to 9; drawn as bytes, all at once, which costs a tenth of a list of numbers.
+# Chunk sizes from 1 to 9, drawn as bytes: ten times as fast as a list of numbers.
 sizes = st.binary(max_size=60).map(lambda raw: [1 + byte % 9 for byte in raw])

@@ -1,4 +1,4 @@
-"""Constraints that a real engine keeps to, and requests that it refuses."""
+"""Constraints for real engines, with expected outputs, and invalid requests."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THINK_THEN_CALL = {
     },
 }
 
-# Constraint -> a regular expression for all of the text in front of the end token.
+# Constraint -> regular expression for the output before the end token.
 CONSTRAINTS: dict[str, tuple[Constraint, str]] = {
     "regex": (Constraint("regex", "[ab]{3}"), "[ab]{3}"),
     "json": (Constraint("json", BOOLEAN), r'\s*\{\s*"a"\s*:\s*(true|false)\s*\}\s*'),

@@ -1,4 +1,4 @@
-"""A server that speaks just enough HTTP to break down in the ways that a real vLLM rarely does on demand."""
+"""Minimal HTTP server with failures that a real vLLM rarely shows on demand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODELS = {
 
 
 def plain(status: int, body: Any = None) -> Reply:
-    """An ordinary answer."""
+    """Create an ordinary response."""
 
     async def reply(writer: asyncio.StreamWriter) -> None:
         content = json.dumps(body).encode()
@@ -27,7 +27,7 @@ def plain(status: int, body: Any = None) -> Reply:
 
 
 def stream(*events: Any, hang: bool = False) -> Reply:
-    """Server-sent events that end without a word, or do not end at all."""
+    """Create a stream of server-sent events that breaks off, or hangs."""
 
     async def reply(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
@@ -45,8 +45,8 @@ def token(number: int, finish: str | None = None) -> dict[str, Any]:
 
 
 @dataclass
-class Stub:
-    """Routes by `METHOD path`; `asked` are the requests that came, with their bodies."""
+class FaultyServer:
+    """Server with routes by `METHOD path`; `asked` are the received requests with their bodies."""
 
     routes: dict[str, Reply]
     url: str = ""
@@ -77,9 +77,9 @@ class Stub:
 
 
 @asynccontextmanager
-async def serve(generate: Reply | None = None, port: int = 0) -> AsyncIterator[Stub]:
-    """A server with one model or two; `generate` is what it does with a generation. At its end it is gone with all connections."""
-    stub = Stub(
+async def serve(generate: Reply | None = None, port: int = 0) -> AsyncIterator[FaultyServer]:
+    """Run a server with two models; `generate` answers generations. On exit all connections are aborted."""
+    stub = FaultyServer(
         {
             "GET /v1/models": plain(200, MODELS),
             "GET /health": plain(200),

@@ -1,4 +1,4 @@
-"""Short ways to ask an engine and to hear it out."""
+"""Helpers to create requests and to collect their chunks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from responses_app.engine_interface import Chunk, Engine, GenerateRequest, Sampl
 _numbers = itertools.count(1)
 
 
-def ask(
+def make_request(
     prompt: Sequence[int] = (1, 2, 3), max_tokens: int = 16, *, id: str | None = None, sampling: Any = None, **rest: Any
 ) -> GenerateRequest:
-    """A request under a fresh id; `sampling` are further fields of Sampling."""
+    """Create a request with a new id; `sampling` are further fields of Sampling."""
     return GenerateRequest(id or f"r{next(_numbers)}", prompt, Sampling(max_tokens=max_tokens, **(sampling or {})), **rest)
 
 
-async def hear(engine: Engine, request: GenerateRequest) -> list[Chunk]:
-    """All chunks of one generation."""
+async def collect(engine: Engine, request: GenerateRequest) -> list[Chunk]:
+    """Return all chunks of a generation."""
     return [chunk async for chunk in engine.generate(request)]
 
 

@@ -1,4 +1,4 @@
-"""Writes a tiny random Idefics3 checkpoint: a model that sees, as far as random weights do."""
+"""Writes a tiny random Idefics3 checkpoint, which accepts images."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ IMAGE, FAKE, GLOBAL, END = "<image>", "<fake_token_around_image>", "<global-img>
 SPECIAL = ("<|endoftext|>", "<|im_start|>", END, IMAGE, FAKE, GLOBAL)
 MAX_MODEL_LEN = 512
 SIDE, PATCH, SCALE = 64, 16, 2
-# Of the picture itself, and with the marks around it.
+# Number of tokens of the image itself, and with the markers around it.
 PATCHES = (SIDE // PATCH // SCALE) ** 2
 IMAGE_TOKENS = PATCHES + 3
-# Like that of the published models: content is a list of parts, and tools are unknown.
+# Like the template of the published models: content is a list of parts, and tools are not supported.
 TEMPLATE = (
     "<|im_start|>{% for message in messages %}{{ message['role'] | capitalize }}:"
     "{% for part in message['content'] %}{% if part['type'] == 'text' %} {{ part['text'] }}"
@@ -23,7 +23,7 @@ TEMPLATE = (
 
 
 def write(into: Path) -> Path:
-    """A checkpoint directory, its tokens one per byte and then SPECIAL; about 300,000 parameters."""
+    """Write a checkpoint directory: a token per byte, then SPECIAL; about 300,000 parameters."""
     import torch
     from transformers import Idefics3Config, Idefics3ForConditionalGeneration
 
@@ -59,8 +59,8 @@ def write(into: Path) -> Path:
         dtype="bfloat16",
     )
     Idefics3ForConditionalGeneration(config).to(torch.bfloat16).save_pretrained(into)
-    for name, said in _files(tokens).items():
-        (into / name).write_text(json.dumps(said))
+    for name, content in _files(tokens).items():
+        (into / name).write_text(json.dumps(content))
     return into
 
 
@@ -82,7 +82,7 @@ def _files(tokens: Any) -> dict[str, Any]:
 
 
 def tokenizer() -> Any:
-    """The checkpoint's tokenizer."""
+    """Create the checkpoint's tokenizer."""
     from tokenizers import AddedToken, Tokenizer, decoders, models
     from tokenizers.pre_tokenizers import ByteLevel
     from transformers import PreTrainedTokenizerFast

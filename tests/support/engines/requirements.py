@@ -1,4 +1,4 @@
-"""What is demanded of every real engine alike, whichever way the tokens travel: a class of tests for each to inherit."""
+"""Common requirements of all real engines, as a base class of tests."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ import pytest
 from responses_app.engine_interface import Constraint, Engine, RequestRejected
 from tests.support.engines import constraints as cases
 from tests.support.engines import text_checkpoint as checkpoint
-from tests.support.engines.generate import ask, cached, hear, tokens
+from tests.support.engines.generate import cached, collect, make_request, tokens
 
 TOKENIZER = checkpoint.tokenizer()
 EOS = TOKENIZER.eos_token_id
 STOP = TOKENIZER.convert_tokens_to_ids("<|stop|>")
 LONG: dict[str, Any] = {"max_tokens": 500, "sampling": {"ignore_eos": True}}
 STOP_LIMIT_S = 2.0
-# For the first test of a module, whose engine starts meanwhile: 20 s on an idle machine, 300 s were seen on a busy one.
+# Limit of the first test of a module, during which the engine starts: 20 s on an idle machine, up to 300 s on a busy one.
 START_LIMIT_S = 480.0
 
 Running = Callable[[], float]
 
 
 async def by_closing(engine: Engine, running: Running) -> None:
-    chunks = engine.generate(ask(**LONG))
-    heard = tokens([await anext(chunks)])
+    chunks = engine.generate(make_request(**LONG))
+    received = tokens([await anext(chunks)])
     assert running() == 1
     await chunks.aclose()
-    assert len(heard) < 100
+    assert len(received) < 100
 
 
 async def by_cancelling(engine: Engine, running: Running) -> None:
-    task = asyncio.create_task(hear(engine, ask(**LONG)))
+    task = asyncio.create_task(collect(engine, make_request(**LONG)))
     while not running():
         await asyncio.sleep(0.02)
         assert not task.done()
@@ -45,14 +45,14 @@ async def by_cancelling(engine: Engine, running: Running) -> None:
         await task
 
 
-WAYS: Mapping[str, Callable[[Engine, Running], Awaitable[None]]] = {"close": by_closing, "cancel": by_cancelling}
+STOP_METHODS: Mapping[str, Callable[[Engine, Running], Awaitable[None]]] = {"close": by_closing, "cancel": by_cancelling}
 
 
-class Demands:
-    """The module that inherits has the fixtures `engine`, `runner` and `running`: how many requests the engine works on."""
+class EngineRequirements:
+    """Common requirements. The module of a subclass has the fixtures `engine`, `runner` and `running` (count of running requests)."""
 
     def test_it_generates_as_many_tokens_as_asked_for(self, runner: asyncio.Runner, engine: Engine) -> None:
-        chunks = runner.run(hear(engine, ask(max_tokens=12, sampling={"ignore_eos": True})))
+        chunks = runner.run(collect(engine, make_request(max_tokens=12, sampling={"ignore_eos": True})))
         assert len(tokens(chunks)) == 12
         assert [chunk.finish for chunk in chunks] == [None] * (len(chunks) - 1) + ["length"]
 
@@ -61,52 +61,52 @@ class Demands:
 
     def test_it_ends_with_length_where_the_context_is_full(self, runner: asyncio.Runner, engine: Engine) -> None:
         prompt = [1] * (checkpoint.MAX_MODEL_LEN - 6)
-        chunks = runner.run(hear(engine, ask(prompt, 1000, sampling={"ignore_eos": True})))
+        chunks = runner.run(collect(engine, make_request(prompt, 1000, sampling={"ignore_eos": True})))
         assert (len(tokens(chunks)), chunks[-1].finish) == (6, "length")
 
     @pytest.mark.parametrize("sampling", [{"temperature": 0.0}, {"temperature": 1.0, "seed": 5}])
     def test_it_repeats_itself(self, runner: asyncio.Runner, engine: Engine, sampling: dict[str, Any]) -> None:
-        first, second = (tokens(runner.run(hear(engine, ask(max_tokens=8, sampling=sampling)))) for _ in range(2))
+        first, second = (tokens(runner.run(collect(engine, make_request(max_tokens=8, sampling=sampling)))) for _ in range(2))
         assert first == second
 
-    def test_a_bias_goes_on_counting_for_tokens_that_are_told(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_bias_applies_to_continued_output(self, runner: asyncio.Runner, engine: Engine) -> None:
         sampling = {"temperature": 0.0, "frequency_penalty": 0.5, "ignore_eos": True}
-        whole = tokens(runner.run(hear(engine, ask([1, 2, 3], 16, sampling=sampling))))
+        whole = tokens(runner.run(collect(engine, make_request([1, 2, 3], 16, sampling=sampling))))
         bias = {token: -0.5 * count for token, count in Counter(whole[:8]).items()}
-        rest = runner.run(hear(engine, ask([1, 2, 3, *whole[:8]], 8, sampling={**sampling, "bias": bias})))
+        rest = runner.run(collect(engine, make_request([1, 2, 3, *whole[:8]], 8, sampling={**sampling, "bias": bias})))
         assert tokens(rest) == whole[8:]
 
     def test_it_includes_the_stop_token_that_ended_it(self, runner: asyncio.Runner, engine: Engine) -> None:
-        greedy = tokens(runner.run(hear(engine, ask(sampling={"temperature": 0.0}))))
-        stopped = runner.run(hear(engine, ask(sampling={"temperature": 0.0, "stop_token_ids": [greedy[0]]})))
+        greedy = tokens(runner.run(collect(engine, make_request(sampling={"temperature": 0.0}))))
+        stopped = runner.run(collect(engine, make_request(sampling={"temperature": 0.0, "stop_token_ids": [greedy[0]]})))
         assert (tokens(stopped), stopped[-1].finish) == ([greedy[0]], "stop")
 
     def test_it_includes_the_end_of_sequence_token(self, runner: asyncio.Runner, engine: Engine) -> None:
-        chunks = runner.run(hear(engine, ask(constraint=Constraint("regex", "ab"))))
+        chunks = runner.run(collect(engine, make_request(constraint=Constraint("regex", "ab"))))
         assert tokens(chunks) == [*TOKENIZER.encode("ab"), EOS]
         assert chunks[-1].finish == "stop"
 
     def test_it_lets_a_constraint_end_with_the_stop_token_of_the_request(self, runner: asyncio.Runner, engine: Engine) -> None:
-        request = ask(constraint=Constraint("regex", "ab"), sampling={"stop_token_ids": [STOP]})
-        *said, last = tokens(runner.run(hear(engine, request)))
-        assert said == TOKENIZER.encode("ab")
+        request = make_request(constraint=Constraint("regex", "ab"), sampling={"stop_token_ids": [STOP]})
+        *output, last = tokens(runner.run(collect(engine, request)))
+        assert output == TOKENIZER.encode("ab")
         assert last in (STOP, EOS)
 
     @pytest.mark.parametrize("name", cases.CONSTRAINTS)
     def test_it_keeps_to_the_constraint_from_the_first_token(self, runner: asyncio.Runner, engine: Engine, name: str) -> None:
         constraint, pattern = cases.CONSTRAINTS[name]
-        *said, last = tokens(runner.run(hear(engine, ask(max_tokens=200, constraint=constraint))))
+        *output, last = tokens(runner.run(collect(engine, make_request(max_tokens=200, constraint=constraint))))
         assert last == EOS
-        assert re.fullmatch(pattern, TOKENIZER.decode(said))
+        assert re.fullmatch(pattern, TOKENIZER.decode(output))
 
     @pytest.mark.parametrize("name", cases.BAD)
     def test_it_refuses_what_cannot_be_done(self, runner: asyncio.Runner, engine: Engine, running: Running, name: str) -> None:
         with pytest.raises(RequestRejected):
-            runner.run(hear(engine, ask(**cases.BAD[name])))
+            runner.run(collect(engine, make_request(**cases.BAD[name])))
         assert running() == 0
 
-    def test_it_tells_log_probabilities_best_first(self, runner: asyncio.Runner, engine: Engine) -> None:
-        chunks = runner.run(hear(engine, ask(max_tokens=3, sampling={"logprobs": 3, "ignore_eos": True})))
+    def test_log_probabilities_are_sorted(self, runner: asyncio.Runner, engine: Engine) -> None:
+        chunks = runner.run(collect(engine, make_request(max_tokens=3, sampling={"logprobs": 3, "ignore_eos": True})))
         entries = [entry for chunk in chunks for entry in chunk.logprobs]
         assert [entry.token for entry in entries] == tokens(chunks)
         for entry in entries:
@@ -117,15 +117,15 @@ class Demands:
 
     def test_a_prompt_that_it_was_to_read_is_cached(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def go() -> int | None:
-            await engine.prefill(ask([7] * 300, 20, cache_salt="warm"))
-            return cached(await hear(engine, ask([7] * 300, 1, cache_salt="warm")))
+            await engine.prefill(make_request([7] * 300, 20, cache_salt="warm"))
+            return cached(await collect(engine, make_request([7] * 300, 1, cache_salt="warm")))
 
         assert (runner.run(go()) or 0) > 200
 
-    def test_it_tells_how_much_of_the_prompt_was_cached(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_number_of_cached_tokens_is_reported(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def main() -> list[int | None]:
             salts = (None, None, "mine", "mine")
-            return [cached(await hear(engine, ask([9] * 300, 1, cache_salt=salt))) for salt in salts]
+            return [cached(await collect(engine, make_request([9] * 300, 1, cache_salt=salt))) for salt in salts]
 
         first, again, salted, salted_again = runner.run(main())
         assert (first, salted) == (0, 0)
@@ -134,13 +134,13 @@ class Demands:
         assert salted_again == again
 
     def test_it_takes_priorities(self, runner: asyncio.Runner, engine: Engine) -> None:
-        assert len(tokens(runner.run(hear(engine, ask(priority=-5, max_tokens=1))))) == 1
+        assert len(tokens(runner.run(collect(engine, make_request(priority=-5, max_tokens=1))))) == 1
 
-    @pytest.mark.parametrize("way", WAYS)
+    @pytest.mark.parametrize("way", STOP_METHODS)
     def test_it_stops_the_engine_within_two_seconds(
         self, runner: asyncio.Runner, engine: Engine, running: Running, way: str
     ) -> None:
-        runner.run(asyncio.wait_for(WAYS[way](engine, running), 30))
+        runner.run(asyncio.wait_for(STOP_METHODS[way](engine, running), 30))
         closed = time.monotonic()
         while running():
             assert time.monotonic() - closed < STOP_LIMIT_S
@@ -148,11 +148,11 @@ class Demands:
 
     def test_it_carries_on_beside_an_unfinished_request(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def main() -> list[int]:
-            held = engine.generate(ask(max_tokens=400, constraint=Constraint("regex", "a{300}")))
+            held = engine.generate(make_request(max_tokens=400, constraint=Constraint("regex", "a{300}")))
             await anext(held)
-            brief = (hear(engine, ask(max_tokens=5, sampling={"ignore_eos": True})) for _ in range(20))
-            heard = await asyncio.gather(*brief)
+            brief = (collect(engine, make_request(max_tokens=5, sampling={"ignore_eos": True})) for _ in range(20))
+            received = await asyncio.gather(*brief)
             await held.aclose()
-            return [len(tokens(chunks)) for chunks in heard]
+            return [len(tokens(chunks)) for chunks in received]
 
         assert runner.run(main()) == [5] * 20

@@ -1,4 +1,4 @@
-"""Writes a tiny random Qwen3 checkpoint, enough for vLLM to load and to babble with."""
+"""Writes a tiny random Qwen3 checkpoint, sufficient for vLLM to load and to generate."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_MODEL_LEN = 512
 
 
 def write(into: Path) -> Path:
-    """A checkpoint directory: byte-level tokens 0 to 255, then SPECIAL and PLAIN; `<|im_end|>` is eos."""
+    """Write a checkpoint directory: byte-level tokens 0 to 255, then SPECIAL and PLAIN; `<|im_end|>` is eos."""
     import torch
     from transformers import Qwen3Config, Qwen3ForCausalLM
 
@@ -38,7 +38,7 @@ def write(into: Path) -> Path:
 
 
 def tokenizer() -> Any:
-    """The checkpoint's tokenizer: one token per byte, no merges."""
+    """Create the checkpoint's tokenizer: a token per byte, no merges."""
     from tokenizers import AddedToken, Tokenizer, decoders, models
     from tokenizers.pre_tokenizers import ByteLevel
     from transformers import PreTrainedTokenizerFast

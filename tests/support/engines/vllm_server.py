@@ -1,4 +1,4 @@
-"""A real `vllm serve` for tests, and a client that waits for it."""
+"""Real `vllm serve` process for tests, and a client that waits for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUIET = {
 
 @contextmanager
 def serving(model: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    """The process that serves a checkpoint as `tiny`, and the URL of an engine for it."""
+    """Run a server of the checkpoint under the name `tiny`; yield the process and the engine URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = str(probe.getsockname()[1])
@@ -49,7 +49,7 @@ def serving(model: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
 
 @contextmanager
 def connected(runner: asyncio.Runner, process: subprocess.Popen[bytes], url: str) -> Iterator[HttpVllm]:
-    """An engine that has found its server."""
+    """Yield an engine connected to the server."""
     engine = open_engine(url)
     assert isinstance(engine, HttpVllm)
     while True:

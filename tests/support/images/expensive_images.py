@@ -1,4 +1,4 @@
-"""Images that are small in bytes and take long to decode."""
+"""Images of small size that take long to decode."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _START_OF_SCAN = b"\xff\xda"
 
 @cache
 def progressive(scans: int, side: int = 7000) -> bytes:
-    """A JPEG in one colour, whose last scan is repeated until there are so many scans."""
+    """Create a single-colour JPEG whose last scan is repeated up to `scans` scans."""
     out = BytesIO()
     Image.new("L", (side, side), 100).save(out, "JPEG", progressive=True, quality=50)
     whole = out.getvalue()
@@ -23,7 +23,7 @@ def progressive(scans: int, side: int = 7000) -> bytes:
 
 @cache
 def segmented(count: int) -> bytes:
-    """A JPEG of one pixel with so many empty comments."""
+    """Create a JPEG of one pixel with `count` empty comments."""
     out = BytesIO()
     Image.new("L", (1, 1)).save(out, "JPEG")
     whole = out.getvalue()

@@ -1,4 +1,4 @@
-"""A web of one server for tests: it answers by path, in a thread, and remembers what it was asked."""
+"""HTTP server of test images: answers by path, in a thread, and records requests."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from cryptography.x509.oid import NameOID
 HOST = "pictures.example"
 
 
-class Site:
-    """What is there, by path: bytes, or what does something with a handler. `asked` are paths and Host headers."""
+class ImageServer:
+    """Contents by path: bytes, or a function called with the request handler. `asked` are the requested paths and Host headers."""
 
     def __init__(self) -> None:
         self.pages: dict[str, bytes | Callable[[BaseHTTPRequestHandler], None]] = {}
@@ -29,14 +29,14 @@ class Site:
         self.port = 0
 
     def url(self, path: str, host: str = HOST, scheme: str = "http") -> str:
-        """An address of it."""
+        """Return the URL of a path."""
         return f"{scheme}://{host}:{self.port}{path}"
 
 
 @contextmanager
-def site(certificate: ssl.SSLContext | None = None) -> Iterator[Site]:
-    """A running server on the loopback interface."""
-    here = Site()
+def run_image_server(certificate: ssl.SSLContext | None = None) -> Iterator[ImageServer]:
+    """Run a server on the loopback interface."""
+    here = ImageServer()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -68,7 +68,7 @@ def site(certificate: ssl.SSLContext | None = None) -> Iterator[Site]:
 
 
 def answer(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **headers: str) -> None:
-    """A whole answer; header names are written with underscores."""
+    """Send a complete response; header names are written with underscores."""
     handler.send_response(status)
     for name, value in {"content_type": "image/png", "content_length": str(len(body)), **headers}.items():
         if value:
@@ -78,12 +78,12 @@ def answer(handler: BaseHTTPRequestHandler, body: bytes, status: int = 200, **he
 
 
 def moved(to: str, status: int = 302) -> Callable[[BaseHTTPRequestHandler], None]:
-    """A page that is elsewhere."""
+    """Create a redirect."""
     return lambda handler: answer(handler, b"", status, location=to)
 
 
 def dripping(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
-    """A page that comes byte by byte, never long silent and never ready."""
+    """Create a page sent byte by byte, which never pauses long and never ends."""
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
         answer(handler, b"", content_length="1000000")
@@ -96,7 +96,7 @@ def dripping(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
 
 
 def certificate(folder: Path, name: str = HOST) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """A server's certificate for that name, and a client's trust in it."""
+    """Create a server certificate for `name`, and a client context that trusts it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(UTC)
