@@ -522,7 +522,7 @@ rubbish = junk | st.builds(
 )
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(speeches(), st.data())
 def test_it_never_stumbles(speech: tuple[list[Delta], str], data: st.DataObject) -> None:
     """Whatever stands where, the judge answers."""
@@ -538,7 +538,7 @@ def test_it_never_stumbles(speech: tuple[list[Delta], str], data: st.DataObject)
     assert all(broken.rule and str(broken) for broken in validate(events))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(rubbish, max_size=8), st.none() | st.integers(0, 3))
 def test_it_answers_to_rubbish(events: list[Any], after: int | None) -> None:
     check = StreamValidator(starting_after=after)

@@ -29,7 +29,7 @@ from tests.support.protocol.response_strategies import (
 
 Speech = tuple[list[Delta], str]
 # A quick look by default; PROTOCOL_EXAMPLES=3000 for a long one.
-EXAMPLES = int(os.environ.get("PROTOCOL_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("PROTOCOL_EXAMPLES", "20"))
 few = settings(max_examples=max(EXAMPLES // 2, 1), deadline=None)
 many = settings(max_examples=EXAMPLES, deadline=None)
 TERMINAL = {"response.completed", "response.incomplete", "response.failed"}

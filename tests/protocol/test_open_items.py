@@ -50,7 +50,7 @@ from tests.support.protocol.response_strategies import (
     tell,
 )
 
-EXAMPLES = int(os.environ.get("PROTOCOL_EXAMPLES", "25"))
+EXAMPLES = int(os.environ.get("PROTOCOL_EXAMPLES", "15"))
 some = settings(max_examples=EXAMPLES, deadline=None)
 Pair = tuple[list[Delta], list[Delta]]
 
