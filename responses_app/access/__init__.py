@@ -1,1 +1,1 @@
-"""API keys, their rate limits, the models that a key may use, and the permissions of people."""
+"""API keys, rate limits, the models that a key may use, and the permissions of people."""

@@ -71,7 +71,7 @@ def _secret(header: str) -> str:
 
 
 async def _look_up(digest: str, secret: str) -> ApiKey | None:
-    """Look up a key with one query, also for many simultaneous requests."""
+    """Look up a key with a single query, also for many simultaneous requests."""
     pending = _pending.get(digest)
     if pending is None:
         pending = _pending[digest] = asyncio.ensure_future(sync_to_async(_find)(secret))

@@ -1,4 +1,4 @@
-"""Browser keys: signed, not stored bearer secrets of signed-in users, for one project and at most twelve hours.
+"""Browser keys: signed, not stored bearer secrets of signed-in users, for a single project and at most twelve hours.
 
 A browser key ends with its session: the user signs out, changes the password or becomes inactive.
 """

@@ -47,7 +47,7 @@ SELECT (SELECT count(*) FROM responses_app_concurrencyslot WHERE key_id = %(key)
 
 
 @dataclass(slots=True)
-class Admission:
+class AdmittedRequest:
     """Admitted request: rate limit headers, and the concurrency slot to release, if any."""
 
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -82,7 +82,7 @@ _tasks: set[asyncio.Task[None]] = set()
 
 
 @asynccontextmanager
-async def admit(key: ApiKey) -> AsyncIterator[Admission]:
+async def admit(key: ApiKey) -> AsyncIterator[AdmittedRequest]:
     """Admit a request of this key. An exception inside releases the slot. Raises RateLimited."""
     ticket = await _acquire(key)
     try:
@@ -95,14 +95,14 @@ async def admit(key: ApiKey) -> AsyncIterator[Admission]:
         raise
 
 
-async def _acquire(key: ApiKey) -> Admission:
+async def _acquire(key: ApiKey) -> AdmittedRequest:
     if key.pk is None or (key.requests_per_minute is None and key.max_concurrent is None):
-        return Admission()
+        return AdmittedRequest()
     worker = await manager.current().worker()
     return await sync_to_async(_acquire_slot)(key.pk, worker)
 
 
-def _acquire_slot(key: int, worker: UUID) -> Admission:
+def _acquire_slot(key: int, worker: UUID) -> AdmittedRequest:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(SPEND, {"key": key, "minute": MINUTE_S})
         spent = cursor.fetchone()
@@ -112,7 +112,7 @@ def _acquire_slot(key: int, worker: UUID) -> Admission:
         each_minute, max_concurrent, full_s = spent
         headers = {} if each_minute is None else _rate_limit_headers(each_minute, full_s)
         if max_concurrent is None:
-            return Admission(headers)
+            return AdmittedRequest(headers)
         cursor.execute(TIDY, {"key": key, "me": worker, "dead": WORKER_TIMEOUT_S})
         cursor.execute(COUNT, {"key": key})
         (running,) = cursor.fetchone()
@@ -122,7 +122,7 @@ def _acquire_slot(key: int, worker: UUID) -> Admission:
                 f"Rate limit reached for responses at a time of this key: Limit {max_concurrent}, Running {running}. "
                 "Try again when one of them has ended."
             )
-        return Admission(headers, ConcurrencySlot.objects.create(key_id=key, worker=worker).pk)
+        return AdmittedRequest(headers, ConcurrencySlot.objects.create(key_id=key, worker=worker).pk)
 
 
 def _limited(each_minute: int, full_s: float | None) -> RateLimited:

@@ -1,4 +1,4 @@
-"""URLs of the API. A trailing slash is optional, since a redirected POST would lose its body."""
+"""URLs of the API. A trailing slash is optional, since a redirected POST would lose the body."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MAX_PIXELS = 50_000_000
 _WHITE_SPACE = b" \t\n\r\v\f"
 
 
-class Size(NamedTuple):
+class ImageSize(NamedTuple):
     """Width and height in pixels."""
 
     width: int
@@ -79,7 +79,7 @@ def decode_data_url(url: str) -> bytes:
         ) from error
 
 
-def check(picture: bytes) -> Size:
+def check(picture: bytes) -> ImageSize:
     """Check an image (the first frame of an animation) by decoding. Raises InvalidImage.
 
     The sender determines how long this takes, within limits: call it in a worker process (images/decode_pool.py).
@@ -90,7 +90,7 @@ def check(picture: bytes) -> Size:
         raise InvalidImage(f"The image has {len(picture)} bytes; up to {MAX_BYTES} are taken.", "image_file_too_large")
     try:
         with _open(picture) as image:
-            size = Size(image.width, image.height)
+            size = ImageSize(image.width, image.height)
             if size.area > MAX_PIXELS:
                 raise _too_large(f"{image.width} x {image.height}")
             check_jpeg(picture, size.area)

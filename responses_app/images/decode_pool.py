@@ -10,7 +10,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from responses_app.images import decode as images_decode
-from responses_app.images.decode import MAX_BYTES, InvalidImage, Size
+from responses_app.images.decode import MAX_BYTES, ImageSize, InvalidImage
 from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied
 from responses_app.workers.pool import Pool
 
@@ -39,7 +39,7 @@ class _Job:
         return self.side.to_bytes(4, "big") + self.data
 
 
-async def check(project: str, data: bytes) -> Size:
+async def check(project: str, data: bytes) -> ImageSize:
     """Check an image by decoding, and cache the size by content hash. Raises InvalidImage, DecoderBusy."""
     if len(data) > MAX_BYTES or not data:
         return images_decode.check(data)
@@ -47,7 +47,7 @@ async def check(project: str, data: bytes) -> Size:
     size = _size_cache.get(digest)
     if size is None:
         answer = await _run_job(project, _Job(0, data))
-        size = Size(int.from_bytes(answer[:4], "big"), int.from_bytes(answer[4:8], "big"))
+        size = ImageSize(int.from_bytes(answer[:4], "big"), int.from_bytes(answer[4:8], "big"))
         _size_cache.put(digest, size)
     return size
 
@@ -83,17 +83,17 @@ class _SizeCache:
     """LRU cache of image sizes by content hash. Rejected images are not cached."""
 
     def __init__(self) -> None:
-        self._sizes: OrderedDict[bytes, Size] = OrderedDict()
+        self._sizes: OrderedDict[bytes, ImageSize] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, digest: bytes) -> Size | None:
+    def get(self, digest: bytes) -> ImageSize | None:
         """Return the cached size and mark the entry as most recently used."""
         with self._lock:
             if digest in self._sizes:
                 self._sizes.move_to_end(digest)
             return self._sizes.get(digest)
 
-    def put(self, digest: bytes, size: Size) -> None:
+    def put(self, digest: bytes, size: ImageSize) -> None:
         """Add a size; evict the least recently used entry above MAX_CACHED."""
         with self._lock:
             self._sizes[digest] = size

@@ -19,7 +19,7 @@ def data_dir() -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder with mode 0700; an existing folder keeps its mode."""
+    """Make a folder with mode 0700; the mode of an existing folder stays."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(exist_ok=True, mode=0o700)
 

@@ -1,4 +1,4 @@
-"""Database URLs of the embedded Postgres: its roles, its database and the place of its socket."""
+"""Database URLs of the embedded Postgres: roles, database name and the place of the socket."""
 
 from __future__ import annotations
 

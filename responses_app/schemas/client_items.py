@@ -48,7 +48,7 @@ class ShellCallInput(StrictModel):
     created_by: str | None = None
 
 
-class Outcome(StrictModel):
+class CommandOutcome(StrictModel):
     """End of a command: exit code or timeout."""
 
     type: Literal["exit", "timeout"]
@@ -60,7 +60,7 @@ class ShellResult(StrictModel):
 
     stdout: LongText
     stderr: LongText
-    outcome: Outcome
+    outcome: CommandOutcome
     created_by: str | None = None
 
 
@@ -109,7 +109,7 @@ class LocalShellCallOutput(StrictModel):
 
 
 class Operation(StrictModel):
-    """Change of one file."""
+    """Change of a file."""
 
     type: Literal["create_file", "update_file", "delete_file"]
     path: LongText
@@ -173,7 +173,7 @@ class SafetyCheck(StrictModel):
 
 
 class ComputerCall(StrictModel):
-    """Computer call of the model, with one action or several."""
+    """Computer call of the model, with an action or a list of actions."""
 
     type: Literal["computer_call"]
     id: str | None = None

@@ -26,7 +26,7 @@ class FormatUpdate(StrictModel):
 
 
 class ConfigurationUpdate(StrictModel):
-    """Settings that replace those of the request from this item on."""
+    """Settings that replace the settings of the request from this item on."""
 
     type: Literal["configuration_update"]
     id: str | None = None

@@ -180,7 +180,7 @@ def _order(body: CreateResponse, key: ApiKey) -> CreateRequest:
 
 
 def _check_context(body: CreateResponse, conversation: str | None) -> None:
-    """Require input or earlier items, and one source of earlier items. Raises InvalidRequest."""
+    """Require input or earlier items, and a single source of earlier items. Raises InvalidRequest."""
     if conversation and body.previous_response_id:
         message = "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. Ensure you are only providing one of them."
         raise InvalidRequest(message, code="mutually_exclusive_parameters")

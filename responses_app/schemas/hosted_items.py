@@ -13,7 +13,7 @@ Ended = Literal["in_progress", "searching", "interpreting", "generating", "calli
 Objects = Array[dict[str, Any]]
 
 
-class WebSearchCall(StrictModel):
+class WebSearchCallInput(StrictModel):
     """Web search, or an opened page."""
 
     type: Literal["web_search_call"]
@@ -23,7 +23,7 @@ class WebSearchCall(StrictModel):
     status: Ended | None = None
 
 
-class FileSearchCall(StrictModel):
+class FileSearchCallInput(StrictModel):
     """File search."""
 
     type: Literal["file_search_call"]
@@ -72,7 +72,7 @@ class McpListToolsInput(StrictModel):
 
 
 class McpCallInput(StrictModel):
-    """Call of an MCP server's tool, with its output or error."""
+    """Call of an MCP server's tool, with output or error."""
 
     type: Literal["mcp_call"]
     id: str | None = None
@@ -126,8 +126,8 @@ class ProgramOutput(StrictModel):
 
 
 HOSTED_ITEMS: Mapping[str, type[StrictModel]] = {
-    "web_search_call": WebSearchCall,
-    "file_search_call": FileSearchCall,
+    "web_search_call": WebSearchCallInput,
+    "file_search_call": FileSearchCallInput,
     "code_interpreter_call": CodeInterpreterCallInput,
     "image_generation_call": ImageGenerationCall,
     "mcp_list_tools": McpListToolsInput,

@@ -1,4 +1,4 @@
-"""Schemas of input items, one class for each item type."""
+"""Schemas of input items, a class for each item type."""
 
 from __future__ import annotations
 

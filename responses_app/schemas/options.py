@@ -1,4 +1,4 @@
-"""Option objects of a create request, one schema each."""
+"""Option objects of a create request."""
 
 from __future__ import annotations
 

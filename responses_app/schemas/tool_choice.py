@@ -1,4 +1,4 @@
-"""`tool_choice`: a mode, one forced tool, or a list of allowed tools."""
+"""`tool_choice`: a mode, a forced tool, or a list of allowed tools."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPUTER = "computer_use"
 
 
 class NamedTool(StrictModel):
-    """`tool_choice` that forces one tool; also an entry of `allowed_tools`."""
+    """`tool_choice` that forces a tool; also an entry of `allowed_tools`."""
 
     type: Literal["function", "custom"]
     name: str
@@ -35,7 +35,7 @@ class AllowedTools(StrictModel):
 
 
 def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | dict[str, Any]:
-    """Parse `tool_choice` and check it against the tools of the request. Raises InvalidRequest."""
+    """Parse `tool_choice` and check the choice against the tools of the request. Raises InvalidRequest."""
     if raw is None:
         return "auto"
     if isinstance(raw, str):

@@ -1,4 +1,4 @@
-"""Schemas of the tools of a request, one class for each tool type."""
+"""Schemas of the tools of a request, a class for each tool type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class CustomTextFormat(StrictModel):
 
 
 class GrammarFormat(StrictModel):
-    """`format` of a custom tool whose input follows a grammar."""
+    """`format` of a custom tool with a grammar for the input."""
 
     type: Literal["grammar"]
     syntax: Literal["lark", "regex"]

@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 
 from responses_app.access import model_access, rate_limits
-from responses_app.access.rate_limits import Admission
+from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.errors import ApiError
 from responses_app.models import ApiKey
@@ -109,7 +109,7 @@ class ActiveResponse:
     prepared: PreparedRequest
     token_cache: TokenCache
     request: CreateRequest
-    admission: Admission
+    admission: AdmittedRequest
     size: int
     # Steers that waited for required input of an earlier response and now fail, because this response does not continue it.
     stale_steers: list[SteerRequest]
@@ -226,7 +226,9 @@ class Stream:
                 raise
         return active
 
-    async def _start(self, queued: CreateFrame | FollowUp, request: CreateRequest, admission: Admission) -> ActiveResponse:
+    async def _start(
+        self, queued: CreateFrame | FollowUp, request: CreateRequest, admission: AdmittedRequest
+    ) -> ActiveResponse:
         steers: list[SteerRequest] = []
         if self._pending is not None and self._pending[0] == request.previous_response_id:
             steers = self._pending[1]

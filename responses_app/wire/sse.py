@@ -1,4 +1,4 @@
-"""Server-sent events: one write for each event, comments as heartbeat, `[DONE]` at the end."""
+"""Server-sent events: a write for each event, comments as heartbeat, `[DONE]` at the end."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def padded(frame: EventFrame) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class EventFormat:
-    """Options of one event stream: padding, and the profile's names."""
+    """Options of an event stream: padding, and the profile's names."""
 
     obfuscate: bool = False
     open_responses: bool = False

@@ -1,1 +1,1 @@
-"""Views of the API, one module for each resource."""
+"""Views of the API, a module for each resource."""

@@ -1,4 +1,4 @@
-"""Views of conversations and their items."""
+"""Views of conversations and conversation items."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Views that create, retrieve, replay, cancel and delete responses and list their input."""
+"""Views that create, retrieve, replay, cancel and delete responses and list input items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from responses_app.access import model_access, rate_limits
-from responses_app.access.rate_limits import Admission
+from responses_app.access.rate_limits import AdmittedRequest
 from responses_app.api import pagination, query
 from responses_app.api.http import REQUEST_ID, json_response
 from responses_app.errors import InvalidRequest, NotFound, ServiceUnavailable
@@ -61,9 +61,9 @@ FINAL = {
 
 
 class DisconnectAwareStream(EventStream):
-    """Event stream that stops its run when the client disconnects, also before the first byte."""
+    """Event stream that stops the run when the client disconnects, also before the first byte."""
 
-    def __init__(self, run: Run, form: EventFormat, ticket: Admission) -> None:
+    def __init__(self, run: Run, form: EventFormat, ticket: AdmittedRequest) -> None:
         super().__init__(_stream_run(run, ticket), form)
         self._run, self._loop = run, asyncio.get_running_loop()
 
@@ -93,7 +93,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
     return response
 
 
-async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket: Admission) -> HttpResponseBase:
+async def _respond(request: HttpRequest, run: Run, order: CreateRequest, ticket: AdmittedRequest) -> HttpResponseBase:
     form = EventFormat(order.obfuscate, profiles.is_open(request))
     if order.background and order.stream:
         # A background response continues without a client.
@@ -187,7 +187,7 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 
 
 def _check_strict_compat(row: Response, streamed: bool) -> None:
-    """Reject what OpenAI rejects and this server allows, with RESPONSES_STRICT_COMPAT. Raises ApiError."""
+    """Reject, with RESPONSES_STRICT_COMPAT, requests that OpenAI rejects and this server allows. Raises ApiError."""
     for asked, name in ((row.background, "background"), (row.streamed, "stream")):
         if streamed and not asked:
             raise InvalidRequest(f"This response cannot be streamed because it was not created with {name}=true.")
@@ -232,7 +232,7 @@ async def input_items(request: HttpRequest, key: ApiKey, uid: str) -> HttpRespon
     return pagination.list_object(bodies, page.first, page.last, more=page.more)
 
 
-async def _stream_run(run: Run, ticket: Admission) -> AsyncGenerator[EventFrame | None, None]:
+async def _stream_run(run: Run, ticket: AdmittedRequest) -> AsyncGenerator[EventFrame | None, None]:
     try:
         async with aclosing(manager.current().stream(run)) as frames:
             async for frame in frames:

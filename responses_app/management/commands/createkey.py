@@ -1,4 +1,4 @@
-"""`manage.py createkey NAME`: creates an API key and prints it once."""
+"""`manage.py createkey NAME`: creates an API key and prints the key once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`manage.py prune`: deletes data that is older than its retention period, while the server runs."""
+"""`manage.py prune`: deletes data older than the retention period, while the server runs."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from responses_app.runs.execute.endings import RunEndings
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
-from responses_app.runs.execute.rounds import Progress, Round, Rounds, ToolLoop
+from responses_app.runs.execute.rounds import Round, RoundProgress, Rounds, ToolLoop
 from responses_app.runs.execute.run import CompactionHook, ResumeState, Run
 from responses_app.runs.execute.server_calls import ServerCallParser
 from responses_app.runs.execute.token_log import RoundEnd
@@ -132,7 +132,7 @@ def compose_run(
     log: ResponseLog | None,
     *,
     loop: ToolLoop | None = None,
-    progress: Progress | None = None,
+    progress: RoundProgress | None = None,
     frames: Sequence[EventFrame] = (),
     emit_error_event: bool = True,
     queued: bool = False,

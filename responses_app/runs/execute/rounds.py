@@ -101,7 +101,7 @@ class ToolLoop:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RoundProgress:
     """Position of a run: number of its current round, first item of that round, usage of the earlier rounds."""
 
     number: int = 0
@@ -117,9 +117,9 @@ class Rounds:
     """
 
     def __init__(
-        self, first: Round, output: ResponseOutput, loop: ToolLoop | None = None, progress: Progress | None = None
+        self, first: Round, output: ResponseOutput, loop: ToolLoop | None = None, progress: RoundProgress | None = None
     ) -> None:
-        progress = progress or Progress()
+        progress = progress or RoundProgress()
         self._current, self._output, self._loop = first, output, loop
         self._number, self._first_item = progress.number, progress.first_item
         # Sum over the rounds that are over, and over generations beside the rounds.

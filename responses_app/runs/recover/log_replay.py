@@ -20,7 +20,7 @@ from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import Encryptor, Item
 from responses_app.protocol.reducer import ids_in_order
 from responses_app.protocol.writer import Writer
-from responses_app.runs.execute.rounds import Progress
+from responses_app.runs.execute.rounds import RoundProgress
 from responses_app.runs.execute.token_log import Entry, RoundEnd, RoundStart, unpack
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
@@ -46,7 +46,7 @@ class ReplayedRun:
     parser: OutputParser
     tokens: list[int] = field(default_factory=list)
     end: RoundEnd | None = None
-    progress: Progress = field(default_factory=Progress)
+    progress: RoundProgress = field(default_factory=RoundProgress)
 
 
 async def replay(
@@ -90,7 +90,7 @@ class _Replay:
 
     async def _start_round(self, start: RoundStart) -> None:
         state, items = self.state, self.state.writer.items
-        progress = Progress(state.progress.number + 1, len(items), state.progress.usage.plus(self._spent))
+        progress = RoundProgress(state.progress.number + 1, len(items), state.progress.usage.plus(self._spent))
         request, state.parser = await self._plan_round(progress.number, items, progress.usage.output)
         state.request = replace(request, prompt=start.prompt)
         state.tokens, state.end, state.progress = [], None, progress

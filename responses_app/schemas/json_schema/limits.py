@@ -36,7 +36,7 @@ def _nodes(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _implied_schemas(node: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[int]:
-    """Iterate over the ids of schemas that apply to the same value: `$ref`, `allOf`, and a choice with one option."""
+    """Iterate over the ids of schemas that apply to the same value: `$ref`, `allOf`, and a choice with a single option."""
     ref = node.get("$ref")
     target = _target(root, ref) if isinstance(ref, str) else None
     if target is not None:

@@ -49,7 +49,7 @@ class _Size:
         self.pattern_letters = self.repeat = self.repeats = 0
 
     def add(self, node: Mapping[str, Any]) -> None:
-        """Count one object of the schema, without nested objects."""
+        """Count an object of the schema, without nested objects."""
         self.objects += 1
         names = node.get("properties")
         if isinstance(names, dict):

@@ -37,7 +37,7 @@ class _SchemaSize:
         self.properties = self.values = self.text = 0
 
     def add(self, node: Mapping[str, Any]) -> str | None:
-        """Count a subschema. Return the problem of its enum, or None."""
+        """Count a subschema. Return the problem of the enum, or None."""
         names = [name for word in ("properties", "$defs", "definitions") for name in _keys(node.get(word))]
         self.properties += len(_keys(node.get("properties")))
         values = node["enum"] if isinstance(node.get("enum"), list) else []
@@ -93,7 +93,7 @@ def _node(node: Mapping[str, Any]) -> str | None:
 
 
 def _walk(node: Mapping[str, Any], place: str, level: int) -> Iterator[tuple[str, Mapping[str, Any], int]]:
-    """Iterate over subschemas with their place and level of nesting; references are not followed."""
+    """Iterate over subschemas with place and level of nesting; references are not followed."""
     yield place, node, level
     if level > MAX_LEVELS:
         return

@@ -1,1 +1,1 @@
-"""Parsing of input items, content parts and tools to their stored form."""
+"""Parsing of input items, content parts and tools to the stored form."""

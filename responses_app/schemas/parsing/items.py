@@ -1,4 +1,4 @@
-"""Input items, validated and normalised to their stored form."""
+"""Input items, validated and normalised to the stored form."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from responses_app.server.http.admission import Gate, OpenGate, affordable_conne
 from responses_app.server.http.errors import BODY_LIMIT, HttpChannel, error, overloaded, too_large
 from responses_app.server.http.pacing import Pacer
 from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, LimitedConnection, prepare
-from responses_app.server.http.unfinished import Budget, Charge, Full
+from responses_app.server.http.unfinished import ByteBudget, Charge, Full
 from responses_app.server.http.websocket import EXTENSIONS, WebSocket
 
 # Bytes read from the spool file at once: a body of 64 MiB takes 256 messages instead of Daphne's 8,192.
@@ -163,7 +163,7 @@ class DaphneServer(Server):  # type: ignore[misc]
     ) -> None:
         limits = limits or TransportLimits()
         self.gate: Gate = gate or OpenGate()
-        self.budget = Budget(limits.unfinished, limits.unfinished_each)
+        self.budget = ByteBudget(limits.unfinished, limits.unfinished_each)
         self.pacer = Pacer()
         self.limit = affordable_connections(limits.connections)
         super().__init__(

@@ -69,7 +69,7 @@ class Charge:
 
 
 @dataclass(slots=True)
-class Budget:
+class ByteBudget:
     """Counters of a process: at most `process` bytes in total, and `each` bytes per key."""
 
     process: int

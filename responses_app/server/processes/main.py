@@ -1,4 +1,4 @@
-"""Server process: Postgres, database, first key, engines and Daphne on one event loop, or the supervisor of several processes."""
+"""Server process: Postgres, database, first key, engines and Daphne on a single event loop, or the supervisor of several processes."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def wait_for(pid: int) -> int:
 
 
 async def first_ended(pids: Iterable[int]) -> int:
-    """Wait until any of these processes has ended, children or not. Return its process id."""
+    """Wait until any of these processes has ended, children or not. Return the process id."""
     loop = asyncio.get_running_loop()
     over: asyncio.Future[int] = loop.create_future()
     watched: list[int] = []

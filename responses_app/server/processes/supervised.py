@@ -1,4 +1,4 @@
-"""Supervised process: a child process that is restarted when it dies."""
+"""Supervised process: a child process that is restarted after an exit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RENEW_LIMIT = 120.0
 
 
 class SupervisedProcess:
-    """Supervised process: `spawn` starts a process, `farewell` is the stop signal, `grace` its limit in seconds."""
+    """Supervised process: `spawn` starts a process, `farewell` is the stop signal, `grace` a limit in seconds."""
 
     def __init__(self, title: str, spawn: Callable[[], ChildProcess], farewell: signal.Signals, grace: float) -> None:
         self.title, self._spawn, self._farewell, self._grace = title, spawn, farewell, grace
@@ -33,7 +33,7 @@ class SupervisedProcess:
         return await asyncio.shield(self.child.ready)
 
     async def supervise(self) -> None:
-        """Replace whoever dies, until this is cancelled."""
+        """Restart the process after each exit, until cancelled."""
         backoff = Backoff(PAUSES_S)
         while True:
             child = self.child
@@ -49,7 +49,7 @@ class SupervisedProcess:
                 self.child = self._new()
 
     async def replace(self) -> bool:
-        """Start a new process, and stop the old process when the new one is ready. Return False if the new one fails."""
+        """Start a new process, and stop the old process when the new process is ready. Return False if the new process fails."""
         fresh, old = self._new(), self.child
         await asyncio.wait({fresh.ready}, timeout=RENEW_LIMIT)
         if not fresh.ready.done() or not fresh.ready.result():

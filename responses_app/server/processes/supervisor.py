@@ -183,7 +183,7 @@ class Supervisor:
         self._own(self._renew_all())
 
     async def _renew_all(self) -> None:
-        """Replace web processes in turn, so that all but one serve at any time."""
+        """Replace web processes in turn, so that the other processes always serve."""
         if self._renewing.locked() or self._stopping.is_set():
             return
         async with self._renewing:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from responses_app.server.http.unfinished import Budget, Charge, Full
+from responses_app.server.http.unfinished import ByteBudget, Charge, Full
 from tests.support.server.echo_process import Echo
 from tests.support.server.raw_answers import MIB, answer
 from tests.support.server.slow_clients import gone, only_ours, seconds_until
@@ -244,7 +244,7 @@ STEPS = st.lists(st.tuples(st.sampled_from("ab-"), st.integers(0, 2), st.integer
 
 @given(STEPS)
 def test_no_total_is_ever_over_its_limit_and_all_comes_back(steps: list[tuple[str, int, int]]) -> None:
-    budget = Budget(process=100, each=40)
+    budget = ByteBudget(process=100, each=40)
     charges: dict[tuple[str, int], Charge] = {}
     for who, number, size in steps:
         opened = budget.of_address("::1") if who == "-" else budget.of_key(who)
