@@ -170,7 +170,7 @@ def _marked() -> Iterator[tuple[int, ProcessOwner]]:
 
 
 def _owner_of(pid: int) -> ProcessOwner | None:
-    """Return the owner named in the environment of a process; None for zombies, because their environment is empty."""
+    """Return the owner named in the environment of a process; None for zombies with an empty environment."""
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:

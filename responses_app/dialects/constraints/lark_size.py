@@ -27,7 +27,7 @@ _REPEATS_OF_A_RULE: Final = 5
 _CAP: Final = 10**9
 
 
-class Size(NamedTuple):
+class ExpansionSize(NamedTuple):
     """Number of expansions of a part of a rule, and total number of symbols in the expansions."""
 
     expansions: int
@@ -117,7 +117,7 @@ class _Counter:
     def __init__(self) -> None:
         self.expansions = self.symbols = 0
 
-    def size(self, node: Any) -> Size:
+    def size(self, node: Any) -> ExpansionSize:
         """Return the size of a part of the rule."""
         kind = getattr(node, "data", None)
         if kind == "expansions":
@@ -130,42 +130,42 @@ class _Counter:
             return _optional(self.size(node.children[0]))
         if kind == "expr":
             return self._repeated(self.size(node.children[0]), str(node.children[1]), [int(n) for n in node.children[2:]])
-        return Size(1, 1)
+        return ExpansionSize(1, 1)
 
-    def _repeated(self, inner: Size, operator: str, bounds: list[int]) -> Size:
+    def _repeated(self, inner: ExpansionSize, operator: str, bounds: list[int]) -> ExpansionSize:
         if operator == "?":
             return _optional(inner)
         if operator == "~":
             return self._counted(inner, bounds[0], bounds[-1])
         # The extra rule for one or more: the part, or the rule itself and the part.
         self._add(2 * inner.expansions, 2 * inner.symbols + inner.expansions)
-        return Size(2, 1) if operator == "*" else Size(1, 1)
+        return ExpansionSize(2, 1) if operator == "*" else ExpansionSize(1, 1)
 
-    def _counted(self, inner: Size, minimum: int, maximum: int) -> Size:
+    def _counted(self, inner: ExpansionSize, minimum: int, maximum: int) -> ExpansionSize:
         if maximum < _MANY_REPEATS:
             return _sum(_product([inner] * count) for count in range(minimum, maximum + 1))
         repeated = _product([inner] * _REPEATS_OF_A_RULE)
         self._add(_REPEAT_RULES * (repeated.expansions + 1), _REPEAT_RULES * (repeated.symbols + _REPEATS_OF_A_RULE))
-        return Size(inner.expansions, 2 * inner.symbols)
+        return ExpansionSize(inner.expansions, 2 * inner.symbols)
 
     def _add(self, expansions: int, symbols: int) -> None:
         self.expansions, self.symbols = min(_CAP, self.expansions + expansions), min(_CAP, self.symbols + symbols)
 
 
-def _sum(sizes: Iterable[Size]) -> Size:
+def _sum(sizes: Iterable[ExpansionSize]) -> ExpansionSize:
     expansions = symbols = 0
     for size in sizes:
         expansions, symbols = min(_CAP, expansions + size.expansions), min(_CAP, symbols + size.symbols)
-    return Size(expansions, symbols)
+    return ExpansionSize(expansions, symbols)
 
 
-def _product(sizes: Iterable[Size]) -> Size:
+def _product(sizes: Iterable[ExpansionSize]) -> ExpansionSize:
     expansions, symbols = 1, 0
     for size in sizes:
         symbols = min(_CAP, symbols * size.expansions + size.symbols * expansions)
         expansions = min(_CAP, expansions * size.expansions)
-    return Size(expansions, symbols)
+    return ExpansionSize(expansions, symbols)
 
 
-def _optional(inner: Size) -> Size:
-    return Size(min(_CAP, inner.expansions + 1), inner.symbols)
+def _optional(inner: ExpansionSize) -> ExpansionSize:
+    return ExpansionSize(min(_CAP, inner.expansions + 1), inner.symbols)
