@@ -21,7 +21,8 @@ from responses_app.runs.execute.run import CompactionHook
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare.encrypted_content import seal_summary
-from responses_app.runs.prepare.planner import PreparedRequest, build_engine_request, plan
+from responses_app.runs.prepare.engine_request import build_engine_request
+from responses_app.runs.prepare.planner import PreparedRequest, plan
 from responses_app.runs.prepare.summary import QUESTION, summary_request, summary_text
 from responses_app.store.log.records import ImageBytes
 

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any
 
 from responses_app.dialects import content
-from responses_app.dialects.base import Dialect, OutputParser, Turn, UnsupportedInput
-from responses_app.dialects.text.budget import Budget, TooLong
-from responses_app.dialects.text.stop_sequences import with_stop_sequences
+from responses_app.dialects.base import OutputParser
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.dialects.tools import as_functions
-from responses_app.engine_interface import Constraint, EngineUnavailable, GenerateRequest, Sampling
-from responses_app.errors import InvalidRequest, ServiceUnavailable
+from responses_app.engine_interface import GenerateRequest
+from responses_app.errors import InvalidRequest
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import (
-    constraint_check,
     context,
     conversation,
     definitions,
@@ -29,16 +23,10 @@ from responses_app.runs.prepare import (
     images,
     long_work,
 )
-from responses_app.runs.prepare.prompt import PromptRenderer, is_long
-from responses_app.runs.prepare.salt import cache_salt
+from responses_app.runs.prepare.engine_request import build_engine_request, client_path, map_engine_down
 from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summary_request
-from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import ImageBytes
-
-MIN_TOP_P = 1e-6
-# Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
-DEFAULT_ANSWER_TOKENS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +73,7 @@ async def plan(
         create_request.project, is_large, partial(_prepared, create_request, before.items, own)
     )
     uids = [one["id"] for one in own]
-    with _map_engine_down(served):
+    with map_engine_down(served):
         _check_vision(effective, served, items, references, uids)
     new = await images.new_images(create_request.project, create_request.input, own)
     past = before.images if before.images is not None else await images.previous_images(before.keys, before.items)
@@ -177,70 +165,6 @@ def _parser(create_request: CreateRequest, parser: OutputParser) -> OutputParser
     return CompactionParser(parser, create_request.project) if create_request.compacts else parser
 
 
-async def build_engine_request(
-    uid: str,
-    create_request: CreateRequest,
-    served: ServedModel,
-    items: Sequence[Mapping[str, Any]],
-    images_by_url: ImageBytes,
-    own: Sequence[object] = (),
-    *,
-    functions: Sequence[Mapping[str, Any]] = (),
-    measure: bool = False,
-    today: date | None = None,
-    memo: TokenCache | None = None,
-) -> tuple[GenerateRequest, OutputParser]:
-    """Build the engine request `uid` for `items`, and the parser of the answer. Raises ApiError.
-
-    `own` are the ids of the items of the client's request: errors blame these by their place in its input.
-    """
-    assert served.dialect is not None  # noqa: S101 - started
-    context_of = (create_request.reasoning or {}).get("context")
-    turn = Turn(
-        items=context.drop_earlier_reasoning(items) if context_of == "current_turn" else items,
-        today=today or datetime.now(UTC).date(),
-        instructions=create_request.instructions,
-        tools=[*create_request.tools, *functions] if functions else create_request.tools,
-        tool_choice=create_request.tool_choice,
-        parallel_tool_calls=create_request.parallel_tool_calls,
-        effort=(create_request.reasoning or {}).get("effort"),
-        all_reasoning=context_of == "all_turns",
-        format=create_request.format,
-        token_cache=memo,
-    )
-    grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
-    turn, origins = await long_work.apart(
-        create_request.project, is_long(turn), partial(as_functions.to_functions, turn, grammars.ebnf)
-    )
-    prompts = PromptRenderer(
-        served.engine,
-        served.dialect,
-        images_by_url,
-        measure=measure or create_request.truncation == "auto",
-        project=create_request.project,
-    )
-    try:
-        with _map_engine_down(served):
-            turn, request = await _request(uid, create_request, served, served.dialect, turn, prompts)
-    except UnsupportedInput as error:
-        raise InvalidRequest(
-            str(error), param=_client_path(error.param, create_request, turn.items, own), code=error.code
-        ) from error
-    # Some parsers read the end of the prompt.
-    make_parser = partial(served.dialect.parser_for, turn)
-    parser = await long_work.run(create_request.project, True, make_parser) if is_long(turn) else make_parser()
-    return request, with_stop_sequences(as_functions.map_tool_calls(parser, origins), create_request.stop)
-
-
-@contextmanager
-def _map_engine_down(served: ServedModel) -> Iterator[None]:
-    """Raise ServiceUnavailable where the engine of `served` is down."""
-    try:
-        yield
-    except EngineUnavailable as error:
-        raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.") from error
-
-
 async def _before(create_request: CreateRequest) -> ConversationContext:
     """Return the context that the request continues: a conversation, another response, or nothing. Raises ApiError."""
     if create_request.conversation is not None:
@@ -257,84 +181,9 @@ def _check_vision(
 ) -> None:
     """Refuse images for a model without vision, before any image is decoded. Raises InvalidRequest for the newest image."""
     if references and not served.supports_images:
-        where = _client_path(references[-1].path, create_request, items, own) or "input"
+        where = client_path(references[-1].path, create_request, items, own) or "input"
         error = content.no_vision(where)
         effective = (
             str(error) if where.startswith("input") else f"This model takes text only, and what '{where}' continues has images."
         )
         raise InvalidRequest(effective, param=where, code=error.code)
-
-
-async def _request(
-    uid: str, create_request: CreateRequest, served: ServedModel, dialect: Dialect, turn: Turn, prompts: PromptRenderer
-) -> tuple[Turn, GenerateRequest]:
-    """Build the engine request. Raises UnsupportedInput, and InvalidRequest for a prompt that does not fit."""
-    limit = served.engine.max_model_len
-    truncates, budget = create_request.truncation == "auto", Budget(limit - 1)
-    rendering = partial(_render, dialect, turn, budget)
-    tokens, constraint = await long_work.run(create_request.project, is_long(turn), rendering, budget.stop)
-    if isinstance(tokens, TooLong) and not truncates:
-        raise _exceeded(f"at least {tokens.min_tokens}", limit)
-    await constraint_check.check_constraints(served.engine, create_request, constraint)
-    prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
-    if prompt is None or (truncates and not prompt.fits(limit - 1)):
-        wanted = min(create_request.max_output_tokens or DEFAULT_ANSWER_TOKENS, limit // 4)
-        try:
-            turn, prompt = await Truncation(prompts, turn, limit - wanted, limit - 1).search()
-        except TooLong as error:
-            raise _exceeded(f"at least {error.min_tokens}", limit) from error
-    prompt.check_pixels()
-    free = limit - prompt.length
-    if free < 1:
-        raise _exceeded(str(prompt.length), limit)
-    sampling = Sampling(
-        max_tokens=min(free, create_request.max_output_tokens or free),
-        temperature=served.temperature(create_request.temperature),
-        # vLLM refuses zero; any number as small also leaves only the most likely token.
-        top_p=served.top_p(create_request.top_p) or MIN_TOP_P,
-        presence_penalty=create_request.presence_penalty,
-        frequency_penalty=create_request.frequency_penalty,
-        logprobs=create_request.logprobs,
-        ignore_eos=create_request.ignore_eos,
-        stop_token_ids=dialect.stop_token_ids,
-    )
-    return turn, GenerateRequest(
-        uid,
-        prompt.tokens,
-        sampling,
-        constraint,
-        priority=create_request.priority,
-        cache_salt=cache_salt(create_request.project, create_request.cache_key),
-        images=prompt.images,
-        length=prompt.length if prompt.measured else None,
-        owner=create_request.project,
-    )
-
-
-def _render(dialect: Dialect, turn: Turn, budget: Budget) -> tuple[list[int] | TooLong, Constraint | None]:
-    """Render the prompt and the constraint; return TooLong in place of too many tokens. Raises UnsupportedInput, Stopped."""
-    try:
-        return dialect.render(turn, budget), dialect.constrain(turn)
-    except TooLong as error:
-        return error, dialect.constrain(turn)
-
-
-def _exceeded(tokens: str, limit: int) -> InvalidRequest:
-    return InvalidRequest(
-        f"Your input exceeds the context window of this model. Please adjust your input and try again. ({tokens} tokens of {limit})",
-        param="input",
-        code="context_length_exceeded",
-    )
-
-
-def _client_path(
-    param: str | None, create_request: CreateRequest, items: Sequence[Mapping[str, Any]], own: Sequence[object]
-) -> str | None:
-    """Translate the path of an item in the prompt into the path of an item in the request of the client."""
-    place = re.fullmatch(r"input\[(\d+)\](.*)", param or "", re.DOTALL)
-    if place is None:
-        return param
-    uid = items[int(place[1])]["id"]
-    if uid in own:
-        return f"input[{own.index(uid)}]{place[2]}"
-    return "conversation" if create_request.conversation else "previous_response_id"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.prepare.planner import _client_path
+from responses_app.runs.prepare.engine_request import client_path
 
 
 @pytest.mark.parametrize(
@@ -22,9 +22,9 @@ from responses_app.runs.prepare.planner import _client_path
 def test_items_that_were_not_told_are_counted_all_the_same(param: str | None, blamed: str | None) -> None:
     items = [{"id": "old"}, {"id": "b"}, {"id": "c"}]
     order = CreateRequest(project="p", key=1, model="m", input=[])
-    assert _client_path(param, order, items, ["a", "b", "c"]) == blamed
+    assert client_path(param, order, items, ["a", "b", "c"]) == blamed
 
 
 def test_a_conversation_is_blamed_for_its_items() -> None:
     order = CreateRequest(project="p", key=1, model="m", input=[], conversation="conv_1")
-    assert _client_path("input[0]", order, [{"id": "old"}], []) == "conversation"
+    assert client_path("input[0]", order, [{"id": "old"}], []) == "conversation"
