@@ -27,7 +27,9 @@ from responses_app.runs.models import ServedModel
 from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
 from tests.support.api.changed_requests import CONVERSATION, Post, Read, posts, reads
 
-EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "320"))
+# On a busy machine an example has taken half a second.
+pytestmark = pytest.mark.timeout(900)
+EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "200"))
 SETTINGS: dict[str, Any] = {"suppress_health_check": list(HealthCheck)}
 MODELS = (Response, Item, Event, Conversation)
 
