@@ -83,7 +83,7 @@ class ErrorPagesTest(WebCase):
         made()
         self.client.raise_request_exception = False
         for error in (ValueError("secret detail"), OperationalError("the database is away")):
-            with mock.patch("responses_app.web.response.conversation.outline", side_effect=error):
+            with mock.patch("responses_app.web.response.conversation.event_headers", side_effect=error):
                 page = self.error("/responses/resp_1", 500)
             self.assertIn("<h1>Something went wrong</h1>", page)
             self.assertNotIn(str(error), page)
