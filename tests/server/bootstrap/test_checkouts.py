@@ -26,7 +26,7 @@ TEST_LIMIT_S = 240
 # Makes what `python -m venv` would, and says what it is run with.
 FAKE_PYTHON = """#!/bin/sh
 case "$*" in
-    "-m venv "*) mkdir -p "$3/bin"; printf '#!/bin/sh\\necho "$0" "$@"\\n' > "$3/bin/python"; chmod +x "$3/bin/python";;
+    "-m venv --clear "*) mkdir -p "$4/bin"; printf '#!/bin/sh\\necho "$0" "$@"\\n' > "$4/bin/python"; chmod +x "$4/bin/python";;
 esac
 """
 
