@@ -31,9 +31,12 @@ from tests.chaos.report import report
 from tests.chaos.system.database import Database
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System, harmony
+from tests.chaos.waits import observe, pause
 
 GONE_LIMIT = 30.0
-LOOK = 0.1
+POLL_S = 0.1
+# For the supervisor to replace a part, and the load to go on.
+REPLACEMENT_S = 4.0
 AT_ONCE = 8
 # Parts to kill: the outer process that passes signals on, the supervisor, a web process, the database, or all at once.
 OUTER, INNER, WEB, POSTGRES, ALL = "bin/serve", "the supervisor", "a web process", "Postgres", "all of it at once"
@@ -79,14 +82,14 @@ async def kill_parts(system: ServedSystem, findings: Findings, guards: frozenset
     assert isinstance(serve, Serve)
     kinds = [OUTER, INNER, WEB, POSTGRES, *([ALL] if everything else [])]
     for number in range(count):
-        await asyncio.sleep(0.5 + chance.random() * 3)
+        await pause(0.5 + chance.random() * 3)
         kind = kinds[number % len(kinds)]
         findings.count(f"killed: {kind}")
         if kind in (WEB, POSTGRES):
             # The supervisor starts it again, and a follower may see nothing but a pause.
             for pid in serve.part(kind)[:1]:
                 os.kill(pid, signal.SIGKILL)
-            await asyncio.sleep(4)
+            await pause(REPLACEMENT_S)
             continue
         serve.state = "down"
         victims = {OUTER: [serve.pid], INNER: serve.part(INNER)[:1]}.get(kind) or [
@@ -101,15 +104,18 @@ async def kill_parts(system: ServedSystem, findings: Findings, guards: frozenset
 
 async def _gone(findings: Findings, guards: frozenset[int], serve: Serve) -> None:
     """Check twice that no process of `serve` is left: an orphan changes its parent and is easily overlooked."""
-    deadline, empty = asyncio.get_running_loop().time() + GONE_LIMIT, 0
-    while empty < 2:
+    empty = 0
+
+    async def remaining() -> list[int]:
+        nonlocal empty
+        _reap(serve.pid)
         left = [pid for pid in process_tree.descendants(os.getpid()) if pid not in guards]
         empty = 0 if left or serve.code is None else empty + 1
-        if asyncio.get_running_loop().time() > deadline:
-            findings.contradict("serve", "is dead, and not all of it", seen=[process_tree.command_line(pid) for pid in left])
-            return
-        await asyncio.sleep(LOOK)
-        _reap(serve.pid)
+        return left
+
+    left = await observe(remaining, lambda _: empty == 2, limit_s=GONE_LIMIT, poll_s=POLL_S)
+    if empty < 2:
+        findings.contradict("serve", "is dead, and not all of it", seen=[process_tree.command_line(pid) for pid in left])
 
 
 def _reap(spare: int) -> None:

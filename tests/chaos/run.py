@@ -17,6 +17,7 @@ from tests.chaos.options import Options
 from tests.chaos.proof import leftovers
 from tests.chaos.proof.checks import Proof
 from tests.chaos.system.system import System
+from tests.chaos.waits import pause
 
 REPORT_EVERY_S = 10.0
 
@@ -91,7 +92,7 @@ class ChaosRun:
 
     async def _report_progress(self) -> None:
         while True:
-            await asyncio.sleep(REPORT_EVERY_S)
+            await pause(REPORT_EVERY_S)
             faults = ", ".join(
                 f"{name.removeprefix('fault: ')} {n}"
                 for name, n in sorted(self.findings.counts.items())

@@ -29,11 +29,12 @@ from tests.chaos.system.moments import Moments
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System
 from tests.support.protocol.response_strategies import USAGE, counted, response
+from tests.support.waiting import run_ready_tasks
 
 LIMIT = 150
 
 
-def test_a_short_run_loses_nothing() -> None:
+def test_short_run_loses_nothing() -> None:
     few = ["--responses", "14", "--kills", "2", "--stops", "1", "--pauses", "0", "--cuts", "2", "--restarts", "0", "--web", "2"]
     command = [sys.executable, "-m", "tests.chaos", "--engine", "script", "--seed", "5", "--seconds", "120", *few]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
@@ -42,7 +43,7 @@ def test_a_short_run_loses_nothing() -> None:
     assert "CONTRADICTIONS" in done.stdout
 
 
-def test_the_seed_decides() -> None:
+def test_seed_decides_faults_and_load() -> None:
     options = parse(["--kills", "16", "--responses", "50"])
     assert (options.engine_kills, options.stops, options.pauses, options.cuts, options.restarts) == (1, 2, 2, 16, 1)
     assert (options.blackouts, options.seconds) == (0, 1800 + 16 * 30)
@@ -54,12 +55,12 @@ def test_the_seed_decides() -> None:
         parse(["--web", "1"])
 
 
-def test_a_waiting_task_is_notified_of_its_moment() -> None:
+def test_moment_wakes_the_waiting_task() -> None:
     async def main() -> None:
         moments, web = Moments(), cast("WebProcess", TWO[0])
         moments.notify("end", web)  # No task waits.
         waiting = asyncio.create_task(moments.wait("end", 5))
-        await asyncio.sleep(0)
+        await run_ready_tasks()
         moments.notify("accept", web)
         assert not waiting.done()
         moments.notify("end", web)
@@ -135,7 +136,7 @@ def follower(findings: Findings) -> StreamFollower:
     return StreamFollower(SYSTEM, cast("HttpClient", None), findings, Random(1), padded=False)
 
 
-def test_the_proof_of_what_is_well() -> None:
+def test_proof_accepts_correct_streams() -> None:
     assert proven(Server(log()), log()) == ""
 
 
@@ -152,11 +153,11 @@ def test_the_proof_of_what_is_well() -> None:
         (Server(failed("It cannot be continued exactly.")), [], "has failed (plain)"),
     ],
 )
-def test_the_proof_of_what_is_not(server: Server, seen: list[SseBlock], wrong: str) -> None:
+def test_proof_reports_contradictions(server: Server, seen: list[SseBlock], wrong: str) -> None:
     assert wrong in proven(server, seen)
 
 
-def test_only_what_is_bound_and_left_to_chance_may_fail_honestly() -> None:
+def test_proof_accepts_failures_of_constrained_sampling_only() -> None:
     bound = {"input": "Hi", "tool_choice": "required"}
     server = Server(failed("It cannot be continued exactly."))
     assert proven(server, [], Case(0, "bound", bound)) == ""
@@ -190,14 +191,14 @@ END = SseBlock("", b"", None)
         (log(), "the stream ended without [DONE]"),
     ],
 )
-def test_a_follower_notices_gaps_and_repetitions(blocks: list[SseBlock], wrong: str) -> None:
+def test_follower_reports_gaps_and_repetitions(blocks: list[SseBlock], wrong: str) -> None:
     findings = Findings()
     asyncio.run(follower(findings).read(ScriptedStream(blocks)))
     assert wrong in "\n".join(str(one) for one in findings.wrong)
     assert bool(findings.wrong) is bool(wrong)
 
 
-def test_a_block_is_read_without_its_padding_and_without_forgiveness() -> None:
+def test_block_is_parsed_strictly_and_without_its_padding() -> None:
     plain = block(b'event: response.output_text.delta\ndata: {"sequence_number":7,"delta":"a"}')
     padded = block(b'event: response.output_text.delta\ndata: {"sequence_number":7,"delta":"a","obfuscation":"xyz"}')
     assert plain == padded

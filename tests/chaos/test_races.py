@@ -19,7 +19,7 @@ LIMIT = 280
         ("restarts", ("--responses", "12", "--kills", "4"), "killed: the supervisor"),
     ],
 )
-def test_a_few_are_without_a_contradiction(program: str, arguments: tuple[str, ...], says: str) -> None:
+def test_program_finds_no_contradiction(program: str, arguments: tuple[str, ...], says: str) -> None:
     command = [sys.executable, "-m", f"tests.chaos.{program}", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,20 +16,26 @@ from tests.chaos.options import Options
 from tests.chaos.system.database import OTHERS
 from tests.chaos.system.moments import MOMENTS
 from tests.chaos.system.processes import WebProcess
-from tests.chaos.system.system import LOOK, System
+from tests.chaos.system.system import POLL_S, System
+from tests.chaos.waits import NO_LIMIT, observe, pause
+from tests.support.waiting import eventually
 
 # When a process is killed: whenever it is, at one of the moments, or when it has just taken over from one that was killed.
 WHEN = ("", "", "", *MOMENTS, "takeover")
 MOMENT_S = 5.0
+# Between the response at which a fault is due and the fault.
+MAX_DELAY_S = 1.5
 CLAIM_S = 10.0
 # Behind a moment so long at most: within that the request is read, kept and answered.
 JUST = 0.06
 PAUSE_S = 8.0
 BUSY_S = 3.0
 STOP_LIMIT = 45.0
-HEIR_LOOK = 0.03
+HEIR_POLL_S = 0.03
 TOGETHER = 0.4
 ENGINE_LIMIT = 600.0
+# After an outage of all web processes or of Postgres, take-overs may still be late for this time.
+RECOVERY_S = 5.0
 
 
 def schedule(options: Options) -> list[tuple[int, str]]:
@@ -80,7 +86,7 @@ class FaultInjector:
         while self._due:
             async with self._news:
                 await self._news.wait_for(lambda: self._due[0][0] <= self._begun)
-            await asyncio.sleep(self._chance.random() * 1.5)
+            await pause(self._chance.random() * MAX_DELAY_S)
             async with self._news:
                 # The load may go on to the next fault: some faults wait for what it does.
                 _, kind = self._due.pop(0)
@@ -92,14 +98,14 @@ class FaultInjector:
 
     async def _victim(self) -> WebProcess:
         """Choose a healthy web process, as soon as there are two; prefer a process that runs responses, for up to BUSY_S."""
-        while len(self._system.healthy) < 2:
-            await asyncio.sleep(LOOK)
-        busy: list[WebProcess] = []
-        until = time.monotonic() + BUSY_S
-        while not busy and time.monotonic() < until:
-            await asyncio.sleep(self._chance.random() * LOOK)
-            busy = [web for web in self._system.healthy if await self._system.database.held(web.pid)]
+        await self._system.wait_until_healthy(2)
+        await pause(self._chance.random() * POLL_S)
+        busy = await observe(self._busy, bool, limit_s=BUSY_S, poll_s=POLL_S / 2)
         return self._chance.choice(busy or self._system.healthy)
+
+    async def _busy(self) -> list[WebProcess]:
+        """Return the healthy web processes that run responses."""
+        return [web for web in self._system.healthy if await self._system.database.held(web.pid)]
 
     async def _kill(self) -> None:
         when = self._chance.choice(WHEN)
@@ -125,10 +131,9 @@ class FaultInjector:
 
     async def _moment(self, kind: str) -> WebProcess | None:
         """Wait for a moment and return its process; None if no moment comes, or if that process is the last healthy one."""
-        while len(self._system.healthy) < 2:
-            await asyncio.sleep(LOOK)
+        await self._system.wait_until_healthy(2)
         web = await self._system.moments.wait(kind, MOMENT_S)
-        await asyncio.sleep(self._chance.random() * JUST)
+        await pause(self._chance.random() * JUST)
         if web not in self._system.healthy or len(self._system.healthy) < 2:
             return None
         self._findings.count(f"killed at the moment: {kind}")
@@ -136,19 +141,20 @@ class FaultInjector:
 
     async def _heir(self, held: list[tuple[int, str, int, int]]) -> WebProcess | None:
         """Find the process that has taken over one of the leases `held`, if another healthy process is left."""
-        until = time.monotonic() + CLAIM_S
-        while held and time.monotonic() < until:
-            await asyncio.sleep(HEIR_LOOK)
+        if not held:
+            return None
+
+        async def heirs() -> list[WebProcess]:
             pids = await self._system.database.holders([pk for pk, *_ in held])
-            heirs = [web for web in self._system.healthy if web.pid in pids]
-            if heirs and len(self._system.healthy) > 1:
-                return heirs[0]
-        return None
+            healthy = self._system.healthy
+            return [web for web in healthy if web.pid in pids and len(healthy) > 1]
+
+        found = await observe(heirs, bool, limit_s=CLAIM_S, poll_s=HEIR_POLL_S)
+        return found[0] if found else None
 
     async def _blackout(self) -> None:
         """Kill all web processes."""
-        while not self._system.healthy:
-            await asyncio.sleep(LOOK)
+        await self._system.wait_until_healthy(1)
         self._takeovers.hindered = True
         await self._ended(*self._system.healthy)
         self._own(self._recovered())
@@ -183,7 +189,7 @@ class FaultInjector:
         self._own(self._paused(web))
 
     async def _paused(self, web: WebProcess) -> None:
-        await asyncio.sleep(PAUSE_S)
+        await pause(PAUSE_S)
         web.send(signal.SIGCONT)
         web.state = "up"
 
@@ -207,14 +213,15 @@ class FaultInjector:
         began = time.monotonic()
         assert self._system.worker is not None
         port, died = self._system.worker.port, False
-        while time.monotonic() - began < ENGINE_LIMIT:
-            well = await _answers(port)
-            died |= not well
+
+        async def is_back() -> bool:
+            nonlocal died
+            is_healthy = await _answers(port)
+            died |= not is_healthy
             # A server that has lost its core admits it within seconds.
-            if well and (died or time.monotonic() - began > 30):
-                break
-            await asyncio.sleep(LOOK)
-        else:
+            return is_healthy and (died or time.monotonic() - began > 30)
+
+        if not await observe(is_back, bool, limit_s=ENGINE_LIMIT, poll_s=POLL_S):
             self._findings.contradict("engine", f"is not back after {ENGINE_LIMIT:.0f} s")
         took = int((time.monotonic() - began) * 1000)
         self._findings.count("slowest engine, ms", max(0, took - self._findings.counts["slowest engine, ms"]))
@@ -240,8 +247,7 @@ class FaultInjector:
         if self._system.options.durability == "disk" and len(self._system.healthy) > 1:
             self._findings.count("killed together with Postgres")
             await self._killed_blindly(self._chance.choice(self._system.healthy))
-        while self._system.postgres.running:
-            await asyncio.sleep(LOOK)
+        await eventually(lambda: not self._system.postgres.running, limit_s=NO_LIMIT, poll_s=POLL_S)
         await asyncio.to_thread(self._system.postgres.start)
         self._own(self._recovered())
 
@@ -253,7 +259,7 @@ class FaultInjector:
         self._system.restart_in_background(web)
 
     async def _recovered(self) -> None:
-        await asyncio.sleep(5)
+        await pause(RECOVERY_S)
         self._takeovers.hindered = False
 
     def _own(self, work: Awaitable[None]) -> None:

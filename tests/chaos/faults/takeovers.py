@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from tests.chaos.system.database import STATE
 from tests.chaos.system.system import System
+from tests.chaos.waits import observe
 
-LOOK = 0.25
+POLL_S = 0.25
 LIMIT = 600.0
 # What is promised of a death, with another process up and the engine there.
 PROMISED = 10.0
@@ -52,7 +53,8 @@ class Takeovers:
         began, found = time.monotonic(), {pk: Takeover(uid, how) for pk, uid, _, _ in held}
         before = {pk: (epoch, last) for pk, _, epoch, last in held}
         self.all += found.values()
-        while time.monotonic() - began < LIMIT:
+
+        async def all_moved() -> bool:
             rows = await self.system.database.query(STATE, [list(found)])
             age = time.monotonic() - began
             rows += [(pk, True, 0, False, None) for pk in found.keys() - {row[0] for row in rows}]  # Deleted.
@@ -63,9 +65,9 @@ class Takeovers:
                     one.claimed = age
                 if one.moved is None and (ended or (last is not None and last > reached)):
                     one.moved = age
-            if all(one.moved is not None and one.claimed is not None for one in found.values()):
-                return
-            await asyncio.sleep(LOOK)
+            return all(one.moved is not None and one.claimed is not None for one in found.values())
+
+        await observe(all_moved, bool, limit_s=LIMIT, poll_s=POLL_S)
 
     def _hindered(self) -> bool:
         return self.hindered or not self.system.engine_up.is_set() or not self.system.healthy

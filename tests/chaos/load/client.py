@@ -16,9 +16,10 @@ from tests.chaos.load.follower import ResponseMissing, StreamFollower
 from tests.chaos.load.http import ConnectionBroken, HttpAnswer, HttpClient, pause_before_retry
 from tests.chaos.system.processes import WebProcess
 from tests.chaos.system.system import System
+from tests.chaos.waits import NO_LIMIT, observe, pause
 
 TRIES = 400
-POLL = 0.5
+POLL_S = 0.5
 
 
 @dataclass(slots=True)
@@ -214,15 +215,16 @@ class Client:
         return None
 
     async def _poll(self, record: ResponseRecord) -> None:
-        while True:
-            answer = await self._plain("GET", f"/v1/responses/{record.uid}")
-            if answer.status != 200:
-                self._findings.contradict(record.uid, f"GET was answered {answer.status}", seen=answer.body)
-                return
-            if answer.json["status"] not in ("queued", "in_progress"):
-                record.answers.append(answer.body)
-                return
-            await asyncio.sleep(POLL)
+        answer = await observe(
+            lambda: self._plain("GET", f"/v1/responses/{record.uid}"),
+            lambda answer: answer.status != 200 or answer.json["status"] not in ("queued", "in_progress"),
+            limit_s=NO_LIMIT,
+            poll_s=POLL_S,
+        )
+        if answer.status == 200:
+            record.answers.append(answer.body)
+        else:
+            self._findings.contradict(record.uid, f"GET was answered {answer.status}", seen=answer.body)
 
     async def _cancel(self, record: ResponseRecord, asked: WebProcess | None) -> None:
         """Cancel through any web process, for odd cases through another one than `asked`, until there is an answer."""
@@ -287,8 +289,8 @@ class Client:
             return None
         query = f"{quote('metadata[case]')}={self.case.number}&{quote('metadata[try]')}={self._tried}"
         # It may be on its way into the database still: the process that we asked may be slow, or stand still.
-        for pause in (0.0, 1.0, 8.0):
-            await asyncio.sleep(pause)
+        for delay_s in (0.0, 1.0, 8.0):
+            await pause(delay_s)
             data = (await self._plain("GET", f"/v1/responses?{query}")).json["data"]
             if data:
                 self._findings.count("found by its metadata")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from typing import Any
 import httpx2
 
 from tests.chaos.system.processes import WebProcess
+from tests.chaos.waits import pause
 
 # A stream says something every ten seconds, be it only that it is there; one that stands still for 8 s comes back.
 SILENCE_S = 40.0
@@ -127,4 +127,4 @@ def block(text: bytes) -> SseBlock:
 
 async def pause_before_retry(seconds: float = 0.3) -> None:
     """Pause before the next attempt."""
-    await asyncio.sleep(seconds)
+    await pause(seconds)

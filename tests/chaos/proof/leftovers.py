@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 from collections import Counter
@@ -14,6 +13,7 @@ from responses_app.engines import orphan_guard
 from responses_app.server.processes.process_tree import descendants
 from tests.chaos.findings import Findings
 from tests.chaos.system.system import System
+from tests.chaos.waits import observe
 
 END_LIMIT = 120.0
 GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$", re.MULTILINE)
@@ -21,6 +21,7 @@ GENERATING = re.compile(r"^vllm:num_requests_(?:running|waiting)\{[^}]*\} (\S+)$
 PER_WEB = 19
 GROWTH = 150_000_000
 GONE_LIMIT = 15.0
+CLOSE_LIMIT = 5.0
 
 HELD_BY = """
 SELECT response.uid, lease.worker FROM responses_app_lease lease
@@ -37,10 +38,7 @@ WHERE NOT EXISTS (SELECT FROM responses_app_response response WHERE response.id 
 
 async def wait_until_ended(system: System, findings: Findings) -> None:
     """Check that every response ends within END_LIMIT."""
-    began = asyncio.get_running_loop().time()
-    while (running := await system.database.running()) and asyncio.get_running_loop().time() - began < END_LIMIT:
-        await asyncio.sleep(0.5)
-    for uid in running:
+    for uid in await observe(system.database.running, _is_empty, limit_s=END_LIMIT, poll_s=0.5):
         findings.contradict(uid, f"has not ended {END_LIMIT:.0f} s after all was well again")
 
 
@@ -78,24 +76,24 @@ async def _generating(port: int) -> int:
 
 async def check_connections_closed(system: System, findings: Findings) -> None:
     """Check that no connection is left after all web processes have ended."""
-    for _ in range(50):
-        if not (count := await system.database.connections()):
-            return
-        await asyncio.sleep(0.1)
-    findings.contradict("database", f"{count} connections of processes that have ended")
+    if count := await observe(system.database.connections, _is_empty, limit_s=CLOSE_LIMIT, poll_s=0.1):
+        findings.contradict("database", f"{count} connections of processes that have ended")
 
 
 async def check_no_process_left(findings: Findings, spare: frozenset[int]) -> None:
     """Check that no process is left at the end; `spare` are the guards of the chaos test itself."""
-    deadline = asyncio.get_running_loop().time() + GONE_LIMIT
-    while True:
-        left = {*orphan_guard.survivors(os.getpid()), *descendants(os.getpid())} - spare - {os.getpid()}
-        if not left or asyncio.get_running_loop().time() > deadline:
-            break
-        await asyncio.sleep(0.2)
+
+    async def remaining() -> set[int]:
+        return {*orphan_guard.survivors(os.getpid()), *descendants(os.getpid())} - spare - {os.getpid()}
+
+    left = await observe(remaining, _is_empty, limit_s=GONE_LIMIT, poll_s=0.2)
     findings.row("processes left", len(left))
     for pid in left:
         findings.contradict(f"process {pid}", "is left", seen=_command(pid))
+
+
+def _is_empty(found: object) -> bool:
+    return not found
 
 
 def _command(pid: int) -> str:

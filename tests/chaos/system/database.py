@@ -8,7 +8,10 @@ from typing import Any
 
 import psycopg
 
+from tests.chaos.waits import pause
+
 APPLICATION_NAME = "chaos"
+RETRY_S = 0.1
 HELD = """
 SELECT lease.response_id, response.uid, lease.epoch,
     (SELECT max(number) FROM responses_app_event event WHERE event.response_id = lease.response_id)
@@ -53,7 +56,7 @@ class Database:
                     await self.close()
                     if asyncio.get_running_loop().time() > until:
                         raise
-                    await asyncio.sleep(0.1)
+                    await pause(RETRY_S)
 
     async def close(self) -> None:
         """Close the connection."""

@@ -7,13 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from responses_app.local.data_dir import ROOT
+from tests.support.waiting import WaitTimeout, wait_until
 
 ENGINE_NAMES = ("VLLM::",)
 
@@ -105,13 +106,16 @@ class EngineProcess:
             self._process = subprocess.Popen(
                 command, cwd=ROOT, env=environ, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
             )
-        deadline = time.monotonic() + limit
-        while self._process.poll() is None and time.monotonic() < deadline:
-            found = [line for line in self.log.read_text(errors="replace").splitlines() if line.startswith("http://")]
-            if found:
-                return found[-1]
-            time.sleep(0.2)
+        process = self._process
+        with suppress(WaitTimeout):
+            wait_until(lambda: self._urls() or process.poll() is not None, limit_s=limit, poll_s=0.2)
+        if process.poll() is None and (urls := self._urls()):
+            return urls[-1]
         raise RuntimeError("the engine did not come up:\n" + self.log.read_text(errors="replace")[-2000:])
+
+    def _urls(self) -> list[str]:
+        """Return the engine URLs that the worker has printed."""
+        return [line for line in self.log.read_text(errors="replace").splitlines() if line.startswith("http://")]
 
     def victims(self) -> list[psutil.Process]:
         """Return the processes to kill: vLLM's server and its core, not their supervisor."""

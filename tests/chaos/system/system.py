@@ -18,10 +18,13 @@ from tests.chaos.options import Options
 from tests.chaos.system.database import Database
 from tests.chaos.system.moments import Moments
 from tests.chaos.system.processes import EngineProcess, WebProcess
+from tests.chaos.waits import NO_LIMIT, observe, pause
+from tests.support.waiting import eventually
 
 START_LIMIT = 600.0
 STOP_LIMIT = 45.0
-LOOK = 0.1
+RESTART_PAUSE_S = 1.0
+POLL_S = 0.1
 
 
 class System:
@@ -87,25 +90,32 @@ class System:
 
     async def pick_process(self, chance: Random, but: WebProcess | None = None) -> WebProcess:
         """Choose a web process that takes requests, another one than `but` if possible; wait until there is one."""
-        while not self.up:
-            await asyncio.sleep(LOOK)
+        await eventually(lambda: self.up, limit_s=NO_LIMIT, poll_s=POLL_S)
         return chance.choice([web for web in self.up if web is not but] or self.up)
+
+    async def wait_until_healthy(self, count: int) -> None:
+        """Wait until at least `count` web processes answer."""
+        await eventually(lambda: len(self.healthy) >= count, limit_s=NO_LIMIT, poll_s=POLL_S)
 
     async def start_process(self, web: WebProcess) -> None:
         """Start the process and wait until it answers. Raises RuntimeError."""
         web.start()
-        deadline = time.monotonic() + START_LIMIT
         async with httpx2.AsyncClient(timeout=5) as client:
-            while web.state == "starting":
+
+            async def is_over() -> bool:
+                if web.state != "starting":
+                    return True
                 try:
                     # The answer is 503 while the engine is away.
                     await client.get(f"{web.url}/health")
-                    web.state, web.settled = "up", web.resident
-                    return
                 except httpx2.HTTPError:
-                    await asyncio.sleep(LOOK)
-                if web.code is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"{web.name} did not start ({web.code}):\n{web.log.read_text(errors='replace')[-2000:]}")
+                    return web.code is not None
+                web.state, web.settled = "up", web.resident
+                return True
+
+            await observe(is_over, bool, limit_s=START_LIMIT, poll_s=POLL_S)
+        if web.state == "starting":
+            raise RuntimeError(f"{web.name} did not start ({web.code}):\n{web.log.read_text(errors='replace')[-2000:]}")
 
     def restart_in_background(self, web: WebProcess) -> None:
         """Start an ended process again in the background."""
@@ -121,7 +131,7 @@ class System:
                 # Without a database nobody starts; with one, everybody must.
                 self.findings.count("starts that failed")
                 last = str(error)
-                await asyncio.sleep(1)
+                await pause(RESTART_PAUSE_S)
         web.state = "down"
         self.findings.contradict(web.name, "does not start any more", seen=last)
 
@@ -129,8 +139,8 @@ class System:
         """Wait until all parts are up."""
         if self._rising:
             await asyncio.wait(self._rising)
-        while any(web.state in ("paused", "stopping", "starting") for web in self.webs):
-            await asyncio.sleep(LOOK)
+        changing = ("paused", "stopping", "starting")
+        await eventually(lambda: not any(web.state in changing for web in self.webs), limit_s=NO_LIMIT, poll_s=POLL_S)
         await self.engine_up.wait()
 
     async def stop(self) -> None:
