@@ -19,12 +19,12 @@ def test_each_hidden_character_is_named() -> None:
 
 
 @pytest.mark.parametrize("text", ["👨‍👩‍👧", "❤️‍🔥", "1️⃣", "می‌خواهم", "क्‍ष", "☎︎"])
-def test_what_joins_letters_of_a_script_or_emoji_stays(text: str) -> None:
+def test_joiners_of_letters_and_emoji_stay(text: str) -> None:
     assert named(text) == text
 
 
 @pytest.mark.parametrize("text", ["a\u200db", "\ufe0f", "a\ufe0f", "é\u200d\u200dx", "👨\ufe0f\ufe0f\ufe0f"])
-def test_what_joins_nothing_is_named(text: str) -> None:
+def test_joiners_between_other_characters_are_named(text: str) -> None:
     assert "⟨U+" in named(text)
 
 

@@ -100,7 +100,7 @@ class MinuteTest(LimitsCase):
 class TogetherTest(LimitsCase):
     """So many responses at a time."""
 
-    async def test_one_more_is_refused_until_one_has_ended_stored_or_not(self) -> None:
+    async def test_concurrent_request_over_the_limit_is_refused_until_a_run_ends(self) -> None:
         await self.limit(max_concurrent=1)
         for store in (True, False):
             async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
@@ -123,7 +123,7 @@ class TogetherTest(LimitsCase):
                 if answer.status_code == 200:
                     await self.read(answer)
 
-    async def test_one_that_is_refused_for_another_reason_gives_its_place_back(self) -> None:
+    async def test_request_refused_for_another_reason_releases_its_slot(self) -> None:
         await self.limit(max_concurrent=1, requests_per_minute=100)
         async with self.serving(said(HELLO)) as client:
             self.refused(await self.post(client, temperature=9), 400, "decimal_above_max_value", "temperature")
@@ -143,7 +143,7 @@ class TogetherTest(LimitsCase):
                 await asyncio.sleep(0.01)
             self.assertEqual((await self.post(client)).status_code, 200)
 
-    async def test_what_other_processes_run_counts_while_they_live(self) -> None:
+    async def test_runs_of_other_living_processes_count(self) -> None:
         await self.limit(max_concurrent=1)
         async with self.serving(said(HELLO)) as client:
             await self.elsewhere()

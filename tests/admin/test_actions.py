@@ -50,7 +50,7 @@ class ActionsTest(TestCase):
         page = self.client.post(LIST, self.chosen("cancel", made()), follow=True).content.decode()
         self.assertIn("0 of 0", page)
 
-    def test_who_may_only_look_may_not_change_anything(self) -> None:
+    def test_actions_need_more_than_the_view_permission(self) -> None:
         row = made()
         ada = User.objects.create_user("ada", is_staff=True)
         ada.user_permissions.add(Permission.objects.get(codename="view_response"))

@@ -35,7 +35,7 @@ class LogTest(TestCase):
         )
         return [(int(number), int(ms), int(later), kind) for number, ms, later, kind in found]
 
-    def test_it_is_the_same_before_and_after_sealing(self) -> None:
+    def test_log_is_the_same_before_and_after_archiving(self) -> None:
         row = kept(self.frames)
         places = (None, 0, 1, 99, 950, 998, 999, 1000, len(self.frames) - 2, len(self.frames))
         before = [self.lines(self.url(row, after)) for after in places]
@@ -46,7 +46,7 @@ class LogTest(TestCase):
             wanted = self.frames[begin : begin + 100]
             self.assertEqual(lines, [(one.number, one.ms, 17 if one.number else 0, one.type) for one in wanted])
 
-    def test_its_pages_lead_through_the_whole_log(self) -> None:
+    def test_page_links_lead_through_the_whole_log(self) -> None:
         row = kept(self.frames)
         archive_log(row.pk)
         seen, url = [], self.url(row)
@@ -88,7 +88,7 @@ class LogTest(TestCase):
         page = self.client.get(f"/admin/responses_app/response/{row.pk}/change/").content.decode()
         self.assertIn("No events yet", page)
 
-    def test_it_is_for_those_who_may_look_at_responses(self) -> None:
+    def test_log_needs_permission_to_view_responses(self) -> None:
         row = kept(self.frames[:3])
         for account, status in ((None, 302), (User.objects.create_user("staff", is_staff=True), 403)):
             self.client.logout()

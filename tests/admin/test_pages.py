@@ -83,7 +83,7 @@ class AdminTest(TestCase):
             self.assertEqual(answer["Content-Security-Policy"], csp.POLICY)
             self.assertIsNone(INLINE.search(re.sub(r"&lt;.*?&gt;", "", answer.content.decode())), page)
 
-    def test_what_turns_lines_around_is_shown_by_name(self) -> None:
+    def test_direction_characters_are_shown_by_name(self) -> None:
         row = Response.objects.get(uid="resp_many_0")
         said = '{"type":"x","delta":"\\u001b[31m\u202egnp.exe<script>"}'
         Event.objects.create(response=row, number=60, type="x", data=said)

@@ -27,7 +27,7 @@ LIMIT = 60
 class BackgroundTest(ApiCase):
     """Against the real database, with a scripted engine."""
 
-    async def test_it_is_answered_queued_and_polled_to_its_end(self) -> None:
+    async def test_background_response_is_queued_and_polled_to_its_end(self) -> None:
         async with self.serving(said(HELLO)) as client:
             queued = await self.begin(client)
             self.assertEqual((queued["status"], queued["background"]), ("queued", True))
@@ -43,7 +43,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual(events[-1]["response"], got)
             self.assertEqual((await Response.objects.aget()).status, "completed")
 
-    async def test_one_that_has_hours_stands_behind_the_others(self) -> None:
+    async def test_long_completion_window_has_lower_priority(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             for window in ("soonest", "2h"):
                 await self.begin(client, background_options={"completion_window": window, "continuation_id": "mine"})
@@ -68,7 +68,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual(await self.replay(client, uid, after=whole[-1]["sequence_number"]), [])
 
     @override_settings(RESPONSES_MAX_BACKGROUND=1, RESPONSES_MAX_QUEUED=3)
-    async def test_those_beyond_the_limit_wait_in_order_and_the_queue_has_an_end(self) -> None:
+    async def test_responses_over_the_limit_wait_in_a_bounded_queue(self) -> None:
         async with self.serving(SILENT, said(HELLO), said(HELLO)) as client:
             first, second, third = [await self.begin(client) for _ in range(3)]
             await self.running()
@@ -108,7 +108,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual((events[-1]["type"], events[-1]["response"]), ("response.failed", body))
             self.assertEqual((await Response.objects.aget()).status, "cancelled")
 
-    async def test_what_has_ended_and_what_is_synchronous_cannot_be_cancelled(self) -> None:
+    async def test_ended_and_synchronous_responses_cannot_be_cancelled(self) -> None:
         lines = (said(HELLO), said(HELLO), said(LONG), said(GARBLED))
         async with self.serving(*lines) as client:
             uid = orjson.loads((await self.post(client)).content)["id"]
@@ -152,7 +152,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual([row.worker async for row in Lease.objects.all()], [None, None])
             self.assertEqual(self.engine.aborted, uids[:1])
 
-    async def test_what_is_not_to_be_stored_is_kept_ten_minutes(self) -> None:
+    async def test_unstored_response_is_readable_for_ten_minutes(self) -> None:
         async with self.serving(said(HELLO)) as client:
             uid = (await self.begin(client, store=False))["id"]
             await self.ended()

@@ -136,7 +136,7 @@ class ToldTest(SeeingCase):
             await self.made(client, conversation=orjson.loads(conversation.content)["id"], input="And?")
         self.assertEqual(self.shown, [RED])
 
-    async def test_what_is_left_out_of_the_prompt_takes_its_images_along(self) -> None:
+    async def test_truncated_messages_drop_their_images(self) -> None:
         many = [user(f"{name} " * 50, part(data_url(png(name)))) for name in ("red", "green", "blue")]
         async with self.serving(answered()) as client:
             self.engine._max_model_len = 500
@@ -222,7 +222,7 @@ class RefusedTest(SeeingCase):
     """What is no image, or none that may be fetched: 400 with its path, and nothing is kept."""
 
     @pytest.mark.slow
-    async def test_what_is_no_image_is_refused_by_its_path_also_as_a_stream(self) -> None:
+    async def test_invalid_image_is_refused_by_its_path_also_as_a_stream(self) -> None:
         async with self.serving() as client:
             for bad, code, where, words in BAD:
                 for stream in (False, True):
@@ -302,7 +302,7 @@ class RefusedTest(SeeingCase):
 class BlindTest(ApiCase):
     """A model that takes text only."""
 
-    async def test_it_refuses_an_image_by_the_path_of_its_part(self) -> None:
+    async def test_text_model_refuses_an_image_by_its_path(self) -> None:
         async with self.serving() as client:
             for stream in (False, True):
                 response = await self.post(client, input=[user("?"), user("Look:", part())], stream=stream)
@@ -314,7 +314,7 @@ class BlindTest(ApiCase):
             response = await self.post(client, input=[user(part("https://images.invalid/a.png"))])
             self.refused(response, 400, "unsupported_value", "input[0].content[0]")
 
-    async def test_it_says_so_of_images_in_what_it_continues(self) -> None:
+    async def test_text_model_refuses_images_in_continued_items(self) -> None:
         async with self.serving(said(HELLO)) as client:
             made = await self.made(client)
             conversation = await client.post(
@@ -342,7 +342,7 @@ class FetchedTest(SeeingCase):
             here.pages["/a.png"] = RED
             yield here
 
-    async def test_it_is_shown_and_a_later_turn_does_not_fetch_it_again(self) -> None:
+    async def test_fetched_image_is_not_fetched_again_in_a_later_turn(self) -> None:
         with self.web() as here:
             url = here.url("/a.png", "127.0.0.1")
             async with self.serving(answered(), answered(), answered()) as client:
@@ -377,7 +377,7 @@ class FetchedTest(SeeingCase):
                     await self.post(client, input=[other]), 400, "invalid_image_url", "input[0].content[1].image_url", "404"
                 )
 
-    async def test_it_goes_with_its_item(self) -> None:
+    async def test_stored_image_is_deleted_with_its_item(self) -> None:
         with self.web() as here:
             async with self.serving(answered()) as client:
                 made = await self.made(client, input=[user(part(here.url("/a.png", "127.0.0.1")))])
@@ -385,7 +385,7 @@ class FetchedTest(SeeingCase):
                 await client.delete(f"/v1/responses/{made['id']}")
         self.assertEqual(await Image.objects.acount(), 0)
 
-    async def test_what_is_not_stored_is_not_kept(self) -> None:
+    async def test_unstored_requests_store_no_image(self) -> None:
         with self.web() as here:
             async with self.serving(answered()) as client:
                 body = {"input": [user(part(here.url("/a.png", "127.0.0.1")))]}
@@ -413,7 +413,7 @@ class FetchedTest(SeeingCase):
                 await self.made(client, input="Again?", conversation=uid)
                 self.assertEqual(self.shown, [RED, BLUE])
 
-    async def test_what_cannot_be_fetched_is_refused_by_its_path(self) -> None:
+    async def test_failed_fetch_is_refused_by_its_path(self) -> None:
         with self.web() as here:
             here.pages["/text"] = b"no picture"
             async with self.serving() as client:
@@ -427,7 +427,7 @@ class FetchedTest(SeeingCase):
                         self.refused(response, 400, code, "input[1].content[1].image_url", words)
                         self.assertEqual(await rows(), 0)
 
-    async def test_where_fetching_is_switched_off_data_urls_are_taken(self) -> None:
+    async def test_data_urls_work_without_fetching(self) -> None:
         with self.settings(RESPONSES_IMAGE_URLS="none"):
             async with self.serving(answered()) as client:
                 response = await self.post(client, input=[user(part("https://example.com/a.png"))])

@@ -25,7 +25,7 @@ class InputTokensTest(ApiCase):
         """How many rows there are."""
         return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
 
-    async def test_it_equals_the_usage_of_a_create_with_the_same_body_and_keeps_nothing(self) -> None:
+    async def test_count_equals_the_usage_of_a_create_and_stores_nothing(self) -> None:
         async with self.serving(*[said(HELLO)] * 5) as client:
             first = orjson.loads((await self.post(client, input="one")).content)
             for body in (
@@ -42,7 +42,7 @@ class InputTokensTest(ApiCase):
                     expected = {"object": "response.input_tokens", "input_tokens": made["usage"]["input_tokens"]}
                     self.assertEqual(counted, expected)
 
-    async def test_it_refuses_what_a_create_refuses(self) -> None:
+    async def test_count_refuses_the_same_bodies_as_a_create(self) -> None:
         async with self.serving() as client:
             for body in (
                 {"model": "x"},

@@ -22,7 +22,7 @@ def likely() -> Recording:
 class LogprobsTest(ApiCase):
     """With a scripted engine."""
 
-    async def test_they_are_in_deltas_done_and_item(self) -> None:
+    async def test_logprobs_are_in_deltas_done_event_and_item(self) -> None:
         async with self.serving(likely()) as client:
             events = await self.stream(client, include=[INCLUDE], top_logprobs=2)
             self.assertEqual(self.engine.requests[-1].sampling.logprobs, 2)
@@ -40,7 +40,7 @@ class LogprobsTest(ApiCase):
             self.assertEqual(end["top_logprobs"], 2)
             self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{end['id']}")).content), end)
 
-    async def test_how_many_are_asked_of_the_engine(self) -> None:
+    async def test_requested_number_reaches_the_engine(self) -> None:
         bodies: list[tuple[dict[str, Any], int | None]] = [
             ({}, None),
             ({"top_logprobs": 0}, None),

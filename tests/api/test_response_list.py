@@ -75,7 +75,7 @@ class ListingTest(ApiCase):
                 with self.subTest(query=query):
                     self.assertEqual((await self.page(client, query))["data"], expected)
 
-    async def test_one_that_runs_is_shown_as_far_as_it_has_come(self) -> None:
+    async def test_running_response_is_listed_with_its_present_state(self) -> None:
         async with self.serving(SILENT) as client:
             begun = orjson.loads((await self.post(client, background=True)).content)
             [shown] = (await self.page(client))["data"]

@@ -75,7 +75,7 @@ def codex(installed: Callable[[str], Path], server: Server, environ: dict[str, s
     return run
 
 
-def test_it_runs_a_command_and_goes_on_later_and_answers_by_a_schema(codex: Codex, work: Path, tmp_path: Path) -> None:
+def test_codex_runs_a_command_resumes_and_follows_a_schema(codex: Codex, work: Path, tmp_path: Path) -> None:
     command, message = codex("-m", "codex", *FREE, "Make a file.")
     assert (command["type"], command["exit_code"], message["text"]) == ("command_execution", 0, "Made.")
     assert (work / "made.txt").read_text() == "made\n"
@@ -86,7 +86,7 @@ def test_it_runs_a_command_and_goes_on_later_and_answers_by_a_schema(codex: Code
     assert json.loads(answer["text"]) == PERSON
 
 
-def test_it_does_so_over_a_socket(codex: Codex, work: Path, server: Server) -> None:
+def test_codex_runs_a_command_over_a_socket(codex: Codex, work: Path, server: Server) -> None:
     command, message = codex("-m", "codex-sockets", *FREE, "Make a file.", sockets=True)
     assert (command["type"], command["exit_code"], message["text"]) == ("command_execution", 0, "Made.")
     assert (work / "made.txt").read_text() == "made\n"
@@ -97,7 +97,7 @@ def test_it_does_so_over_a_socket(codex: Codex, work: Path, server: Server) -> N
     assert sum(map(int, ends[-2:])) >= 3, server.said[-2000:]
 
 
-def test_it_patches_a_file_with_a_tool_that_has_a_grammar(codex: Codex, work: Path) -> None:
+def test_codex_patches_a_file_with_a_grammar_tool(codex: Codex, work: Path) -> None:
     change, message = codex("-m", "gpt-5.5", *FREE, "Write hello.")
     assert (change["type"], change["status"], message["text"]) == ("file_change", "completed", "Patched.")
     assert (work / "hello.txt").read_text() == "Hello!\n"

@@ -88,7 +88,7 @@ class NoPool:
 
 
 @pytest.mark.slow
-def test_what_computes_too_long_is_refused_and_the_next_job_is_done(compiler: Compiler) -> None:
+def test_slow_job_is_refused_and_the_next_job_runs(compiler: Compiler) -> None:
     async def ask() -> None:
         with pytest.raises(Rejected, match=r"more than \d+ (seconds|MiB)"):
             await compiler.run("p", endless(0))

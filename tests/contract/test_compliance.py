@@ -103,7 +103,7 @@ def shaped(response: Body) -> Body:
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_it_is_answered(client: httpx2.Client, profile: str, name: str) -> None:
+def test_request_is_answered(client: httpx2.Client, profile: str, name: str) -> None:
     response = made(client, profile, ASKED[name])
     assert response["status"] == "completed"
     assert response["output"]
@@ -119,7 +119,7 @@ def test_a_call_goes_there_and_back(client: httpx2.Client, profile: str) -> None
         made(client, profile, {"tools": [WEATHER], **body})
 
 
-def test_what_was_compacted_goes_on(client: httpx2.Client, profile: str) -> None:
+def test_compacted_window_continues(client: httpx2.Client, profile: str) -> None:
     asked = {"input": [said("My name is Alice."), said("Hi Alice!", "assistant"), said("I like tea.")], "prompt_cache_key": "k"}
     compact = post(client, {"model": "demo-chat", **asked}, "/responses/compact").json()
     assert compact["object"] == "response.compaction"

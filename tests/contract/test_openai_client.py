@@ -36,7 +36,7 @@ def test_a_second_turn_has_the_first_in_its_prompt(client: OpenAI, model: str) -
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_it_reasons_and_counts_the_tokens_of_it(client: OpenAI, model: str) -> None:
+def test_reasoning_tokens_are_counted(client: OpenAI, model: str) -> None:
     response = client.responses.create(model=model, input="What is 17 + 25?")
     assert [item.type for item in response.output] == ["reasoning", "message"]
     assert response.usage is not None

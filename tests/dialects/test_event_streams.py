@@ -74,7 +74,7 @@ def test_f5_channels_are_items_with_their_phases() -> None:
     assert kinds == [("reasoning", None), ("message", "commentary"), ("function_call", None), ("function_call", None)]
 
 
-def test_what_was_cut_is_incomplete_and_what_was_not_is_complete() -> None:
+def test_cut_item_is_incomplete_and_finished_item_is_complete() -> None:
     events, _ = tell(pieces("chat", "in_the_arguments", 1), "cut")
     assert [item["status"] for item in items(events)] == ["incomplete"]
     events, _ = tell(pieces("chat", "behind_the_end_mark", 1), "cut")

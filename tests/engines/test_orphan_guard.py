@@ -73,7 +73,7 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_it_ends_all_descendants_of_a_killed_owner(lonely: subprocess.Popen[str]) -> None:
+def test_guard_ends_all_descendants_of_a_killed_owner(lonely: subprocess.Popen[str]) -> None:
     wait_for(lambda: len(orphan_guard.survivors(lonely.pid)) >= 6)
     lonely.kill()
     lonely.wait()
@@ -81,24 +81,24 @@ def test_it_ends_all_descendants_of_a_killed_owner(lonely: subprocess.Popen[str]
     wait_for(lambda: guards_of(lonely.pid) == [])
 
 
-def test_it_acts_before_anybody_has_waited_for_the_dead_owner(lonely: subprocess.Popen[str]) -> None:
+def test_guard_acts_before_the_dead_owner_is_reaped(lonely: subprocess.Popen[str]) -> None:
     assert orphan_guard.survivors(lonely.pid)
     lonely.kill()
     wait_for(lambda: orphan_guard.survivors(lonely.pid) == [])
 
 
-def test_it_survives_the_signals_that_a_terminal_sends_to_the_group(lonely: subprocess.Popen[str]) -> None:
+def test_guard_survives_signals_to_the_process_group(lonely: subprocess.Popen[str]) -> None:
     (watcher,) = guards_of(lonely.pid)
     assert os.getsid(watcher) == watcher != os.getsid(lonely.pid)
 
 
-def test_it_cleans_up_after_an_owner_that_ends_in_peace(tmp_path: Path) -> None:
+def test_guard_cleans_up_after_an_owner_that_exits(tmp_path: Path) -> None:
     process = owner(tmp_path, more="print('ready', flush=True); sys.exit()")
     process.communicate()
     wait_for(lambda: orphan_guard.survivors(process.pid) == [])
 
 
-def test_it_leaves_other_processes_alone(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_guard_leaves_other_processes_alone(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
     other = owner(tmp_path)
     try:
         wait_for(lambda: len(orphan_guard.survivors(other.pid)) >= 5)
@@ -112,7 +112,7 @@ def test_it_leaves_other_processes_alone(lonely: subprocess.Popen[str], tmp_path
         wait_for(lambda: orphan_guard.survivors(other.pid) == [])
 
 
-def test_it_sweeps_what_is_left_when_owner_and_guard_died_together(tmp_path: Path) -> None:
+def test_orphans_of_a_dead_owner_and_guard_are_killed(tmp_path: Path) -> None:
     process = owner(tmp_path)
     (watcher,) = guards_of(process.pid)
     left = orphan_guard.survivors(process.pid)
@@ -126,12 +126,12 @@ def test_it_sweeps_what_is_left_when_owner_and_guard_died_together(tmp_path: Pat
     process.communicate()
 
 
-def test_it_sweeps_nothing_whose_owner_lives(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_processes_of_a_living_owner_stay(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
     assert orphan_guard.kill_orphans(tmp_path) == []
     assert orphan_guard.survivors(lonely.pid)
 
 
-def test_it_is_adopted_once(tmp_path: Path) -> None:
+def test_process_has_a_single_guard(tmp_path: Path) -> None:
     process = owner(tmp_path, more="orphan_guard.guard_children('elsewhere')")
     try:
         assert len(guards_of(process.pid)) == 1
@@ -141,7 +141,7 @@ def test_it_is_adopted_once(tmp_path: Path) -> None:
         wait_for(lambda: orphan_guard.survivors(process.pid) == [])
 
 
-def test_it_reads_back_what_it_writes_into_the_environment() -> None:
+def test_owner_mark_round_trips() -> None:
     mark = orphan_guard.ProcessOwner(12, 345, "4026531836", "/a:b/c d")
     assert orphan_guard.ProcessOwner.parse(str(mark)) == mark
     assert orphan_guard.ProcessOwner.parse("nonsense") is None

@@ -14,7 +14,7 @@ from responses_app.engines.vllm.inprocess import InProcessVllm
 from tests.support.engines.generate import collect, make_request, tokens
 
 
-def test_it_opens_a_tape(tmp_path: Path) -> None:
+def test_script_url_opens_a_tape(tmp_path: Path) -> None:
     file = tmp_path / "a tape.jsonl"
     file.write_text('{"chunks": [{"tokens": [5]}]}')
     engine = open_engine(f"script://{str(file).replace(' ', '%20')}?loop=1&max_model_len=77")
@@ -28,7 +28,7 @@ def test_it_opens_a_tape(tmp_path: Path) -> None:
     assert asyncio.run(main()) == [5, 5]
 
 
-def test_it_opens_a_server_elsewhere() -> None:
+def test_http_url_opens_a_remote_server() -> None:
     engine = open_engine("https://:se%2Fcret@gpu.example:8000/east/?model=m&max_model_len=99&priority=1")
     assert isinstance(engine, HttpVllm)
     assert engine.base == "https://gpu.example:8000/east"
@@ -36,7 +36,7 @@ def test_it_opens_a_server_elsewhere() -> None:
     assert engine.max_model_len == 99
 
 
-def test_it_opens_a_model_directory_or_a_name_on_the_hub(tmp_path: Path) -> None:
+def test_vllm_url_opens_a_directory_or_a_name_on_the_hub(tmp_path: Path) -> None:
     local, named = open_engine(f"vllm://{tmp_path}?max_model_len=5"), open_engine("vllm:///Qwen/Qwen3-0.6B")
     assert isinstance(local, InProcessVllm)
     assert isinstance(named, InProcessVllm)
@@ -59,7 +59,7 @@ def test_invalid_url_raises_with_reason(url: str, words: str) -> None:
         open_engine(url)
 
 
-def test_it_does_not_load_vllm_to_open_an_engine() -> None:
+def test_opening_an_engine_does_not_import_vllm() -> None:
     # In a new interpreter: another test may have imported vLLM.
     import subprocess
     import sys

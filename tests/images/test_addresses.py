@@ -31,7 +31,7 @@ def wrapped(form: str, address: IPv4Address) -> str:
 
 
 @given(inside)
-def test_what_is_internal_is_refused(address: IPv4Address) -> None:
+def test_internal_networks_are_refused(address: IPv4Address) -> None:
     assert not is_public(str(address))
 
 
@@ -54,11 +54,11 @@ def test_nothing_is_public_that_python_calls_anything_else(address: IPv4Address)
         *("2001::1", "64:ff9b:1::1", "5f00::1", "", "localhost", "0x7f.1", "2130706433", "127.1", "1.1.1.1 "),
     ],
 )
-def test_these_are_refused(address: str) -> None:
+def test_special_addresses_are_refused(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", ["1.1.1.1", "8.8.8.8", "93.184.215.14", "172.32.0.1", "2606:4700::1111", "::ffff:8.8.8.8"])
-def test_these_are_taken(address: str) -> None:
+def test_public_addresses_are_accepted(address: str) -> None:
     assert is_public(address)
     assert ip_address(address)

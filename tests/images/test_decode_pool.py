@@ -47,7 +47,7 @@ def test_a_picture_is_decoded(kind: str) -> None:
         (progressive(1000), "image_too_large"),
     ],
 )
-def test_what_is_none_is_refused_with_its_code(data: bytes, code: str) -> None:
+def test_invalid_image_is_refused_with_its_code(data: bytes, code: str) -> None:
     with pytest.raises(InvalidImage) as caught:
         asyncio.run(decode_pool.check("a", data))
     assert caught.value.code == code

@@ -63,7 +63,7 @@ def refused(url: str, words: str, code: str = "invalid_image_url", **fields: Any
     assert caught.value.code == code
 
 
-def test_it_asks_the_address_that_was_checked_and_calls_the_host_by_its_name(here: ImageServer) -> None:
+def test_fetch_connects_to_the_checked_address_with_the_host_name(here: ImageServer) -> None:
     here.pages["/a.png?b=c"] = PICTURE
     here.asked.clear()
     names = FakeResolver()
@@ -137,20 +137,18 @@ def test_a_redirect_cannot_leave_https(tmp_path: Path) -> None:
         ({"content_length": "50"}, b"x", CANNOT, "invalid_image_url"),
     ],
 )
-def test_what_is_no_picture_or_too_large_is_refused(
-    here: ImageServer, headers: Any, body: bytes, words: str, code: str
-) -> None:
+def test_large_or_wrong_content_is_refused(here: ImageServer, headers: Any, body: bytes, words: str, code: str) -> None:
     here.pages["/x"] = lambda handler: answer(handler, body, **headers)
     refused(here.url("/x"), words, code, max_bytes=100)
 
 
 @pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", "", "IMAGE/JPEG; q=1"])
-def test_what_may_be_a_picture_is_read(here: ImageServer, kind: str) -> None:
+def test_possible_image_content_types_are_read(here: ImageServer, kind: str) -> None:
     here.pages["/y"] = lambda handler: answer(handler, PICTURE, content_type=kind)
     assert fetched(here.url("/y"), max_bytes=len(PICTURE)) == PICTURE
 
 
-def test_what_never_ends_is_left(here: ImageServer) -> None:
+def test_endless_body_is_abandoned(here: ImageServer) -> None:
     here.pages["/drip"] = dripping(5)
     began = time.monotonic()
     refused(here.url("/drip"), CANNOT, limit_s=0.5)

@@ -63,7 +63,7 @@ def test_the_number_of_segments_is_limited() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\xff", b"\xff\xd8", b"\xff\xd8\xff\xe1\0", b"\xff\xd8" + b"\xff" * 1_000_000, b"\xff\xd8\xff\xda"]
 )
-def test_what_is_cut_off_is_counted_as_far_as_it_goes(data: bytes) -> None:
+def test_truncated_jpeg_is_counted_to_its_end(data: bytes) -> None:
     check_jpeg(data, 1)
 
 

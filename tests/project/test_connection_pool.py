@@ -33,7 +33,7 @@ class Away(logging.Handler):
 
 
 @pytest.mark.django_db
-def test_who_waits_for_a_database_that_was_away_gets_it_soon(tmp_path: Path) -> None:
+def test_waiting_caller_gets_a_returned_database_soon(tmp_path: Path) -> None:
     parameters: dict[str, Any] = {**connection.get_connection_params(), "host": str(tmp_path), "port": 5432}
     ours: dict[str, Any] = {
         name: value for name, value in parameters.items() if name in ("dbname", "user", "password", "host", "port")

@@ -298,7 +298,7 @@ def test_the_streams_that_are_broken_below_are_clean_before(ending: str) -> None
 @pytest.mark.parametrize(
     ("rule", "change"), [(rule, change) for rule, _, change in BROKEN], ids=[f"{r}: {n}" for r, n, _ in BROKEN]
 )
-def test_it_catches(rule: str, change: Change) -> None:
+def test_validator_reports_the_rule(rule: str, change: Change) -> None:
     events = rich()
     events = events if (changed := change(events)) is None else changed
     assert rule in {broken.rule for broken in validate(events)}
@@ -309,7 +309,7 @@ def test_it_catches(rule: str, change: Change) -> None:
     [(rule, ending, change) for rule, ending, _, change in BROKEN_ENDINGS],
     ids=[f"{rule}: {ending}: {name}" for rule, ending, name, _ in BROKEN_ENDINGS],
 )
-def test_it_catches_at_the_end(rule: str, ending: str, change: Change) -> None:
+def test_validator_reports_the_rule_at_the_end(rule: str, ending: str, change: Change) -> None:
     events = rich(ending)
     events = events if (changed := change(events)) is None else changed
     assert rule in {broken.rule for broken in validate(events)}
@@ -524,7 +524,7 @@ rubbish = junk | st.builds(
 
 @settings(max_examples=20, deadline=None)
 @given(speeches(), st.data())
-def test_it_never_stumbles(speech: tuple[list[Delta], str], data: st.DataObject) -> None:
+def test_validator_never_raises_on_changed_events(speech: tuple[list[Delta], str], data: st.DataObject) -> None:
     """Whatever stands where, the judge answers."""
     events: list[Any] = json.loads(json.dumps(tell(*speech)[0]))
     for _ in range(3):
@@ -540,7 +540,7 @@ def test_it_never_stumbles(speech: tuple[list[Delta], str], data: st.DataObject)
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(rubbish, max_size=8), st.none() | st.integers(0, 3))
-def test_it_answers_to_rubbish(events: list[Any], after: int | None) -> None:
+def test_validator_never_raises_on_arbitrary_json(events: list[Any], after: int | None) -> None:
     check = StreamValidator(starting_after=after)
     assert all(broken.rule for event in events for broken in check.feed(event))
     assert all(broken.rule == "L5" for broken in check.close())

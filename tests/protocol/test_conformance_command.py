@@ -54,14 +54,14 @@ def test_a_broken_stream_in_a_file_is_one_line_per_violation_and_exit_1(tmp_path
     assert lines[-1] == "8 events, 2 violations"
 
 
-def test_it_judges_by_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_validates_by_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     captured = tmp_path / "captured.sse"
     captured.write_bytes(sse(tell([Call("f", "custom")])[0]))
     assert (main([str(captured)]), main([str(captured), "--profile", "openresponses"])) == (0, 1)
     assert "S5  #3 response.custom_tool_call_input.done" in capsys.readouterr().out
 
 
-def test_it_judges_a_resume(tmp_path: Path) -> None:
+def test_command_validates_a_resumed_stream(tmp_path: Path) -> None:
     captured = tmp_path / "captured.sse"
     captured.write_bytes(sse(tell([TextDelta("a")])[0][5:]))
     assert (main([str(captured), "--starting-after", "4"]), main([str(captured)])) == (0, 1)

@@ -37,7 +37,7 @@ _adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 
 
 @families
-def test_it_says_the_events_of_the_family_in_order(name: str) -> None:
+def test_family_emits_its_events_in_order(name: str) -> None:
     pieces, inner, status = FAMILIES[name]
     events, _ = tell(pieces)
     assert kinds(events) == ["output_item.added", *inner.split(), "output_item.done"]
@@ -46,7 +46,7 @@ def test_it_says_the_events_of_the_family_in_order(name: str) -> None:
 
 
 @families
-def test_it_opens_empty(name: str) -> None:
+def test_item_opens_empty(name: str) -> None:
     """C8, and the initial payloads of §2.3."""
     pieces, _, _ = FAMILIES[name]
     opened = tell(pieces)[0][2]["item"]
@@ -149,7 +149,7 @@ def test_a_listing_says_an_error_only_where_there_is_one() -> None:
     assert ("error" in fine, failed["error"]) == (False, "no")
 
 
-def test_it_keeps_the_namespace_of_a_call() -> None:
+def test_call_has_its_namespace() -> None:
     """F8: it round-trips, and is no key when there is none."""
     function, custom = items(tell([Call("f", namespace="maps"), Call("g", "custom")])[0])
     assert (function["namespace"], "namespace" in custom) == ("maps", False)

@@ -162,7 +162,7 @@ def test_an_ending_closes_all_open_items_in_order(ending: str) -> None:
 
 
 @pytest.mark.parametrize("piece", [McpCall("m", "t"), McpList("m"), CodeCall("c"), WebSearch(), FileSearch()])
-def test_it_does_not_complete_while_a_call_behind_the_current_item_waits(piece: Delta) -> None:
+def test_response_does_not_complete_while_an_earlier_call_is_open(piece: Delta) -> None:
     _, w = started([piece, TextDelta("a")])
     with pytest.raises(ProtocolError, match="no result"):
         w.complete(1, USAGE)
@@ -184,7 +184,7 @@ REFUSED: Final[dict[str, tuple[list[Delta], Delta]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_refuses_a_delta_that_its_item_cannot_take_and_stays_as_it_was(name: str) -> None:
+def test_writer_refuses_a_delta_of_another_family_and_is_unchanged(name: str) -> None:
     before, piece = REFUSED[name]
     (_, w), (_, calm) = started(before), started(before)
     with pytest.raises(ProtocolError):

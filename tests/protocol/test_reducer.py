@@ -28,13 +28,13 @@ def said(*pieces: Any) -> list[dict[str, Any]]:
     return [*w.open(), *(event for piece in pieces for event in w.write(piece))]
 
 
-def test_it_does_not_believe_the_terminal_snapshot_about_the_output() -> None:
+def test_output_comes_from_the_events_not_the_terminal_snapshot() -> None:
     events, _ = tell([TextDelta("a")])
     events[-1] = {**events[-1], "response": {**events[-1]["response"], "output": []}}
     assert [item["content"][0]["text"] for item in fold(events)["output"]] == ["a"]
 
 
-def test_it_does_not_believe_the_done_item_about_what_deltas_told() -> None:
+def test_deltas_outrank_the_done_item() -> None:
     events, _ = tell([TextDelta("a"), Call("f"), Arguments("{}"), ReasoningDelta("r")])
     for event in events:
         if event["type"] == "response.output_item.done":
@@ -43,7 +43,7 @@ def test_it_does_not_believe_the_done_item_about_what_deltas_told() -> None:
     assert (message["content"][0]["text"], call["arguments"], reasoning["content"][0]["text"]) == ("a", "{}", "r")
 
 
-def test_it_takes_status_usage_and_times_from_the_terminal_event() -> None:
+def test_status_usage_and_times_come_from_the_terminal_event() -> None:
     events, w = tell([TextDelta("a")], "cut")
     assert {key: fold(events)[key] for key in ("status", "usage", "incomplete_details")} == {
         key: w.response[key] for key in ("status", "usage", "incomplete_details")
@@ -88,7 +88,7 @@ def test_foreign_events_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize("start", [1, 3, 4])
-def test_it_refuses_events_without_their_opening(start: int) -> None:
+def test_events_without_their_opening_are_refused(start: int) -> None:
     events = said(TextDelta("a"))
     with pytest.raises(ProtocolError):
         fold(events[start:3] if start == 1 else [events[0], *events[start:]])

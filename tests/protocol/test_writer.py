@@ -47,7 +47,7 @@ def opened(*pieces: Delta) -> Writer:
     return w
 
 
-def test_it_opens_with_created_and_in_progress() -> None:
+def test_writer_opens_with_created_and_in_progress() -> None:
     events = writer().open()
     assert [event["type"] for event in events] == ["response.created", "response.in_progress"]
     assert [event["response"]["status"] for event in events] == ["in_progress", "in_progress"]
@@ -108,7 +108,7 @@ REFUSED: Final[dict[str, tuple[list[Delta], Delta]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_it_refuses_what_cannot_stand_there_and_stays_as_it_was(name: str) -> None:
+def test_writer_refuses_a_misplaced_delta_and_is_unchanged(name: str) -> None:
     before, piece = REFUSED[name]
     w, calm = opened(*before), opened(*before)
     with pytest.raises(ProtocolError):
@@ -117,7 +117,7 @@ def test_it_refuses_what_cannot_stand_there_and_stays_as_it_was(name: str) -> No
 
 
 @pytest.mark.parametrize("piece", [WebSearch(), McpCall("m", "t"), McpList("m"), CodeCall("c"), FileSearch()])
-def test_it_does_not_complete_while_a_tool_is_at_work(piece: Delta) -> None:
+def test_response_does_not_complete_while_a_tool_works(piece: Delta) -> None:
     w = opened(piece)
     with pytest.raises(ProtocolError, match="no result"):
         w.complete(1, USAGE)
@@ -148,12 +148,12 @@ def test_nothing_comes_before_the_first_event(act: str) -> None:
         LATE[act](writer())
 
 
-def test_it_refuses_what_is_no_piece() -> None:
+def test_writer_refuses_a_value_that_is_no_delta() -> None:
     with pytest.raises(ProtocolError, match="str"):
         opened().write("text")  # type: ignore[arg-type]
 
 
-def test_it_does_not_take_a_response_that_has_ended() -> None:
+def test_writer_refuses_an_ended_response() -> None:
     with pytest.raises(ProtocolError):
         Writer(response(status="completed"), counted())
 
@@ -321,7 +321,7 @@ def test_cut_says_why() -> None:
     assert final["response"]["completed_at"] is None
 
 
-def test_it_closes_the_open_item_before_the_error() -> None:
+def test_open_item_closes_before_the_error() -> None:
     """G4, law 6."""
     events, _ = tell([TextDelta("a")], "fail")
     assert [event["type"] for event in events[-3:]] == ["response.output_item.done", "error", "response.failed"]

@@ -38,7 +38,7 @@ def hub_of(**engines: ReplayEngine) -> RunManager:
     return RunManager({name: ServedModel(name, engine, "", {}, dialect=HARMONY()) for name, engine in engines.items()})
 
 
-def test_they_start_side_by_side() -> None:
+def test_engines_start_side_by_side() -> None:
     async def main() -> None:
         a, b = Slow(), Slow()
         hub = hub_of(a=a, b=b)
@@ -75,7 +75,7 @@ def test_a_failure_names_the_model_and_closes_the_others(error: Exception) -> No
     asyncio.run(main())
 
 
-def test_it_can_be_started_again_after_a_failure() -> None:
+def test_manager_starts_again_after_a_failure() -> None:
     async def main() -> None:
         down = Slow(EngineUnavailable("away"))
         down.go.set()

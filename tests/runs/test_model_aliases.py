@@ -13,7 +13,7 @@ from tests.support.api.case import HARMONY, HELLO, ApiCase, said
 SERVED = {name: ServedModel(name, ReplayEngine(), "", {}, dialect=HARMONY) for name in ("a", "b")}
 
 
-def test_its_own_name_comes_first_then_an_alias_then_the_first_pattern() -> None:
+def test_model_name_precedes_alias_and_alias_precedes_pattern() -> None:
     known = parse_aliases("gpt-4o=b a=b gpt-*=a o*=b *=a", SERVED)
     answers = {name: resolve_alias(name, SERVED, known) for name in ("a", "b", "gpt-4o", "gpt-9", "o3", "x")}
     assert {name: one.name for name, one in answers.items() if one} == {

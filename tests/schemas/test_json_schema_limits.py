@@ -112,7 +112,7 @@ SIZES: dict[str, tuple[Callable[[int], dict[str, Any]], int, str]] = {
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_there_is_a_limit_to_what_is_compiled(name: str) -> None:
+def test_schema_over_a_size_limit_is_refused(name: str) -> None:
     make, limit, what = SIZES[name]
     assert complexity_problem(make(limit)) is None
     problem = complexity_problem(make(limit + 10)) or ""
@@ -128,7 +128,7 @@ def test_a_long_chain_of_references_is_sound() -> None:
 # xgrammar 0.2.8 itself refuses a repeat above 128.
 @pytest.mark.parametrize("name", sorted(SIZES.keys() - {"one repeat", "all repeats"}))
 @pytest.mark.slow
-def test_what_the_limits_allow_is_compiled_in_time(name: str) -> None:
+def test_schema_at_a_size_limit_compiles_in_time(name: str) -> None:
     pytest.importorskip("xgrammar")
     make, limit, _ = SIZES[name]
     tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": make(limit)}}

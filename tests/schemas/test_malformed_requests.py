@@ -166,7 +166,7 @@ class OddTest(ApiCase):
             )
             self.assertEqual(response.status_code, 200, response.content)
 
-    async def test_what_would_be_ignored_in_silence_is_refused(self) -> None:
+    async def test_parameters_without_effect_are_refused(self) -> None:
         cases: tuple[tuple[dict[str, Any], str, str], ...] = (
             ({"text": {"format": {"type": "json_object", "schema": {}}}}, "unknown_parameter", "text.format.schema"),
             ({"text": {"format": {"type": "text", "strict": True}}}, "unknown_parameter", "text.format.strict"),
@@ -278,7 +278,7 @@ class OddTest(ApiCase):
                 response = await client.get(f"/v1/responses/{uid}?{query}")
                 self.assertEqual(response.status_code, 400, query)
 
-    async def test_what_an_error_repeats_of_a_request_is_short(self) -> None:
+    async def test_error_quotes_little_of_the_request(self) -> None:
         long = "x" * 1_000_000
         async with self.serving() as client:
             for body in (

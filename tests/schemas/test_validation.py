@@ -286,7 +286,7 @@ class ValidationTest(ApiCase):
             for given in ({"id": None}, {}):
                 self.refused(await self.post(client, conversation=given), 400, "missing_required_parameter", "conversation.id")
 
-    async def test_what_has_values_of_its_own_is_of_a_type_too(self) -> None:
+    async def test_wrong_type_of_an_enumerated_parameter_is_refused(self) -> None:
         async with self.serving() as client:
             for body, param in (
                 ({"truncation": 5}, "truncation"),

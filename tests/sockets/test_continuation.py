@@ -157,7 +157,7 @@ class ContinuingTest(SocketCase):
             prompt = self.dialect.token_text(self.prompts()[3])
             self.assertTrue(all(prompt.count(word) == 1 for word in ("One.", "Two.", "Three.", "Four.")), prompt)
 
-    async def test_one_of_http_is_continued_and_one_of_a_socket_is_over_http(self) -> None:
+    async def test_responses_continue_across_http_and_sockets(self) -> None:
         async with self.serving(*[said(HELLO) for _ in range(3)]) as client, self.socket() as socket:
             first = await self.made(client, input="One.")
             second = await socket.create_response("Two.", previous_response_id=first["id"])

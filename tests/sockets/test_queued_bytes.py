@@ -31,7 +31,7 @@ class WaitingBytesTest(SocketCase):
             self.assertEqual((event["status"], event["error"]["code"]), (429, "rate_limit_exceeded"))
 
     @override_settings(RESPONSES_MAX_UNFINISHED_MIB_PER_KEY=1)
-    async def test_what_has_had_its_turn_is_not_counted(self) -> None:
+    async def test_started_request_is_not_counted(self) -> None:
         async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
             for _ in range(3):
                 self.assertEqual((await socket.create_response(LONG))["status"], "completed")

@@ -41,7 +41,7 @@ class LimitsTest(SocketCase):
                 self.assertEqual((await socket.create_response(store=store))["status"], "completed")
         self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
-    async def test_one_too_many_is_an_error_and_the_socket_stays_usable(self) -> None:
+    async def test_request_over_the_limit_is_an_error_and_the_socket_stays_usable(self) -> None:
         await self.limit(requests_per_minute=2)
         async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
             await socket.create_response()

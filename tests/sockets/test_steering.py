@@ -68,7 +68,7 @@ class SteeringTest(SocketCase):
         assert_valid(after, stream_id)
         return events[-1]["response"], after[-1]["response"]
 
-    async def test_it_ends_in_the_middle_of_a_text_and_another_goes_on(self) -> None:
+    async def test_steered_response_ends_in_the_text_and_a_new_one_continues(self) -> None:
         async with self.serving(stuck(WRITING), said(HELLO)) as client, self.socket() as socket:
             first, second = await self.steered(socket, WRITING, "response.output_text.delta", instructions="Be kind.")
             self.assertEqual((first["status"], first["incomplete_details"]), ("incomplete", {"reason": "steered"}))
@@ -161,7 +161,7 @@ class SteeringTest(SocketCase):
             prompt = self.prompt(1)
             self.assertLess(prompt.index("One more."), prompt.index("And another."))
 
-    async def test_what_waits_comes_back_if_the_stream_goes_elsewhere(self) -> None:
+    async def test_pending_message_returns_if_the_stream_continues_elsewhere(self) -> None:
         async with self.serving(two_calls(0.5), said(HELLO)), self.socket() as socket:
             await socket.create(tools=[TOOL])
             before = await until(socket, "response.output_item.done")
@@ -172,7 +172,7 @@ class SteeringTest(SocketCase):
             self.assertEqual(events[0]["type"], "response.steer.failed")
             self.assertEqual((events[0]["error"]["code"], events[0]["steer"]["input"]), ("response_not_active", "One more."))
 
-    async def test_what_waits_comes_back_if_the_answer_is_wrong(self) -> None:
+    async def test_pending_message_returns_if_the_next_request_is_invalid(self) -> None:
         async with self.serving(two_calls(0.5)), self.socket() as socket:
             await socket.create(tools=[TOOL])
             uid = (await until(socket, "response.output_item.done"))[0]["response"]["id"]
@@ -193,7 +193,7 @@ class SteeringTest(SocketCase):
             self.assertEqual(events[-2]["response"]["incomplete_details"], {"reason": "steered"})
             self.assertTrue(events[-1]["steer"]["id"].startswith("steer_"))
 
-    async def test_one_that_fails_gives_it_back(self) -> None:
+    async def test_pending_message_returns_if_the_response_fails(self) -> None:
         slow = Recording([Tokens(tokens(CALL + "<|end|>")), Delay(0.3), Fault("bad", "no")])
         async with self.serving(slow), self.socket() as socket:
             await socket.create(tools=[TOOL])
@@ -211,7 +211,7 @@ class SteeringTest(SocketCase):
         code: str = event["error"]["code"]
         return code
 
-    async def test_what_cannot_be_steered(self) -> None:
+    async def test_unknown_and_ended_responses_cannot_be_steered(self) -> None:
         async with self.serving(said(HELLO), stuck(WRITING), stuck(WRITING)), self.socket() as socket:
             self.assertEqual(await self.failed(socket, "resp_unknown"), "response_not_found")
             made = await socket.create_response()

@@ -40,7 +40,7 @@ async def events_by_stream(socket: SocketClient, count: int) -> dict[str | None,
 
 
 class StreamsTest(SocketCase):
-    async def test_they_run_at_the_same_time_and_each_is_in_order(self) -> None:
+    async def test_streams_run_side_by_side_and_each_in_order(self) -> None:
         async with self.serving(*[slow(HELLO) for _ in range(6)]), self.socket() as socket:
             for stream_id in ("a", "b", None, "a", "b", None):
                 await socket.create(**({"stream_id": stream_id} if stream_id else {}))
@@ -50,7 +50,7 @@ class StreamsTest(SocketCase):
                 for events in made:
                     assert_valid(events, stream_id)
 
-    async def test_they_interleave(self) -> None:
+    async def test_events_of_streams_interleave(self) -> None:
         async with self.serving(slow(HELLO), slow(HELLO)), self.socket() as socket:
             await socket.create(stream_id="a")
             await socket.create(stream_id="b")
@@ -162,7 +162,7 @@ class EndsTest(SocketCase):
                 self.assertEqual(codes, ["websocket_connection_limit_reached"] * 2)
                 self.assertEqual(await socket.close_code(), 1000)
 
-    async def test_when_the_server_stops_what_runs_ends_and_then_it_closes(self) -> None:
+    async def test_stopping_server_ends_running_responses_then_closes_sockets(self) -> None:
         async with self.serving(slow(HELLO, 0.02)), self.socket() as busy, self.socket() as idle:
             await busy.create()
             await busy.create()
@@ -183,7 +183,7 @@ class EndsTest(SocketCase):
                 self.assertNotIn("response.completed", message["text"])
             self.assertEqual(message["code"], 1001)
 
-    async def test_one_that_has_moved_and_cannot_be_read_any_more_ends_the_connection(self) -> None:
+    async def test_unreadable_log_of_a_moved_response_closes_the_connection(self) -> None:
         gone = patch("responses_app.runs.recover.log_follower.reader.stored_frames", side_effect=OperationalError("gone"))
         async with self.serving(slow(HELLO, 1.0)), self.socket() as socket:
             await socket.create()

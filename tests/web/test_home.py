@@ -10,7 +10,7 @@ from tests.support.api.case import ApiCase
 class HomeTest(ApiCase):
     """With a scripted engine."""
 
-    async def test_it_names_the_models_and_a_call_that_works_here(self) -> None:
+    async def test_home_names_the_models_and_a_working_call(self) -> None:
         async with self.serving() as client:
             await self.hub.start()
             page = (await client.get("/")).content.decode()

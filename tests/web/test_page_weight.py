@@ -45,7 +45,7 @@ def test_no_page_weighs_more(chat_server: Server, chromium: Browser, signed_in: 
         visitor.close()
 
 
-def test_what_only_some_need_is_fetched_when_they_need_it(chat_server: Server, visitor: Visitor) -> None:
+def test_rare_scripts_are_fetched_on_demand(chat_server: Server, visitor: Visitor) -> None:
     scales = Scales(visitor.page)
     visitor.page.reload(wait_until="networkidle")
     on_demand = {

@@ -100,7 +100,7 @@ def test_every_event_that_the_grammar_can_say_is_tried() -> None:
     assert EVENTS["openai"] - said == UNSAID
 
 
-def test_what_is_deltas_and_text_stays_as_it_is_in_the_log() -> None:
+def test_delta_and_text_events_change_only_their_type() -> None:
     events = [event for event in spoken("all") if "item" not in event and "response" not in event]
     told = [event for event in opened(spoken("all")) if "item" not in event and "response" not in event]
     assert [{**event, "type": ""} for event in told] == [{**event, "type": ""} for event in events]
@@ -123,7 +123,7 @@ def test_tools_and_choices_are_echoed_with_the_prefix() -> None:
     assert [one["type"] for one in told["tool_choice"]["tools"]] == ["openai:custom", "openai:shell"]
 
 
-def test_what_was_told_can_be_given_back() -> None:
+def test_renamed_items_are_valid_input() -> None:
     items = tell(SPEECHES["all"][0])[0][-1]["response"]["output"]
     told = [
         orjson.loads(profiles.item_to_profile(RequestFactory().get("/openresponses/v1/x"), orjson.dumps(item)))
@@ -137,7 +137,7 @@ def test_what_was_told_can_be_given_back() -> None:
     assert (read["tool_choice"], read["input"]) == ({"type": "custom", "name": "t"}, "Hi")
 
 
-def test_whatever_is_no_list_of_objects_is_left_for_others_to_refuse() -> None:
+def test_malformed_lists_are_left_to_validation() -> None:
     odd: dict[str, Any] = {
         "input": [None, 5, {"type": 5, "tools": 7}, {"type": ["x"]}, {"type": {}}],
         "tools": {"a": 1},

@@ -38,7 +38,7 @@ def is_alive(pid: int) -> bool:
     return bool(command_line(pid))
 
 
-def test_one_process_answers_one_job_after_the_other() -> None:
+def test_process_answers_jobs_in_turn() -> None:
     workers = pool()
     large = bytes(range(256)) * 4096 * 20
     assert workers.call("a", b"echo " + large) == large

@@ -24,7 +24,7 @@ class CompactTest(ApiCase):
         """POST /v1/responses/compact."""
         return await client.post("/v1/responses/compact", orjson.dumps({"model": "m", **body}), content_type="application/json")
 
-    async def test_what_it_gives_is_the_input_of_the_next_turn(self) -> None:
+    async def test_compacted_output_is_the_input_of_the_next_turn(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO), said(SUMMARY), said(HELLO)) as client:
             first = orjson.loads((await self.post(client, input="I am Ada.", tools=[TOOL])).content)
             result = {"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "sunny"}
@@ -69,7 +69,7 @@ class CompactTest(ApiCase):
                 answer = await client.post("/v1/responses", body, content_type="application/json", headers=headers)
                 self.refused(answer, 400, "invalid_encrypted_content", "input[0].encrypted_content")
 
-    async def test_what_is_wrong_is_named(self) -> None:
+    async def test_invalid_compaction_requests_are_refused_by_path(self) -> None:
         empty = HELLO.replace("Hello there!", "")
         async with self.serving(said(empty)) as client:
             nameless = await client.post("/v1/responses/compact", b'{"input": "x"}', content_type="application/json")
@@ -117,7 +117,7 @@ def test_only_what_others_said_is_told_from_before_the_newest_summary() -> None:
 class TriggerTest(ApiCase):
     """`compaction_trigger`: a response that is a compaction and nothing else."""
 
-    async def test_it_stands_for_all_before_it_and_is_not_kept(self) -> None:
+    async def test_trigger_replaces_earlier_items_and_is_not_stored(self) -> None:
         trigger = {"type": "compaction_trigger"}
         async with self.serving(said(HELLO), said(SUMMARY), said(HELLO)) as client:
             first = await self.made(client, input="I am Ada.")
@@ -133,7 +133,7 @@ class TriggerTest(ApiCase):
             await self.made(client, input=[*made["output"], {"role": "user", "content": "Who am I?"}])
             self.assertIn("Ada likes teal.", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
-    async def test_it_must_be_the_last_item_of_a_request(self) -> None:
+    async def test_trigger_must_be_the_last_item_of_a_request(self) -> None:
         trigger, message = {"type": "compaction_trigger"}, {"role": "user", "content": "Hi"}
         async with self.serving() as client:
             for body in ([trigger, message], [trigger, trigger]):
@@ -185,7 +185,7 @@ class AutomaticTest(ApiCase):
             made = orjson.loads((await self.post(client, input="word " * 1200, **self.managed())).content)
             self.assertEqual((made["status"], [item["type"] for item in made["output"]]), ("completed", ["message"]))
 
-    async def test_what_is_wrong_is_named(self) -> None:
+    async def test_invalid_context_management_is_refused_by_path(self) -> None:
         async with self.serving() as client:
             for value, code, param in (
                 ([], "array_below_min_length", "context_management"),

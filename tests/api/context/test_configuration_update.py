@@ -58,7 +58,7 @@ class ConfigurationTest(ApiCase):
             await self.made(client, conversation=orjson.loads(response.content)["id"])
             self.assertIn("Reasoning: high", self.prompt)
 
-    async def test_what_is_wrong_is_named(self) -> None:
+    async def test_invalid_configuration_is_refused_by_path(self) -> None:
         async with self.serving() as client:
             for more, code, param in (
                 ({"reasoning": {"effort": "huge"}}, "invalid_value", "input[0].reasoning.effort"),

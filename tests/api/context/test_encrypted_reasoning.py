@@ -37,7 +37,7 @@ class SealedTest(ApiCase):
         self.assertEqual(response.status_code, 200, response.content)
         return orjson.loads(response.content)
 
-    async def test_it_stands_in_the_closing_event_and_the_end_and_is_the_same_everywhere(self) -> None:
+    async def test_encrypted_content_is_the_same_in_done_event_and_response(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
             events = await self.stream(client, **ASK)
             by_type = {event["type"]: event for event in events if event.get("output_index", 0) == 0}
@@ -128,7 +128,7 @@ class SealedTest(ApiCase):
                     )
             self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
 
-    async def test_what_was_sealed_counts_and_not_the_text_beside_it(self) -> None:
+    async def test_encrypted_content_outranks_the_text_beside_it(self) -> None:
         item = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "Sealed."}]}
         forged = {
             **item,

@@ -42,7 +42,7 @@ class ChainTest(ApiCase):
             self.assertIn("Hello there!", self.prompt())
             self.assertIn("sunny, 21 degrees", self.prompt())
 
-    async def test_what_is_stored_under_an_id_counts_and_not_what_was_sent(self) -> None:
+    async def test_stored_item_outranks_the_sent_item_of_its_id(self) -> None:
         """§1.2: a client that kept the id of its reasoning alone loses nothing, and an old message says what it said."""
         async with self.serving(said(WEATHER), said(HELLO), said(HELLO), said(HELLO)) as client:
             first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
@@ -66,7 +66,7 @@ class ChainTest(ApiCase):
                 counts.add(orjson.loads(answer.content)["input_tokens"])
             self.assertEqual(len(counts), 1)
 
-    async def test_what_others_have_stored_under_an_id_does_not_count(self) -> None:
+    async def test_stored_items_of_other_projects_have_no_effect(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             kept = (await self.made(client))["output"][-1]
             _, secret = await sync_to_async(ApiKey.make)("other", project="other")

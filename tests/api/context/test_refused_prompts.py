@@ -47,7 +47,7 @@ class RefusedPromptsTest(ApiCase):
                 listed = orjson.loads((await client.get("/v1/responses?limit=1")).content)["data"]
                 await self.check_stored(client, listed[0]["id"])
 
-    async def test_one_of_the_background(self) -> None:
+    async def test_background_response_fails_with_the_code(self) -> None:
         async with self.serving(LATER) as client:
             made = await self.made(client, background=True)
             # The replay ends when the response has ended.

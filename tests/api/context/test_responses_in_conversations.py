@@ -31,7 +31,7 @@ class ConversationRunTest(ConversationCase):
         text: str = ENCODING.decode(list(self.engine.requests[-1].prompt))
         return text
 
-    async def test_it_is_told_all_and_adds_what_was_asked_and_answered(self) -> None:
+    async def test_response_reads_the_conversation_and_adds_input_and_output(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             uid = await self.begin(client, "I am Ada.")
             made = await self.made(client, input="Who am I?", conversation=uid)
@@ -69,7 +69,7 @@ class ConversationRunTest(ConversationCase):
             places = [self.prompt().index(text) for text in ("Two", "Hello there!", "Three", "Four")]
             self.assertEqual(places, sorted(places))
 
-    async def test_one_response_at_a_time(self) -> None:
+    async def test_conversation_runs_a_single_response_at_a_time(self) -> None:
         async with self.serving(SILENT, said(HELLO)) as client:
             uid = await self.begin(client, "Hi")
             running = await self.made(client, conversation=uid, background=True)
@@ -105,7 +105,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(made["status"], "incomplete")
             self.assertEqual([item["status"] for item in await self.listed(client, uid)], ["completed", "incomplete"])
 
-    async def test_one_that_is_not_stored_adds_to_it_all_the_same(self) -> None:
+    async def test_unstored_response_still_adds_its_items(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             uid = await self.begin(client)
             made = await self.made(client, input="x", conversation=uid, store=False)
@@ -148,7 +148,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(texts(await self.listed(client, uid)), ["One", "Hello there!", "Two", "Hello there!"])
             self.assertEqual(await ConversationItem.objects.acount(), 4)
 
-    async def test_what_names_no_conversation_is_refused(self) -> None:
+    async def test_invalid_conversation_is_refused_by_path(self) -> None:
         async with self.serving() as client:
             for value, status, code, param in (
                 ("abc", 400, "invalid_value", "conversation"),

@@ -62,7 +62,7 @@ class TruncationTest(ApiCase):
             self.assertEqual(self.told(), WORDS[2:4])
             self.assertNotIn("get_weather <|constrain|>", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
-    async def test_what_must_stay_and_does_not_fit_is_refused(self) -> None:
+    async def test_required_items_that_do_not_fit_are_refused(self) -> None:
         async with self.serving() as client:
             self.engine._max_model_len = 300
             for body in ({"input": long("alpha") * 3}, {"input": "x", "instructions": long("alpha") * 3}):

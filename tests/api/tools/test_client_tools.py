@@ -80,7 +80,7 @@ class ClientToolsTest(ApiCase):
             self.assertEqual(again.status_code, 200, again.content)
             self.assertIn("send_mail", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
-    async def test_what_is_wrong_is_named(self) -> None:
+    async def test_invalid_client_tools_are_refused_by_path(self) -> None:
         shell = {"type": "shell_call", "call_id": "call_1", "action": {"commands": ["ls"]}}
         output = {"type": "shell_call_output", "call_id": "call_1", "output": [{**RESULT, "outcome": {"type": "exit"}}]}
         missing = "input[0].output[0].outcome.exit_code"

@@ -31,7 +31,7 @@ OUTPUT: dict[str, Any] = {
 class CalledTest(ApiCase):
     """With a model of text: it can be made to call, and cannot be shown the screen."""
 
-    async def test_it_is_called_in_both_forms_and_can_be_forced(self) -> None:
+    async def test_computer_is_called_in_both_forms_and_can_be_forced(self) -> None:
         for tool, arguments in ((COMPUTER, {"actions": [CLICK]}), (PREVIEW, {"action": CLICK})):
             for choice in (tool["type"], "computer_use"):
                 with self.subTest(tool=tool["type"], choice=choice):
@@ -44,7 +44,7 @@ class CalledTest(ApiCase):
                         self.assertEqual((end["tools"][0], end["tool_choice"]), (tool, {"type": tool["type"]}))
                         self.assertTrue(made["id"].startswith("cu_"))
 
-    async def test_what_is_wrong_is_named(self) -> None:
+    async def test_invalid_computer_items_are_refused_by_path(self) -> None:
         async with self.serving() as client:
             for body, code, param in (
                 ({"tools": [{"type": "computer", "display_width": 1}]}, "unknown_parameter", "tools[0].display_width"),

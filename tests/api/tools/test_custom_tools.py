@@ -25,7 +25,7 @@ RUN = (
 class CustomTest(ApiCase):
     """With a scripted engine."""
 
-    async def test_its_input_is_streamed_as_text_and_its_output_is_told(self) -> None:
+    async def test_custom_input_streams_as_text_and_its_output_reaches_the_model(self) -> None:
         async with self.serving(said(RUN), said(HELLO)) as client:
             events = await self.stream(client, tools=[EXEC, TOOL])
             deltas = [e["delta"] for e in events if e["type"] == "response.custom_tool_call_input.delta"]
@@ -68,7 +68,7 @@ class CustomTest(ApiCase):
             self.assertIn("root ::= ", orjson.dumps(request.constraint.value).decode())  # type: ignore[union-attr]
             self.assertIn("[a-z]+", ENCODING.decode(list(request.prompt)))
 
-    async def test_it_can_be_forced_and_allowed(self) -> None:
+    async def test_custom_tool_can_be_forced_and_allowed(self) -> None:
         named = {"type": "custom", "name": "exec"}
         allowed = {"type": "allowed_tools", "mode": "required", "tools": [named]}
         async with self.serving(said(RUN), said(RUN), said(RUN)) as client:
@@ -80,7 +80,7 @@ class CustomTest(ApiCase):
                 self.assertIn("functions.exec", tag)
                 self.assertNotIn("get_weather", tag)
 
-    async def test_what_is_wrong_is_named(self) -> None:
+    async def test_invalid_custom_tools_are_refused_by_path(self) -> None:
         allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_weather"}]}
         async with self.serving() as client:
             for body, code, param in (
@@ -244,7 +244,7 @@ class NamespaceTest(ApiCase):
             )
             self.assertEqual(await Event.objects.filter(data__contains="s3cret").acount(), 0)
 
-    async def test_what_is_wrong_is_named(self) -> None:
+    async def test_invalid_namespaces_are_refused_by_path(self) -> None:
         async with self.serving() as client:
             for tools, code, param in (
                 ([{**CRM, "tools": []}], "array_below_min_length", "tools[0].tools"),

@@ -149,7 +149,7 @@ class HostedItemsTest(ApiCase):
             self.assertIn("erased", self.prompt())
             self.assertNotIn("approved it yet", self.prompt())
 
-    async def test_what_this_server_would_have_to_do_is_refused(self) -> None:
+    async def test_items_that_need_hosted_tools_are_refused(self) -> None:
         async with self.serving() as client:
             for items, text in (
                 ([ASKED, {**DENIED, "approve": True}], "calls no MCP servers"),

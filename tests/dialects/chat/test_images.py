@@ -93,7 +93,7 @@ def text(template: str, *items: dict[str, Any], instructions: str | None = None)
         (EITHER, "<|vision_start|><|image_pad|><|vision_end|>", "[user]Look:<|vision_start|><|image_pad|><|vision_end|>there"),
     ],
 )
-def test_it_is_found_out_what_a_template_writes_for_an_image(template: str, image: str | None, prompt: str) -> None:
+def test_image_placeholder_of_a_template_is_detected(template: str, image: str | None, prompt: str) -> None:
     assert ChatTemplate(template).image == image
     assert chat(template).supports_images == (image is not None)
     assert not chat(template, supports_images=False).supports_images
@@ -176,7 +176,7 @@ words = st.lists(st.sampled_from([IMAGE, "<image>", "<|image_pad|>", "a", "", "<
 
 
 @given(st.lists(words, min_size=1, max_size=4), st.sampled_from([PARTS, SPACED, EITHER]))
-def test_there_are_as_many_placeholders_as_images_whatever_is_written(messages: list[list[Any]], template: str) -> None:
+def test_prompt_has_as_many_placeholders_as_images(messages: list[list[Any]], template: str) -> None:
     turn = Turn([user(*parts) for parts in messages], TODAY)
     token = VOCABULARY.id("<|image_pad|>" if template is EITHER else "<image>")
     assert list[int | None](chat(template).render(turn)).count(token) == len(list(iter_images(turn.items)))

@@ -43,7 +43,7 @@ def test_malformed_calls_are_neither_lost_nor_raised_nor_shown_with_their_marks(
 
 
 @pytest.mark.parametrize("tape", CUT)
-def test_what_was_cut_stays_open(tape: str) -> None:
+def test_cut_output_leaves_its_item_open(tape: str) -> None:
     text, expected = TAPES[tape]
     assert parse_chunks(chat(), turn(tools=(WEATHER, CLOCK)), byte_vocabulary().encode(text)) == expected
 

@@ -36,7 +36,7 @@ def prompt(*items: dict[str, Any], template: str | None = None, **how: Any) -> s
     return b"".join(byte_vocabulary().token_bytes(token) for token in ids).decode()
 
 
-def test_it_ends_where_the_assistant_begins() -> None:
+def test_prompt_ends_with_the_assistant_header() -> None:
     assert prompt(user("Hi")) == "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
 
 
@@ -46,7 +46,7 @@ def test_little_effort_switches_thinking_off(effort: str) -> None:
     assert not prompt(user("Hi"), effort="low").endswith("</think>\n\n")
 
 
-def test_what_one_assistant_did_is_one_message() -> None:
+def test_assistant_items_are_one_message() -> None:
     text = prompt(
         user("?"),
         reasoning("Hm."),
@@ -95,7 +95,7 @@ def test_parts_of_others_are_lines_and_parts_of_the_assistant_are_one_text() -> 
     assert "tool\na\nb<|im_end|>" in text
 
 
-def test_what_cannot_stand_in_one_message_in_its_order_becomes_two() -> None:
+def test_reasoning_after_text_begins_a_second_message() -> None:
     text = prompt(user("?"), assistant("One."), reasoning("Hm."), assistant("Two."), assistant("Three."))
     assert text.count("<|im_start|>assistant\n") == 3
     assert text.index("One.") < text.index("Hm.") < text.index("Two.\n\nThree.")
@@ -142,7 +142,7 @@ def test_j11_rules_join_the_user_when_the_template_knows_no_system() -> None:
     assert prompt(user("Hi"), instructions="Be brief.", template=STRICT) == "[user]Be brief.\n\nHi"
 
 
-def test_what_the_template_refuses_is_a_bad_turn() -> None:
+def test_template_refusal_is_unsupported_input() -> None:
     with pytest.raises(UnsupportedInput, match="Roles must alternate"):
         prompt(user("a"), user("b"), template=STRICT)
 

@@ -30,7 +30,7 @@ def render(source: str, **how: object) -> str:
         ("  {%- if true %}\n    a\n  {% endif %}", "    a\n"),
     ],
 )
-def test_it_renders(source: str, text: str) -> None:
+def test_template_renders(source: str, text: str) -> None:
     assert render(source) == text
 
 
@@ -56,6 +56,6 @@ def test_tools_may_have_a_template_of_their_own() -> None:
         "{{ 1 // 0 }}",
     ],
 )
-def test_what_it_cannot_render_or_must_not_do_is_refused(source: str) -> None:
+def test_invalid_or_unsafe_template_is_refused(source: str) -> None:
     with pytest.raises(TemplateRejected):
         render(source)

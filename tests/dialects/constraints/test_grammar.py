@@ -69,7 +69,7 @@ def test_a_regular_expression_takes_what_python_takes(pattern: str, data: st.Dat
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @given(text=st.text(alphabet='abcABC019 "\\\n\txd', max_size=6))
-def test_it_takes_nothing_else(pattern: str, text: str) -> None:
+def test_regex_grammar_matches_the_same_texts_as_the_regex(pattern: str, text: str) -> None:
     assert matches(regex(pattern), text) == bool(re.fullmatch(pattern, text))
 
 
@@ -133,7 +133,7 @@ def test_invalid_grammar_is_rejected_with_reason(definition: str, why: str) -> N
 
 @given(st.text(max_size=60))
 @pytest.mark.slow
-def test_whatever_is_sent_it_is_a_grammar_or_a_clear_no(text: str) -> None:
+def test_any_text_is_a_grammar_or_a_clear_error(text: str) -> None:
     for syntax in ("regex", "lark"):
         try:
             grammar.ebnf({"type": "grammar", "syntax": syntax, "definition": text})

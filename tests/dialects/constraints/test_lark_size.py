@@ -15,7 +15,7 @@ GENEROUS_S = 20
 
 
 @pytest.mark.parametrize("name", LARGE)
-def test_it_is_refused_with_what_was_counted(name: str) -> None:
+def test_large_grammar_is_refused_with_its_count(name: str) -> None:
     definition, why = LARGE[name]
     began = time.monotonic()
     with pytest.raises(InvalidGrammar, match=why):

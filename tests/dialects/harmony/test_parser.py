@@ -40,7 +40,7 @@ ANY_TOKEN = st.sampled_from([*FRAME, *WORDS, *ODDITIES])
 
 @given(st.lists(ANY_TOKEN, max_size=60), sizes)
 @settings(max_examples=60)
-def test_it_never_raises_and_grouping_never_matters_whatever_the_tokens(tokens: list[int], cuts: list[int]) -> None:
+def test_parser_takes_any_tokens_in_any_grouping(tokens: list[int], cuts: list[int]) -> None:
     assert parse_chunks(harmony(), turn(), tokens) == parse_chunks(harmony(), turn(), tokens, cuts)
 
 
@@ -191,7 +191,7 @@ def test_a_special_token_inside_a_string_of_a_bound_answer_is_its_text() -> None
 
 
 @given(sizes)
-def test_what_follows_a_complete_object_is_no_argument(cut: list[int]) -> None:
+def test_text_after_complete_arguments_is_no_argument(cut: list[int]) -> None:
     """Free text may follow a constrained object; the call is complete and no text is lost."""
     tokens = harmony_tokens(CALLING + '{"city": "a}"}elseif": "b"}' + NEXT + CALLING + "{} <|call|>")
     parsed = parse_chunks(harmony(), turn(), tokens, cut)

@@ -22,7 +22,7 @@ def system(**how: Any) -> str:
     return text.partition("<|end|>")[0]
 
 
-def test_it_ends_where_the_assistant_begins() -> None:
+def test_prompt_ends_with_the_assistant_header() -> None:
     assert prompt(user("Hi")) == "<|start|>user<|message|>Hi<|end|><|start|>assistant"
 
 

@@ -65,7 +65,7 @@ def rounds(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @given(st.sampled_from(sorted(DIALECTS)), st.lists(rounds(), min_size=1, max_size=5), st.booleans())
 @settings(max_examples=150)
-def test_it_is_the_same_at_every_turn_of_a_conversation(
+def test_cached_prompt_equals_fresh_prompt_at_every_turn(
     name: str, conversation: list[list[dict[str, Any]]], tools: bool
 ) -> None:
     dialect, items, memo = DIALECTS[name], list[dict[str, Any]](), TokenCache()
@@ -77,7 +77,7 @@ def test_it_is_the_same_at_every_turn_of_a_conversation(
 
 
 @pytest.mark.parametrize("name", ["harmony", "bytes", "demo"])
-def test_what_is_known_is_not_made_again(name: str) -> None:
+def test_cached_pieces_are_not_tokenized_again(name: str) -> None:
     dialect, items = DIALECTS[name], [user("one"), assistant("two"), user("three")]
     first = TokenCache()
     dialect.render(replace(turn(*items), token_cache=first))

@@ -61,7 +61,7 @@ def test_cut_call_yields_the_beginning_of_its_text(text: str, end: int, cuts: li
         ('{"input": "x"} and more', "x"),
     ],
 )
-def test_what_is_wrapped_in_another_way_is_not_lost(arguments: str, text: str) -> None:
+def test_unexpected_wrapping_loses_no_input(arguments: str, text: str) -> None:
     assert text_of(arguments) == text
     assert text_of(arguments, list(range(len(arguments)))) == text
 

@@ -37,7 +37,7 @@ def parse_stream(*parts: bytes, logprobs: int | None = None, constraint: Constra
 
 @settings(deadline=None)
 @given(cuts=st.lists(st.integers(0, len(STREAM)), max_size=12))
-def test_it_reads_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
+def test_stream_parses_the_same_for_any_cut_of_its_bytes(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(STREAM)]
     chunks = parse_stream(*(STREAM[a:b] for a, b in pairwise(edges)))
     assert tokens(chunks) == [1, 2, 3, 4]
@@ -45,15 +45,15 @@ def test_it_reads_the_same_however_the_bytes_are_cut(cuts: list[int]) -> None:
     assert cached(chunks) == 4
 
 
-def test_it_makes_one_chunk_of_what_arrives_together() -> None:
+def test_tokens_of_one_read_are_one_chunk() -> None:
     assert parse_stream(STREAM) == [Chunk((1, 2, 3, 4)), Chunk(finish="stop", cached=4, prompt=9)]
 
 
-def test_it_reads_carriage_returns_of_a_proxy() -> None:
+def test_stream_parses_with_carriage_returns() -> None:
     assert tokens(parse_stream(STREAM.replace(b"\n", b"\r\n"))) == [1, 2, 3, 4]
 
 
-def test_it_cuts_alternatives_to_the_number_wanted() -> None:
+def test_alternatives_are_cut_to_the_requested_number() -> None:
     top = [{"token_id": 5, "logprob": -3.0}, {"token_id": 1, "logprob": -0.5}, {"token_id": 2, "logprob": -1.0}]
     content = {"content": [{"token_id": 5, "logprob": -3.0, "rank": 9, "top_logprobs": top}]}
     (chunk, _) = parse_stream(token_event(5, finish="length", logprobs=content), logprobs=2)
@@ -77,12 +77,12 @@ def test_broken_stream_raises(stream: bytes) -> None:
         ("odd", b"", None, EngineUnavailable),
     ],
 )
-def test_it_blames_the_request_only_before_the_first_token(code: Any, before: bytes, constraint: Any, kind: type) -> None:
+def test_request_is_rejected_only_before_the_first_token(code: Any, before: bytes, constraint: Any, kind: type) -> None:
     with pytest.raises(kind, match="oh no"):
         parse_stream(before, event(error={"message": "oh no", "code": code}), constraint=constraint)
 
 
-def test_it_takes_an_error_finish_for_a_failure() -> None:
+def test_error_finish_is_a_failure() -> None:
     with pytest.raises(EngineUnavailable, match="gave up"):
         parse_stream(token_event(1, finish="error"))
 
@@ -98,12 +98,12 @@ def test_it_takes_an_error_finish_for_a_failure() -> None:
         (503, EngineUnavailable),
     ],
 )
-def test_it_sorts_refusals_by_status(status: int, kind: type) -> None:
+def test_refusals_are_classified_by_status(status: int, kind: type) -> None:
     assert type(codec.error_for(status, b"<html>")) is kind
     assert "why" in str(codec.error_for(status, b'{"error": {"message": "why"}}'))
 
 
-def test_it_writes_the_request_in_vllms_words() -> None:
+def test_request_is_encoded_for_vllm() -> None:
     png = b"\x89PNG\r\n\x1a\n..."
     request = make_request(
         [1, 2], 7, id="resp_1", sampling={"stop_token_ids": [3], "logprobs": 5}, constraint=SCHEMA, images=[png], priority=2
@@ -120,7 +120,7 @@ def test_it_writes_the_request_in_vllms_words() -> None:
     assert "priority" not in orjson.loads(codec.encode_body(request, "m", priorities=False))
 
 
-def test_it_asks_for_no_more_logprobs_than_a_server_grants() -> None:
+def test_requested_logprobs_stay_below_the_limit_of_the_server() -> None:
     asked = [
         orjson.loads(codec.encode_body(make_request(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
         for n in (None, 0, 1, 20)
@@ -128,12 +128,12 @@ def test_it_asks_for_no_more_logprobs_than_a_server_grants() -> None:
     assert asked == [None, 0, 2, 20]
 
 
-def test_it_sends_a_structural_tag_as_text() -> None:
+def test_structural_tag_is_sent_as_text() -> None:
     request = make_request(constraint=Constraint("structural_tag", {"type": "structural_tag", "format": {"type": "any_text"}}))
     params = orjson.loads(codec.encode_body(request, None, False))["sampling_params"]
     assert orjson.loads(params["structured_outputs"]["structural_tag"])["format"] == {"type": "any_text"}
 
 
-def test_it_refuses_what_json_cannot_carry() -> None:
+def test_values_outside_json_are_refused() -> None:
     with pytest.raises(RequestRejected):
         codec.encode_body(make_request([2**70]), None, False)

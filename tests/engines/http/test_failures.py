@@ -29,7 +29,7 @@ def with_stub(reply: Reply, play: Callable[[HttpVllm, FaultyServer], Awaitable[N
     asyncio.run(main())
 
 
-def test_it_takes_the_first_model_and_what_is_known_of_it() -> None:
+def test_engine_takes_the_first_model_and_its_properties() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         assert (engine.model, engine.root, engine.max_model_len) == ("m", "/models/m", 128)
         assert await engine.is_healthy()
@@ -74,7 +74,7 @@ def test_start_failure_has_reason(url: str, route: str | None, reply: Reply, wor
     asyncio.run(main())
 
 
-def test_it_does_not_start_without_a_server() -> None:
+def test_engine_does_not_start_without_a_server() -> None:
     engine = HttpVllm("http://127.0.0.1:9")
     with pytest.raises(EngineUnavailable, match="ConnectError"):
         asyncio.run(engine.start())
@@ -111,7 +111,7 @@ def test_error_maps_to_exception(reply: Reply, kind: type[Exception], words: str
     with_stub(reply, play)
 
 
-def test_it_hangs_up_and_aborts_when_closed_early() -> None:
+def test_early_close_disconnects_and_aborts() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         chunks = engine.generate(make_request(id="early"))
         assert await anext(chunks) == Chunk((1,))
@@ -123,7 +123,7 @@ def test_it_hangs_up_and_aborts_when_closed_early() -> None:
     with_stub(stream(token(1), hang=True), play)
 
 
-def test_it_aborts_when_cancelled_before_the_first_token() -> None:
+def test_cancellation_before_the_first_token_aborts() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         task = asyncio.create_task(collect(engine, make_request(id="waiting")))
         await asyncio.sleep(0.1)
@@ -137,7 +137,7 @@ def test_it_aborts_when_cancelled_before_the_first_token() -> None:
     with_stub(stream(hang=True), play)
 
 
-def test_it_ends_running_generations_at_close() -> None:
+def test_close_ends_running_generations() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         task = asyncio.create_task(collect(engine, make_request(id="last")))
         await asyncio.sleep(0.1)
@@ -150,7 +150,7 @@ def test_it_ends_running_generations_at_close() -> None:
     with_stub(stream(token(1), hang=True), play)
 
 
-def test_it_runs_three_hundred_generations_at_once() -> None:
+def test_engine_runs_three_hundred_generations_at_once() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         running = [engine.generate(make_request()) for _ in range(300)]
         first = await asyncio.wait_for(asyncio.gather(*(anext(chunks) for chunks in running)), 30)

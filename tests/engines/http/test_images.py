@@ -54,7 +54,7 @@ def test_output_depends_on_the_image_and_its_tokens_are_counted(runner: asyncio.
     assert outputs["red"] == outputs["red again"] != outputs["blue"]
 
 
-def test_what_does_not_fit_to_the_placeholders_is_no_answer(runner: asyncio.Runner, engine: HttpVllm, model: Path) -> None:
+def test_images_without_placeholders_are_an_error(runner: asyncio.Runner, engine: HttpVllm, model: Path) -> None:
     prompt = open_dialect(str(model)).render(Turn([user("Look:", part())], date(2026, 1, 1)))
     # vLLM answers HTTP 500. A dialect checks its placeholders, so this never happens in a run.
     with pytest.raises(EngineError, match="prompt replacement"):

@@ -28,7 +28,7 @@ def port() -> Iterator[int]:
         yield probe.getsockname()[1]
 
 
-def test_it_waits_at_its_start_for_a_server_that_comes_up(port: int) -> None:
+def test_start_waits_for_a_server_that_comes_up(port: int) -> None:
     async def main() -> None:
         engine = HttpVllm(f"http://127.0.0.1:{port}", start_wait=20)
         start = asyncio.create_task(engine.start())
@@ -46,7 +46,7 @@ def test_it_waits_at_its_start_for_a_server_that_comes_up(port: int) -> None:
     asyncio.run(main())
 
 
-def test_it_does_not_wait_for_what_will_not_change() -> None:
+def test_start_does_not_wait_for_a_missing_model() -> None:
     async def main() -> None:
         async with serve() as stub:
             engine = HttpVllm(stub.url, "q", start_wait=20)
@@ -56,14 +56,14 @@ def test_it_does_not_wait_for_what_will_not_change() -> None:
     asyncio.run(main())
 
 
-def test_it_gives_up_when_the_time_is_over() -> None:
+def test_start_gives_up_after_start_wait() -> None:
     began = time.monotonic()
     with pytest.raises(EngineUnavailable, match="ConnectError"):
         asyncio.run(open_engine("http://127.0.0.1:9?start_wait=0.5").start())
     assert 0.5 <= time.monotonic() - began < 5
 
 
-def test_it_starts_without_a_server_of_which_it_knows_everything(port: int) -> None:
+def test_start_needs_no_server_if_model_and_length_are_given(port: int) -> None:
     async def main() -> None:
         engine = open_engine(f"http://127.0.0.1:{port}?model=m&max_model_len=128&start_wait=0")
         await engine.start()
@@ -166,7 +166,7 @@ def test_hung_server_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(main())
 
 
-def test_who_is_cancelled_while_the_server_is_given_up_stays_cancelled() -> None:
+def test_cancellation_during_a_failed_start_stays_a_cancellation() -> None:
     async def main() -> None:
         async def refused() -> bool:
             return False
@@ -182,7 +182,7 @@ def test_who_is_cancelled_while_the_server_is_given_up_stays_cancelled() -> None
     asyncio.run(main())
 
 
-def test_those_who_ask_at_the_same_time_share_one_health_check() -> None:
+def test_simultaneous_callers_share_one_health_check() -> None:
     async def main() -> None:
         async with serve() as stub:
             engine = HttpVllm(stub.url)

@@ -45,7 +45,7 @@ def running(engine: HttpVllm) -> Running:
     return count
 
 
-def test_it_learns_what_is_served(engine: HttpVllm, tiny: Path) -> None:
+def test_engine_reads_the_served_model(engine: HttpVllm, tiny: Path) -> None:
     assert (engine.model, engine.root, engine.max_model_len) == ("tiny", str(tiny), checkpoint.MAX_MODEL_LEN)
 
 

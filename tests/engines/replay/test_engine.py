@@ -38,38 +38,38 @@ def replay(line: Recording, max_tokens: int = 100, stops: tuple[int, ...] = ()) 
     return asyncio.run(main())
 
 
-def test_it_replays_chunks_as_they_are_grouped() -> None:
+def test_chunks_replay_in_their_groups() -> None:
     assert replay(recording([1, 2, 3], [4], finish="length", cached=16)) == [
         Chunk((1, 2, 3), cached=16),
         Chunk((4,), finish="length"),
     ]
 
 
-def test_it_finishes_with_an_empty_chunk_when_a_delay_comes_last() -> None:
+def test_final_delay_ends_with_an_empty_chunk() -> None:
     assert replay(Recording([Tokens([1]), Delay(0)])) == [Chunk((1,)), Chunk(finish="stop")]
 
 
-def test_it_finishes_a_line_without_tokens() -> None:
+def test_recording_without_tokens_finishes() -> None:
     assert replay(Recording([], cached=3)) == [Chunk(finish="stop", cached=3)]
 
 
-def test_it_ends_at_max_tokens_with_length() -> None:
+def test_max_tokens_ends_with_length() -> None:
     assert replay(recording([1, 2], [3, 4]), max_tokens=3) == [Chunk((1, 2)), Chunk((3,), finish="length")]
 
 
-def test_it_ends_at_max_tokens_between_two_chunks() -> None:
+def test_max_tokens_ends_between_two_chunks() -> None:
     assert replay(recording([1, 2], [3, 4]), max_tokens=2) == [Chunk((1, 2), finish="length")]
 
 
-def test_it_keeps_its_own_ending_when_the_line_just_fits() -> None:
+def test_recording_of_max_tokens_has_its_own_finish() -> None:
     assert replay(recording([1, 2], [3]), max_tokens=3) == [Chunk((1, 2)), Chunk((3,), finish="stop")]
 
 
-def test_it_ends_behind_a_stop_token_and_includes_it() -> None:
+def test_stop_token_ends_the_output_and_is_included() -> None:
     assert replay(recording([1, 9, 2], [3], finish="length"), stops=(9,)) == [Chunk((1, 9), finish="stop")]
 
 
-def test_it_cuts_logprobs_with_their_tokens() -> None:
+def test_logprobs_are_cut_with_their_tokens() -> None:
     logprobs = [Logprob(1, -0.1), Logprob(2, -0.2)]
     assert replay(Recording([Tokens([1, 2], logprobs)]), max_tokens=1) == [Chunk((1,), (Logprob(1, -0.1),), finish="length")]
 
@@ -80,9 +80,7 @@ def test_it_cuts_logprobs_with_their_tokens() -> None:
     limit=st.integers(1, 25),
     stop=st.one_of(st.none(), st.integers(0, 9)),
 )
-def test_it_obeys_stop_token_and_limit_however_tokens_are_grouped(
-    groups: list[list[int]], limit: int, stop: int | None
-) -> None:
+def test_stop_token_and_limit_hold_for_any_grouping(groups: list[list[int]], limit: int, stop: int | None) -> None:
     chunks = replay(recording(*groups), limit, () if stop is None else (stop,))
     flat = [token for group in groups for token in group]
     until_stop = flat[: flat.index(stop) + 1] if stop in flat else flat
@@ -91,7 +89,7 @@ def test_it_obeys_stop_token_and_limit_however_tokens_are_grouped(
     assert chunks[-1].finish == ("length" if len(until_stop) > limit else "stop")
 
 
-def test_it_ends_with_length_where_the_context_is_full() -> None:
+def test_full_context_ends_with_length() -> None:
     async def main() -> list[Chunk]:
         return await collect(await started(recording([1, 2, 3]), max_model_len=5), make_request([7, 7, 7], 100))
 
@@ -106,13 +104,13 @@ def test_prompt_of_full_context_length_is_rejected() -> None:
         asyncio.run(main())
 
 
-def test_it_takes_its_time() -> None:
+def test_delays_take_their_time() -> None:
     began = time.monotonic()
     replay(Recording([Delay(0.05), Tokens([1]), Delay(0.05)]))
     assert time.monotonic() - began >= 0.1
 
 
-def test_it_breaks_down_in_the_middle_and_comes_back() -> None:
+def test_fault_in_the_middle_is_followed_by_recovery() -> None:
     async def main() -> None:
         engine = await started(Recording([Tokens([1]), Fault("down", "out of memory", 0.2)]), recording([2]))
         chunks = engine.generate(make_request())
@@ -137,7 +135,7 @@ def test_bad_fault_rejects_the_request() -> None:
         replay(Recording([Fault("bad", "no such grammar")]))
 
 
-def test_it_can_be_sent_away_under_a_running_request() -> None:
+def test_engine_can_fail_under_a_running_request() -> None:
     async def main() -> None:
         engine = await started(recording([1], [2]), recording([3]))
         chunks = engine.generate(make_request())
@@ -151,7 +149,7 @@ def test_it_can_be_sent_away_under_a_running_request() -> None:
     asyncio.run(main())
 
 
-def test_it_notes_who_was_aborted_by_closing() -> None:
+def test_closed_request_is_recorded_as_aborted() -> None:
     async def main() -> None:
         engine = await started(recording([1], [2]))
         chunks = engine.generate(make_request(id="early"))
@@ -164,7 +162,7 @@ def test_it_notes_who_was_aborted_by_closing() -> None:
     asyncio.run(main())
 
 
-def test_it_notes_who_was_aborted_by_cancelling_a_wait() -> None:
+def test_cancelled_wait_is_recorded_as_aborted() -> None:
     async def main() -> None:
         engine = await started(Recording([Tokens([1]), Delay(60)]))
         task = asyncio.create_task(collect(engine, make_request(id="waiting")))
@@ -178,7 +176,7 @@ def test_it_notes_who_was_aborted_by_cancelling_a_wait() -> None:
     asyncio.run(main())
 
 
-def test_it_does_not_call_a_finished_request_aborted() -> None:
+def test_finished_request_is_not_recorded_as_aborted() -> None:
     async def main() -> None:
         engine = await started(recording([1]))
         chunks = engine.generate(make_request())
@@ -190,7 +188,7 @@ def test_it_does_not_call_a_finished_request_aborted() -> None:
     asyncio.run(main())
 
 
-def test_it_gives_lines_to_those_they_were_meant_for() -> None:
+def test_recordings_go_to_matching_requests() -> None:
     async def main() -> None:
         engine = await started(
             recording([1], match=[8, 8]), recording([2]), recording([3], match=lambda prompt: prompt[0] == 7)
@@ -213,7 +211,7 @@ def test_unexpected_request_raises() -> None:
     asyncio.run(main())
 
 
-def test_it_complains_about_leftover_lines_when_asked_to() -> None:
+def test_strict_close_reports_unused_recordings() -> None:
     async def main() -> None:
         engine = await started(recording([1]), recording([2]))
         await collect(engine, make_request())
@@ -224,7 +222,7 @@ def test_it_complains_about_leftover_lines_when_asked_to() -> None:
     asyncio.run(main())
 
 
-def test_it_repeats_the_tape_in_a_loop() -> None:
+def test_looped_tape_repeats() -> None:
     async def main() -> None:
         engine = await started(recording([1]), recording([2]), loop=True)
         assert [tokens(await collect(engine, make_request())) for _ in range(5)] == [[1], [2], [1], [2], [1]]
@@ -249,7 +247,7 @@ def test_engine_is_unavailable_before_start_and_after_close() -> None:
     asyncio.run(main())
 
 
-def test_it_serves_many_at_once() -> None:
+def test_engine_serves_many_requests_at_once() -> None:
     async def main() -> None:
         engine = await started()
         engine.add(*(recording([n], [n], match=[n]) for n in range(50)))

@@ -19,7 +19,7 @@ def written(path: Path, *lines: dict[str, Any] | str) -> Path:
     return file
 
 
-def test_it_reads_every_kind_of_step(tmp_path: Path) -> None:
+def test_tape_has_every_kind_of_step(tmp_path: Path) -> None:
     file = written(
         tmp_path,
         {"match": [4, 5], "chunks": [{"tokens": [1, 2]}, {"delay": 0.5}, {"tokens": [3]}], "finish": "length", "cached": 16},
@@ -50,14 +50,14 @@ def test_it_reads_every_kind_of_step(tmp_path: Path) -> None:
         ({"chunks": [], "match": "a"}, "token ids"),
     ],
 )
-def test_it_names_place_and_mistake(tmp_path: Path, line: dict[str, Any] | str, word: str) -> None:
+def test_invalid_line_is_named_with_its_mistake(tmp_path: Path, line: dict[str, Any] | str, word: str) -> None:
     file = written(tmp_path, {"chunks": []}, line)
     with pytest.raises(InvalidTape, match=r"tape\.jsonl:2: ") as caught:
         tape.read_tape(file)
     assert word in str(caught.value)
 
 
-def test_it_finds_its_request_by_tokens_in_a_row_or_by_predicate() -> None:
+def test_recording_matches_consecutive_tokens_or_a_predicate() -> None:
     assert recording([1]).matches([])
     assert recording([1], match=[2, 3]).matches((1, 2, 3))
     assert not recording([1], match=[2, 3]).matches([2, 1, 3])

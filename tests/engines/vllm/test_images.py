@@ -51,7 +51,7 @@ class VisionTest(ApiCase):
         self.assertEqual(response.status_code, 200, response.content)
         return int(orjson.loads(response.content)["input_tokens"])
 
-    async def test_what_is_shown_reaches_the_model(self) -> None:
+    async def test_image_reaches_the_model(self) -> None:
         orphan_guard.guard_children()
         with tempfile.TemporaryDirectory() as folder:
             self.hub = RunManager(parse_models(f"m=vllm://{seeing.write(Path(folder))}"))

@@ -60,12 +60,12 @@ class TestRequirements(EngineRequirements):
     """Common requirements of engines."""
 
 
-def test_it_refuses_a_schema_that_would_be_enforced_in_part_only(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+def test_partly_enforceable_schema_is_refused(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     with pytest.raises(RequestRejected, match="not supported"):
         runner.run(collect(engine, make_request(constraint=Constraint("json", {"type": "integer", "multipleOf": 3}))))
 
 
-def test_it_compiles_nothing_for_the_first_log_probabilities(
+def test_first_logprobs_compile_nothing(
     runner: asyncio.Runner, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path))
@@ -83,7 +83,7 @@ def test_it_compiles_nothing_for_the_first_log_probabilities(
     assert not any(tmp_path.iterdir()), "Inductor has compiled something"
 
 
-def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+def test_running_id_is_refused(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     async def main() -> None:
         chunks = engine.generate(make_request(max_tokens=400, id="twin"))
         await anext(chunks)
@@ -95,7 +95,7 @@ def test_it_refuses_an_id_that_is_running(runner: asyncio.Runner, engine: InProc
 
 
 @pytest.mark.parametrize("way", STOP_METHODS)
-def test_it_lets_its_worker_rest_when_a_request_is_stopped(
+def test_worker_is_idle_after_a_request_is_stopped(
     runner: asyncio.Runner, engine: InProcessVllm, running: Running, way: str
 ) -> None:
     runner.run(asyncio.wait_for(STOP_METHODS[way](engine, running), 30))
@@ -108,11 +108,11 @@ def test_it_lets_its_worker_rest_when_a_request_is_stopped(
     assert cpu_seconds(worker) - before < 0.1
 
 
-def test_it_leaves_the_environment_of_other_children_alone(engine: InProcessVllm) -> None:
+def test_environment_of_other_children_is_unchanged(engine: InProcessVllm) -> None:
     assert "omp" not in os.environ.get("LD_PRELOAD", "")
 
 
-def test_it_names_options_that_vllm_does_not_know(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
+def test_unknown_vllm_options_are_named(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
     for query, words in {
         "max_model_lem=5": "max_model_lem.*allowed.*max_model_len",
         "max_model_len=few": "max-model-len.*few",
@@ -129,12 +129,12 @@ def test_unloadable_model_raises(runner: asyncio.Runner, engine: InProcessVllm, 
         runner.run(open_engine(f"vllm://{tmp_path}").start())
 
 
-def test_it_refuses_a_picture_that_is_none(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+def test_invalid_image_is_refused(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     with pytest.raises(RequestRejected, match="image 1 cannot be decoded"):
         runner.run(collect(engine, make_request(images=[cases.PIXEL, b"junk"])))
 
 
-def test_it_gives_up_starts_that_are_cancelled_side_by_side(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
+def test_cancelled_simultaneous_starts_leave_no_process(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
     others = [open_engine(f"vllm://{tiny}") for _ in range(2)]
     ours = set(orphan_guard.survivors(os.getpid()))
 
@@ -181,7 +181,7 @@ def test_dead_core_is_reported_and_restarted(runner: asyncio.Runner, engine: InP
     assert len(tokens(runner.run(main()))) == 2
 
 
-def test_it_lets_go_of_everything_at_close(runner: asyncio.Runner, engine: InProcessVllm) -> None:
+def test_close_ends_all_processes_and_requests(runner: asyncio.Runner, engine: InProcessVllm) -> None:
     """Must be the last test of the module: the close of the fixture then has no effect."""
 
     async def main() -> Chunk:

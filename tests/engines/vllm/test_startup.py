@@ -88,7 +88,7 @@ def test_the_second_core_starts_while_the_first_is_waited_for(vllm: FakeVllm) ->
     assert os.environ[RESTORED_ONE] == "ours"
 
 
-def test_it_waits_for_one_that_must_be_alone(vllm: FakeVllm) -> None:
+def test_start_waits_for_an_exclusive_start(vllm: FakeVllm) -> None:
     async def main() -> None:
         alone, other = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
         await until(lambda: "a" in vllm.cores)
@@ -150,7 +150,7 @@ def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: FakeVllm) ->
     asyncio.run(main())
 
 
-def test_what_came_up_while_it_was_given_up_is_handed_back(vllm: FakeVllm) -> None:
+def test_engine_ready_after_cancellation_is_returned(vllm: FakeVllm) -> None:
     async def main() -> None:
         vllm.up.set()
         start = VllmStartup("a", {})

@@ -42,7 +42,7 @@ def generate(
 
 
 @pytest.mark.parametrize("sampling", [{"temperature": 0.0}, {"temperature": 0.0, "seed": 3}, {"temperature": 1.0}])
-def test_it_goes_on_behind_what_was_heard(sampling: dict[str, Any]) -> None:
+def test_generation_resumes_after_the_received_tokens(sampling: dict[str, Any]) -> None:
     heard, (_, again) = generate(DIES, recording(ANSWER), **sampling)
     assert heard == list(ANSWER)
     assert (again.prompt, again.prior_tokens, again.sampling.max_tokens) == ([*PROMPT, *ANSWER[:5]], 5, 15)
@@ -57,25 +57,25 @@ def test_it_goes_on_behind_what_was_heard(sampling: dict[str, Any]) -> None:
         {"temperature": 0.0, "frequency_penalty": 0.5},
     ],
 )
-def test_it_is_made_again_where_the_next_token_depends_on_how_many_there_were(sampling: dict[str, Any]) -> None:
+def test_position_dependent_sampling_restarts_from_the_first_token(sampling: dict[str, Any]) -> None:
     heard, (_, again) = generate(DIES, recording(ANSWER[:3], ANSWER[3:]), **sampling)
     assert heard == list(ANSWER), "and nobody hears a token twice"
     assert (tuple(again.prompt), again.prior_tokens) == (PROMPT, 0)
 
 
-def test_where_it_strays_it_goes_on_all_the_same() -> None:
+def test_diverging_restart_continues_from_the_sent_tokens() -> None:
     heard, (_, again, further) = generate(DIES, STRAYS, recording(ANSWER), temperature=1.0, seed=3)
     assert heard == list(ANSWER)
     assert (again.prior_tokens, further.prior_tokens) == (0, 5)
     assert len({again.id, further.id, "r"}) == 3
 
 
-def test_where_it_ends_sooner_it_goes_on_all_the_same() -> None:
+def test_shorter_restart_continues_from_the_sent_tokens() -> None:
     heard, _ = generate(DIES, recording(ANSWER[:2]), recording(ANSWER), temperature=1.0, seed=3)
     assert heard == list(ANSWER)
 
 
-def test_what_is_bound_must_not_stray() -> None:
+def test_diverging_constrained_restart_fails() -> None:
     with pytest.raises(NotResumable, match="came out differently"):
         generate(DIES, STRAYS, constraint=Constraint("regex", "[0-9 ]+"), temperature=0.0)
 

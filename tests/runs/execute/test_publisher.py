@@ -89,8 +89,8 @@ class TellingTest(ApiCase):
             self.assertEqual([frame.type for frame in run.frames], BEGUN)
 
     # Two tests, not two rounds: who goes on with the first run would be there in the second.
-    async def test_what_the_database_refused_has_nothing_behind_it(self) -> None:
+    async def test_append_refused_by_the_database_ends_the_log(self) -> None:
         await self.refused_append(OperationalError("no"))
 
-    async def test_what_was_never_kept_has_nothing_behind_it(self) -> None:
+    async def test_failed_append_ends_the_log(self) -> None:
         await self.refused_append(RuntimeError("no"))

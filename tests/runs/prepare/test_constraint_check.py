@@ -48,7 +48,7 @@ def tool(parameters: Any) -> dict[str, Any]:
         ({"format": {"type": "json_schema", "schema": BAD, "strict": True}}, "text.format.schema", "invalid_json_schema"),
     ],
 )
-def test_it_is_named(more: dict[str, Any], where: str, code: str) -> None:
+def test_invalid_schema_is_refused_by_path(more: dict[str, Any], where: str, code: str) -> None:
     with pytest.raises(InvalidRequest) as raised:
         asyncio.run(
             constraint_check.check_constraints(Picky(), CreateRequest(project="p", key=None, model="m", input=[], **more), TAG)
@@ -56,7 +56,7 @@ def test_it_is_named(more: dict[str, Any], where: str, code: str) -> None:
     assert (raised.value.param, raised.value.code, raised.value.message) == (where, code, "Invalid schema: Unclosed '['")
 
 
-def test_what_no_schema_is_to_blame_for_has_the_words_of_the_engine() -> None:
+def test_error_without_a_bad_schema_has_the_engine_message() -> None:
     with pytest.raises(InvalidRequest) as raised:
         asyncio.run(
             constraint_check.check_constraints(

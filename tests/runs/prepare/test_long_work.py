@@ -38,7 +38,7 @@ class Gate:
         return "done"
 
 
-def test_one_long_job_of_a_project_runs_at_a_time_and_others_go_past() -> None:
+def test_long_jobs_of_a_project_queue_and_other_projects_pass() -> None:
     async def body() -> None:
         gates = [Gate() for _ in range(3)]
         jobs = [asyncio.create_task(long_work.run("a", True, gate)) for gate in gates]

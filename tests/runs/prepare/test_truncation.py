@@ -91,7 +91,7 @@ def test_twenty_thousand_messages_take_a_few_steps(name: str, most: int) -> None
     assert time.process_time() - began < 30
 
 
-def test_what_must_stay_and_is_too_long_is_refused_before_it_is_rendered() -> None:
+def test_too_long_required_items_are_refused_before_rendering() -> None:
     turn = turn_of(["a", "b", "c"], rule="long rule " * 1_000_000)
     with pytest.raises(TooLong):
         asyncio.run(Truncation(prompts(HARMONY), turn, 4000, 5000).search())

@@ -92,7 +92,7 @@ class WatchTest(TransactionTestCase):
         finally:
             await watch.stop()
 
-    async def test_what_has_not_begun_is_not_taken_for_lost(self) -> None:
+    async def test_run_without_committed_events_is_not_lost(self) -> None:
         """Its rows have a key, although they were rolled back with those of another run, and are about to be written again."""
         recorder = LogWriter()
         begun, waits = (run(f"resp_{number}", recorder) for number in range(2))

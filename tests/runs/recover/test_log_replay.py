@@ -154,7 +154,7 @@ CHUNKS = st.lists(st.lists(st.tuples(st.integers(0, 2**32 - 1), LOGPROBS), min_s
 
 
 @given(CHUNKS, st.booleans(), st.booleans())
-def test_what_was_heard_is_kept_as_it_was(chunks: list[Any], likely: bool, ended: bool) -> None:
+def test_engine_chunks_round_trip(chunks: list[Any], likely: bool, ended: bool) -> None:
     entries: list[Entry] = [
         Chunk(tuple(t for t, _ in part), tuple(one for _, one in part) if likely else ()) for part in chunks
     ]

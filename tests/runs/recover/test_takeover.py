@@ -85,7 +85,7 @@ class TakeoverTest(ApiCase):
         """What the last message says."""
         return str(events[-1]["response"]["output"][-1]["content"][0]["text"])
 
-    async def test_what_is_given_back_at_a_stop_goes_on_elsewhere_in_the_same_log(self) -> None:
+    async def test_handed_over_response_continues_elsewhere_in_the_same_log(self) -> None:
         async with self.two(slow(), said(WHOLE, match=tokens("<|start|>user"))) as (client, second):
             uid = await self.begin(client)
             before = [event async for event in Event.objects.order_by("number").values_list("data", flat=True)]
@@ -107,7 +107,7 @@ class TakeoverTest(ApiCase):
             self.assertEqual(usage["input_tokens"], len(first.prompt))
             self.assertFalse(await Lease.objects.aexists())
 
-    async def test_what_the_dead_have_left_goes_on_and_its_foreground_too(self) -> None:
+    async def test_responses_of_a_dead_process_continue_elsewhere(self) -> None:
         async with self.two(slow(), said(WHOLE)) as (client, second):
             response = await self.post(client, stream=True)
             self.assertEqual(response.status_code, 200)
@@ -152,7 +152,7 @@ class TakeoverTest(ApiCase):
             self.assertEqual(self.engine.aborted, [uid])
 
     @override_settings(RESPONSES_MAX_BACKGROUND=0)
-    async def test_one_that_waits_begins_wherever_there_is_room(self) -> None:
+    async def test_queued_response_starts_in_a_process_with_capacity(self) -> None:
         async with self.two(said(HELLO)) as (client, second):
             made = await self.made(client, background=True)
             self.assertEqual(made["status"], "queued")
@@ -209,7 +209,7 @@ class TakeoverTest(ApiCase):
             part = (await self.whole(client, uid))[-1]["response"]["output"][-1]["content"][0]
             self.assertEqual("".join(entry["token"] for entry in part["logprobs"]), "Hello there!")
 
-    async def test_one_whose_model_nobody_serves_any_more_fails_in_the_end(self) -> None:
+    async def test_response_of_an_unserved_model_fails_finally(self) -> None:
         async with self.two(slow()) as (client, second):
             uid = await self.begin(client)
             await self.hub.close()
@@ -246,14 +246,14 @@ class TakeoverTest(ApiCase):
 class EngineTest(ApiCase):
     """The engine dies and comes back."""
 
-    async def test_it_goes_on_where_it_was(self) -> None:
+    async def test_recovered_engine_continues_the_response(self) -> None:
         dying = Recording([*said(HEAD).steps, Fault("down", seconds=0.4)])
         async with self.serving(dying, said(WHOLE)) as client:
             events = await self.stream(client)
             self.assertEqual(events[-1]["response"]["output"][-1]["content"][0]["text"], "Hello there!")
             self.assertEqual([request.prior_tokens for request in self.engine.requests], [0, len(tokens(HEAD))])
 
-    async def test_one_that_never_gets_on_fails_at_last(self) -> None:
+    async def test_response_without_progress_fails_finally(self) -> None:
         async with self.serving(*[Recording([Fault("down")])] * 3) as client:
             events = await self.stream(client)
             self.assertEqual(events[-1]["type"], "response.failed")

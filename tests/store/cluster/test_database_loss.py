@@ -35,7 +35,7 @@ class LostTest(TransactionTestCase):
         self.assertEqual([kept.number for kept in await reader.frames(one.row.pk)], [0, 1, 2])
         await recorder.close()
 
-    async def test_it_meets_one_dead_connection_and_not_all_that_lie_in_the_pool(self) -> None:
+    async def test_lost_database_costs_a_single_failed_connection(self) -> None:
         pool = connection.pool  # type: ignore[attr-defined]
         recorder, one = LogWriter(), log("resp_pool")
         await durable(recorder, Append(one, [frame(0)], opens=True))
@@ -47,7 +47,7 @@ class LostTest(TransactionTestCase):
         self.assertEqual(len(logs.output), 1, logs.output)
         await recorder.close()
 
-    async def test_what_a_crash_of_the_database_takes_back_is_written_again(self) -> None:
+    async def test_events_lost_in_a_database_crash_are_written_again(self) -> None:
         recorder, one = LogWriter(), held("resp_crash")
         await durable(recorder, Append(one, [frame(0)], opens=True))
         for number in range(1, 5):
@@ -94,7 +94,7 @@ class LostTest(TransactionTestCase):
         self.assertEqual([kept.data for kept in await reader.frames(one.row.pk)][1:], [other.frames[0].data])
         await recorder.close()
 
-    def test_what_is_accepted_waits_for_the_disk(self) -> None:
+    def test_acceptance_waits_for_the_disk(self) -> None:
         with CaptureQueriesContext(connection) as asked:
             write([Append(held("resp_disk"), [frame(0)], opens=True)])
         self.assertIn(WAIT_FOR_DISK_SQL, [query["sql"] for query in asked.captured_queries])

@@ -37,7 +37,7 @@ class EraseTest(TestCase):
         self.assertEqual(await Event.objects.acount(), 0)
         await recorder.close()
 
-    async def test_it_does_not_touch_other_projects(self) -> None:
+    async def test_erasure_does_not_touch_other_projects(self) -> None:
         recorder = LogWriter()
         await chain(recorder, "resp_a")
         self.assertFalse(await sync_to_async(erase)("q", "resp_a"))

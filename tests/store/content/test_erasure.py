@@ -110,7 +110,7 @@ class EraseCommandTest(ApiCase):
             cursor.execute("SELECT count(*) FROM auth_user WHERE username = 'ada'")
             self.assertEqual(cursor.fetchone(), (0,))
 
-    def test_what_is_not_there_is_told(self) -> None:
+    def test_missing_subjects_are_reported(self) -> None:
         wrong: list[tuple[list[Any], str]] = [
             (["--project", "none"], "nothing of a project 'none'"),
             (["--conversation", "conv_none"], "no conversation 'conv_none'"),

@@ -41,7 +41,7 @@ class OrphansTest(ApiCase):
         await sync_to_async(lambda: list(prune_due(timezone.now() + later)))()
         return await Item.objects.acount()
 
-    async def test_they_stay_unless_a_setting_says_otherwise(self) -> None:
+    async def test_orphaned_items_stay_unless_configured_otherwise(self) -> None:
         async with self.serving() as client:
             await self.deleted(client, f"/v1/conversations/{await self.conversation(client, 'one', 'two')}")
             self.assertEqual(await self.kept(1000 * DAY), 2)
@@ -75,7 +75,7 @@ class OrphansTest(ApiCase):
             )
 
     @override_settings(RESPONSES_DELETE_CONVERSATION_ITEMS=True)
-    async def test_what_a_stored_response_needs_stays_until_it_is_deleted(self) -> None:
+    async def test_items_of_a_stored_response_stay_until_its_deletion(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
             uid = await self.conversation(client, "My name is Ada.")
             made = await self.made(client, conversation=uid, input="Hi")

@@ -37,7 +37,7 @@ class SealTest(TestCase):
         """What a replay reads."""
         return [one async for one in reader.stored_frames(row.pk, after)]
 
-    async def test_it_reads_the_same_before_and_after(self) -> None:
+    async def test_log_reads_the_same_before_and_after_archiving(self) -> None:
         frames = told(2500)
         row = await sync_to_async(kept)(frames)
         self.assertEqual(await self.read(row), frames)
@@ -82,7 +82,7 @@ class SealTest(TestCase):
         self.assertEqual(archive.archive_log(ended.pk), 0)
         self.assertEqual(archive.list_unarchived(NOW + timedelta(seconds=1), 10), [])
 
-    def test_its_work_is_found_by_an_index(self) -> None:
+    def test_logs_to_archive_are_found_by_an_index(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n}").row for n in range(2000)])
         Response.objects.update(ended_at=NOW, log_form=LogForm.PAGES)
         kept(told(1), "resp_new")

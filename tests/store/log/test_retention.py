@@ -52,7 +52,7 @@ class RetentionTest(TestCase):
         self.assertEqual(LogPage.objects.count(), 2)
         self.assertLess(sum(len(page.data) for page in LogPage.objects.all()), size)
 
-    def test_what_is_no_longer_whole_is_not_replayed(self) -> None:
+    def test_pruned_log_is_not_replayed(self) -> None:
         row = kept(told(20))
         reader.check_replayable(row)
         archive_log(row.pk)
@@ -90,7 +90,7 @@ class RetentionTest(TestCase):
             self.assertEqual(list(retention.prune("responses", SOON)), [4, 2])
         self.assertEqual([row.uid for row in Response.objects.all()], ["resp_0"])
 
-    def test_what_another_process_holds_is_left_to_it(self) -> None:
+    def test_log_locked_by_another_process_is_left_alone(self) -> None:
         archive_log(kept(told(2)).pk)
         with mock.patch.object(retention, "lock_for_archive", return_value=False):
             self.assertEqual(list(retention.prune("deltas", SOON)), [0])
@@ -151,7 +151,7 @@ class CommandTest(TestCase):
         archive_log(kept(told(5), "resp_a").pk)
         kept(told(5), "resp_b", stored=False, background=True)
 
-    def test_it_keeps_what_nobody_named(self) -> None:
+    def test_command_prunes_only_named_kinds(self) -> None:
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
             said = self.prune("--temporary=off")
         kinds = ("deltas", "responses", "temporary", "items")
@@ -165,7 +165,7 @@ class CommandTest(TestCase):
         self.assertEqual(said, told + "items: kept, no age given\n")
         self.assertEqual((Response.objects.count(), LogPage.objects.count()), (2, 2))
 
-    def test_it_says_how_far_it_is_and_how_much_it_was(self) -> None:
+    def test_command_prints_progress_and_total(self) -> None:
         said = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m")
         self.assertIn("responses: 2 deleted so far\nresponses: 2 deleted\n", said)
         self.assertEqual(Response.objects.count() + Event.objects.count() + LogPage.objects.count(), 0)
@@ -178,7 +178,7 @@ class CommandTest(TestCase):
 class UpkeepTest(TransactionTestCase):
     """The task of the hub, which has a connection of its own."""
 
-    async def test_it_seals_until_it_is_cancelled(self) -> None:
+    async def test_maintenance_archives_until_cancelled(self) -> None:
         row = await sync_to_async(kept)(told(5))
         with (
             mock.patch.object(maintenance, "ARCHIVE_EVERY_S", 0.01),

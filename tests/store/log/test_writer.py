@@ -25,7 +25,7 @@ def nothing(error: Exception | None) -> None:
 class RecorderTest(TestCase):
     """Against the real database."""
 
-    async def test_it_calls_back_only_after_the_rows_are_there(self) -> None:
+    async def test_callback_runs_after_the_rows_are_stored(self) -> None:
         recorder, one, seen = LogWriter(), log(), []
 
         def look(error: Exception | None) -> None:
@@ -39,14 +39,14 @@ class RecorderTest(TestCase):
         self.assertEqual(await Item.objects.filter(response=one.row).acount(), 1)
         await recorder.close()
 
-    async def test_it_keeps_bytes_exactly(self) -> None:
+    async def test_stored_bytes_are_exact(self) -> None:
         recorder, one = LogWriter(), log()
         odd = frame(0, delta='tab\t back\\slash \\N NUL\x00 quote" newline\n ünïcödé 🦕 \u2028')
         await durable(recorder, Append(one, [odd], opens=True))
         self.assertEqual((await reader.frames(one.row.pk))[0].data, odd.data)
         await recorder.close()
 
-    async def test_it_writes_the_ending_with_items_and_figures(self) -> None:
+    async def test_ending_is_stored_with_items_and_usage(self) -> None:
         recorder, one = LogWriter(), log()
         recorder.append(Append(one, [frame(0)], opens=True), nothing)
         done = frame(1, "response.completed", response={"id": "resp_1"})
@@ -103,7 +103,7 @@ class RecorderTest(TestCase):
         self.assertEqual([f.number for f in await reader.frames(one.row.pk)], [0])
         await recorder.close()
 
-    async def test_it_refuses_after_it_was_closed_and_writes_all_that_came_before(self) -> None:
+    async def test_closed_writer_refuses_appends_after_writing_earlier_ones(self) -> None:
         recorder, one = LogWriter(), log()
         first = asyncio.create_task(durable(recorder, Append(one, [frame(0)], opens=True)))
         await asyncio.sleep(0)
@@ -129,7 +129,7 @@ class RecorderTest(TestCase):
             await asyncio.gather(*(self.later(recorder, one, n / 100) for n, one in enumerate(logs)))
             self.assertEqual(sizes, [3, 3])
 
-    async def test_one_that_writes_alone_never_waits_for_others(self) -> None:
+    async def test_lone_append_does_not_wait_for_others(self) -> None:
         recorder, one = LogWriter(), log()
         with mock.patch.multiple(RECORDER, BATCH_DELAY_S=60.0, MAX_BATCH_DELAY_S=60.0):
             async with asyncio.timeout(30):

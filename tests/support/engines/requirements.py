@@ -51,21 +51,21 @@ STOP_METHODS: Mapping[str, Callable[[Engine, Running], Awaitable[None]]] = {"clo
 class EngineRequirements:
     """Common requirements. The module of a subclass has the fixtures `engine`, `runner` and `running` (count of running requests)."""
 
-    def test_it_generates_as_many_tokens_as_asked_for(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_generation_has_max_tokens(self, runner: asyncio.Runner, engine: Engine) -> None:
         chunks = runner.run(collect(engine, make_request(max_tokens=12, sampling={"ignore_eos": True})))
         assert len(tokens(chunks)) == 12
         assert [chunk.finish for chunk in chunks] == [None] * (len(chunks) - 1) + ["length"]
 
-    def test_it_knows_the_context_of_the_model(self, engine: Engine) -> None:
+    def test_engine_knows_the_context_length(self, engine: Engine) -> None:
         assert engine.max_model_len == checkpoint.MAX_MODEL_LEN
 
-    def test_it_ends_with_length_where_the_context_is_full(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_full_context_ends_with_length(self, runner: asyncio.Runner, engine: Engine) -> None:
         prompt = [1] * (checkpoint.MAX_MODEL_LEN - 6)
         chunks = runner.run(collect(engine, make_request(prompt, 1000, sampling={"ignore_eos": True})))
         assert (len(tokens(chunks)), chunks[-1].finish) == (6, "length")
 
     @pytest.mark.parametrize("sampling", [{"temperature": 0.0}, {"temperature": 1.0, "seed": 5}])
-    def test_it_repeats_itself(self, runner: asyncio.Runner, engine: Engine, sampling: dict[str, Any]) -> None:
+    def test_seeded_and_greedy_output_repeats(self, runner: asyncio.Runner, engine: Engine, sampling: dict[str, Any]) -> None:
         first, second = (tokens(runner.run(collect(engine, make_request(max_tokens=8, sampling=sampling)))) for _ in range(2))
         assert first == second
 
@@ -76,31 +76,31 @@ class EngineRequirements:
         rest = runner.run(collect(engine, make_request([1, 2, 3, *whole[:8]], 8, sampling={**sampling, "bias": bias})))
         assert tokens(rest) == whole[8:]
 
-    def test_it_includes_the_stop_token_that_ended_it(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_stop_token_is_included(self, runner: asyncio.Runner, engine: Engine) -> None:
         greedy = tokens(runner.run(collect(engine, make_request(sampling={"temperature": 0.0}))))
         stopped = runner.run(collect(engine, make_request(sampling={"temperature": 0.0, "stop_token_ids": [greedy[0]]})))
         assert (tokens(stopped), stopped[-1].finish) == ([greedy[0]], "stop")
 
-    def test_it_includes_the_end_of_sequence_token(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_end_of_sequence_token_is_included(self, runner: asyncio.Runner, engine: Engine) -> None:
         chunks = runner.run(collect(engine, make_request(constraint=Constraint("regex", "ab"))))
         assert tokens(chunks) == [*TOKENIZER.encode("ab"), EOS]
         assert chunks[-1].finish == "stop"
 
-    def test_it_lets_a_constraint_end_with_the_stop_token_of_the_request(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_constraint_ends_with_the_stop_token_of_the_request(self, runner: asyncio.Runner, engine: Engine) -> None:
         request = make_request(constraint=Constraint("regex", "ab"), sampling={"stop_token_ids": [STOP]})
         *output, last = tokens(runner.run(collect(engine, request)))
         assert output == TOKENIZER.encode("ab")
         assert last in (STOP, EOS)
 
     @pytest.mark.parametrize("name", cases.CONSTRAINTS)
-    def test_it_keeps_to_the_constraint_from_the_first_token(self, runner: asyncio.Runner, engine: Engine, name: str) -> None:
+    def test_constraint_holds_from_the_first_token(self, runner: asyncio.Runner, engine: Engine, name: str) -> None:
         constraint, pattern = cases.CONSTRAINTS[name]
         *output, last = tokens(runner.run(collect(engine, make_request(max_tokens=200, constraint=constraint))))
         assert last == EOS
         assert re.fullmatch(pattern, TOKENIZER.decode(output))
 
     @pytest.mark.parametrize("name", cases.BAD)
-    def test_it_refuses_what_cannot_be_done(self, runner: asyncio.Runner, engine: Engine, running: Running, name: str) -> None:
+    def test_invalid_request_is_refused(self, runner: asyncio.Runner, engine: Engine, running: Running, name: str) -> None:
         with pytest.raises(RequestRejected):
             runner.run(collect(engine, make_request(**cases.BAD[name])))
         assert running() == 0
@@ -133,11 +133,11 @@ class EngineRequirements:
         assert again >= 128
         assert salted_again == again
 
-    def test_it_takes_priorities(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_priority_is_accepted(self, runner: asyncio.Runner, engine: Engine) -> None:
         assert len(tokens(runner.run(collect(engine, make_request(priority=-5, max_tokens=1))))) == 1
 
     @pytest.mark.parametrize("way", STOP_METHODS)
-    def test_it_stops_the_engine_within_two_seconds(
+    def test_stopped_request_leaves_the_engine_within_two_seconds(
         self, runner: asyncio.Runner, engine: Engine, running: Running, way: str
     ) -> None:
         runner.run(asyncio.wait_for(STOP_METHODS[way](engine, running), 30))
@@ -146,7 +146,7 @@ class EngineRequirements:
             assert time.monotonic() - closed < STOP_LIMIT_S
             runner.run(asyncio.sleep(0.05))
 
-    def test_it_carries_on_beside_an_unfinished_request(self, runner: asyncio.Runner, engine: Engine) -> None:
+    def test_requests_finish_beside_an_unfinished_request(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def main() -> list[int]:
             held = engine.generate(make_request(max_tokens=400, constraint=Constraint("regex", "a{300}")))
             await anext(held)

@@ -28,13 +28,13 @@ from tests.support.api.case import ApiCase, said
 class LinkTest(TestCase):
     """The link of the operator."""
 
-    def test_it_signs_the_operator_in_who_sees_everything(self) -> None:
+    def test_link_signs_in_the_operator_who_sees_everything(self) -> None:
         answer = self.client.get(sign_in.link(sign_in.operator()))
         self.assertRedirects(answer, resolve_url(settings.LOGIN_REDIRECT_URL), fetch_redirect_response=False)
         user = User.objects.get(pk=self.client.session["_auth_user_id"])
         self.assertEqual((user.username, user.is_superuser, user.has_usable_password()), ("operator", True, False))
 
-    def test_it_works_once(self) -> None:
+    def test_link_works_once(self) -> None:
         link = sign_in.link(sign_in.operator())
         self.client.get(link)
         self.client.logout()
@@ -43,7 +43,7 @@ class LinkTest(TestCase):
         self.client.get(sign_in.link(sign_in.operator()))
         self.assertIn("_auth_user_id", self.client.session)
 
-    def test_it_grows_old(self) -> None:
+    def test_link_expires(self) -> None:
         link = sign_in.link(sign_in.operator())
         with mock.patch.object(time, "time", return_value=time.time() + sign_in.VALID_SECONDS + 1):
             self.client.get(link)
@@ -161,7 +161,7 @@ class BrowserKeyTest(ApiCase):
         client.secret = secret
         return int((await client.get("/v1/models")).status_code)
 
-    async def test_it_is_a_key_of_its_project_without_a_row(self) -> None:
+    async def test_browser_key_works_for_its_project_without_a_row(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()
         async with self.serving(said(GREETING)) as client:
             client.secret = secret
@@ -170,7 +170,7 @@ class BrowserKeyTest(ApiCase):
             self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 200)
         self.assertEqual(await ApiKey.objects.acount(), 1)
 
-    async def test_it_is_refused_when_it_is_old_or_made_up(self) -> None:
+    async def test_expired_or_forged_browser_key_is_refused(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()
         late = time.time() + browser_key.VALID_SECONDS + 1
         async with self.serving() as client:
@@ -180,7 +180,7 @@ class BrowserKeyTest(ApiCase):
             of_before = browser_key.PREFIX + signing.dumps([self.ada.pk, "test"], salt=browser_key.SALT)
             self.assertEqual(await self.status(client, of_before), 401)
 
-    async def test_it_does_not_tell_the_key_of_the_session(self) -> None:
+    async def test_browser_key_does_not_reveal_the_session_key(self) -> None:
         browser, secret = await sync_to_async(self.signed_in)()
         session_key = browser.cookies[settings.SESSION_COOKIE_NAME].value
         payload = secret.removeprefix(browser_key.PREFIX).split(":")[0]
@@ -188,7 +188,7 @@ class BrowserKeyTest(ApiCase):
         self.assertNotIn(session_key, result)
         self.assertNotIn(session_key, secret)
 
-    async def test_it_dies_with_the_session_the_password_the_account_and_the_membership(self) -> None:
+    async def test_browser_key_ends_with_session_password_account_or_membership(self) -> None:
         def new_password(_browser: Client) -> None:
             self.ada.set_password("another one")
             self.ada.save()

@@ -13,7 +13,7 @@ from tests.support.web.chat_visitor import LOW_CONTRAST, UNNAMED_CONTROLS, Visit
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 
 
-def test_what_was_typed_outlives_a_reload_and_shift_enter_begins_a_line(visitor: Visitor) -> None:
+def test_draft_outlives_a_reload_and_shift_enter_begins_a_line(visitor: Visitor) -> None:
     visitor.field.press_sequentially("one")
     visitor.field.press("Shift+Enter")
     visitor.field.press_sequentially("two")

@@ -83,7 +83,7 @@ def test_a_structured_fork_keeps_its_format_and_a_parameter_can_be_removed(visit
     assert (made["top_p"], made["metadata"]) == (1.0, {"a": "b"})
 
 
-def test_what_a_conversation_brings_along_is_not_the_default_of_a_new_one(visitor: Visitor) -> None:
+def test_settings_of_a_fork_are_no_default_of_a_new_chat(visitor: Visitor) -> None:
     uid = visitor.server.ask(model="chat", input="greetings", instructions="Be brief.", top_p=0.5).json()["id"]
     visitor.page.goto(f"{visitor.server.url}/chat/{uid}")
     visitor.page.locator("details.settings > summary").click()

@@ -42,7 +42,7 @@ class KeysTest(WebCase):
         with mock.patch("cryptography.fernet.time.time", return_value=late):
             self.assertIsNone(re.search(r"sk-[\w-]{43}", self.page("/keys")))
 
-    def test_it_is_made_with_limits_which_are_changed_without_touching_the_rest(self) -> None:
+    def test_key_is_created_with_limits_that_change_one_by_one(self) -> None:
         with mock.patch.object(manager, "current", return_value=mock.Mock(served={"m": None, "n": None})):
             given = {"name": "k", "project": "p", "requests_per_minute": "60", "max_concurrent": "", "allowed_models": ["m"]}
             self.client.post("/keys", given)
@@ -68,7 +68,7 @@ class KeysTest(WebCase):
             self.assertContains(answer, message)
         self.assertFalse(ApiKey.objects.exists())
 
-    def test_it_is_renamed_and_revoked(self) -> None:
+    def test_key_is_renamed_and_revoked(self) -> None:
         key, secret = ApiKey.make("old", "p")
         self.assertRedirects(self.client.post(f"/keys/{key.pk}", {"name": "new"}), "/keys")
         self.assertIn(">new</a>", self.page("/keys"))
@@ -104,7 +104,7 @@ class KeysTest(WebCase):
 class UsedTest(ApiCase):
     """Record of the last use of a key."""
 
-    async def test_it_is_remembered_to_the_minute(self) -> None:
+    async def test_last_use_is_stored_to_the_minute(self) -> None:
         async with self.serving() as client:
             await client.get("/v1/models")
             first = (await ApiKey.objects.aget()).last_used_at

@@ -39,13 +39,13 @@ class ResponseTest(WebCase):
                 with self.subTest(tab=tab, kept=kept):
                     self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST)
 
-    def test_what_has_ended_can_be_forked_into_the_chat(self) -> None:
+    def test_ended_response_links_to_the_chat(self) -> None:
         made()
         self.assertIn('href="/chat?previous_response_id=resp_1"', self.page("/responses/resp_1"))
         made("resp_running", ended_at=None, status="in_progress")
         self.assertNotIn("Continue in chat", self.page("/responses/resp_running"))
 
-    def test_what_is_not_there_is_not_found(self) -> None:
+    def test_unknown_ids_are_not_found(self) -> None:
         made()
         nowhere = ("resp_1/events/9999", "resp_1/items/msg_none", "resp_1/items/msg_in_resp_1/images/0")
         for path in ("nobody", "nobody/events", "%00", *nowhere):

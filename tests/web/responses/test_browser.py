@@ -141,7 +141,7 @@ def test_a_live_response_shows_a_lost_connection_and_reconnects(chat_server: Ser
     assert refused
 
 
-def test_what_deletes_is_red_also_as_a_link(chat_server: Server, page: Page, many: list[str]) -> None:
+def test_delete_link_is_as_red_as_the_delete_button(chat_server: Server, page: Page, many: list[str]) -> None:
     page.goto(f"{chat_server.url}/responses/{many[0]}/delete")
     colours = [page.locator(one).evaluate("one => getComputedStyle(one).color") for one in ("a.button.danger", "button.danger")]
     assert colours[0] == colours[1]

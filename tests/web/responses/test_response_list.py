@@ -100,7 +100,7 @@ class ListTest(WebCase):
         self.assertEqual(UID.findall(page), ["resp_1"])
         self.assertEqual(parse_filters(QueryDict("tokens=1.5")).tokens, 1)
 
-    def test_it_leads_page_by_page_to_the_end_and_back(self) -> None:
+    def test_list_leads_page_by_page_to_the_end_and_back(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n:03d}").row for n in range(PAGE_SIZE * 2 + 7)])
         seen, url = [], "/responses?status=in_progress"
         pages = []
