@@ -16,6 +16,7 @@ from responses_app.access import api_keys, rate_limits
 from responses_app.engines.replay.tape import Delay, Recording
 from responses_app.models import ApiKey, ConcurrencySlot, Response, Worker
 from tests.support.api.case import HELLO, ApiCase, said
+from tests.support.waiting import eventually
 
 
 def slowly(text: str, pause: float) -> Recording:
@@ -26,10 +27,14 @@ def slowly(text: str, pause: float) -> Recording:
 class LimitsCase(ApiCase):
     """A key with limits."""
 
-    async def limit(self, **told: Any) -> None:
-        """Give the key these."""
-        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**told)
+    async def limit(self, **limits: Any) -> None:
+        """Set limits of the key."""
+        await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
         api_keys.clear_cache()
+
+    async def has_no_slot(self) -> bool:
+        """Return whether no slot is taken."""
+        return not await ConcurrencySlot.objects.aexists()
 
     async def elsewhere(self, *, silent: float = 0.0) -> None:
         """Another process has one response of the key under way, which is in no table; it was last heard of so long ago."""
@@ -139,8 +144,7 @@ class TogetherTest(LimitsCase):
             run = next(iter(self.hub.runs.values()))
             await asyncio.to_thread(leaving.close)
             await run.wait_terminal()
-            while await ConcurrencySlot.objects.aexists():
-                await asyncio.sleep(0.01)
+            await eventually(self.has_no_slot)
             self.assertEqual((await self.post(client)).status_code, 200)
 
     async def test_runs_of_other_living_processes_count(self) -> None:

@@ -15,6 +15,7 @@ from responses_app.models import Event, Item, Lease, Response
 from responses_app.runs.maintenance import prune_due
 from responses_app.store.log.retention import TEMPORARY
 from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, said, tokens
+from tests.support.waiting import eventually, run_ready_tasks
 
 HEAD = "<|channel|>final<|message|>Once upon"
 # It says something and then falls silent for longer than any test waits.
@@ -128,8 +129,7 @@ class BackgroundTest(ApiCase):
         async with self.serving(*[said(HELLO)] * rounds) as client:
             for turns in range(rounds):
                 uid = (await self.begin(client))["id"]
-                for _ in range(turns * 3):
-                    await asyncio.sleep(0)
+                await run_ready_tasks(turns * 3)
                 response = await client.post(f"/v1/responses/{uid}/cancel")
                 await self.ended()
                 got = await self.get(client, uid)
@@ -199,13 +199,13 @@ class BackgroundTest(ApiCase):
         self.refused(await client.post(f"/v1/responses/{uid}/cancel"), 400, None, None, sentence)
 
     async def running(self) -> None:
-        """The engine has been asked, and something was said."""
-        async with asyncio.timeout(LIMIT):
-            while not any(frame.type.endswith(".delta") for run in self.hub.runs.values() for frame in run.frames):
-                await asyncio.sleep(0.01)
+        """Wait until a run has a delta."""
+        await eventually(lambda: any(frame.type.endswith(".delta") for run in self.hub.runs.values() for frame in run.frames))
 
     async def ended(self) -> None:
-        """Nothing runs or waits any more."""
-        async with asyncio.timeout(LIMIT):
-            while self.hub.runs or await Lease.objects.aexists():
-                await asyncio.sleep(0.01)
+        """Wait until no response runs or waits."""
+        await eventually(self.has_ended)
+
+    async def has_ended(self) -> bool:
+        """Return whether no response runs or waits."""
+        return not self.hub.runs and not await Lease.objects.aexists()

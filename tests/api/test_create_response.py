@@ -13,6 +13,7 @@ from openai.types.responses import Response as WireResponse
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Response
 from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, said, sse, tokens
+from tests.support.waiting import eventually, run_ready_tasks
 
 
 class CreateTest(ApiCase):
@@ -158,7 +159,7 @@ class CreateTest(ApiCase):
             while b" upon" not in await anext(parts):
                 pass
             reading = asyncio.create_task(self._drain(parts))
-            await asyncio.sleep(0.05)
+            await run_ready_tasks(10)
             reading.cancel()  # What Django does when its client has gone.
             (run,) = self.hub.runs.values()
             await asyncio.wait_for(run.wait_terminal(), 2)
@@ -175,7 +176,8 @@ class CreateTest(ApiCase):
             first = aiter(response.streaming_content)
             head = await anext(first)
             uid = orjson.loads(head.split(b"data: ")[1])["response"]["id"]
-            await asyncio.sleep(0.1)
+            (run,) = self.hub.runs.values()
+            await eventually(lambda: run.frames[-1].type == "response.output_text.delta")
             got = orjson.loads((await client.get(f"/v1/responses/{uid}")).content)
             self.assertEqual((got["status"], [item["type"] for item in got["output"]]), ("in_progress", ["reasoning"]))
             second, rest = await asyncio.gather(self._replay(client, uid), self._drain(first))
@@ -191,11 +193,10 @@ class CreateTest(ApiCase):
     async def test_a_client_that_leaves_before_the_first_byte_leaves_a_closed_log(self) -> None:
         slow = Recording([Delay(30), Tokens(tokens(HELLO))])
         async with self.serving(slow) as client:
-            asking = asyncio.create_task(self.post(client))
-            while not self.engine.running:
-                await asyncio.sleep(0.01)
-            asking.cancel()
-            await asyncio.wait({asking})
+            request = asyncio.create_task(self.post(client))
+            await eventually(lambda: self.engine.running)
+            request.cancel()
+            await asyncio.wait({request})
             await asyncio.wait_for(self.hub.drain(5), 2)
             row = await Response.objects.aget()
             self.assertEqual((row.status, self.engine.aborted), ("cancelled", [row.uid]))
@@ -206,8 +207,7 @@ class CreateTest(ApiCase):
         )
         async with self.serving(slow) as client:
             response = await self.post(client, stream=True)
-            while not self.engine.running:
-                await asyncio.sleep(0.01)
+            await eventually(lambda: self.engine.running)
             (uid,) = self.hub.runs
             listeners = [self.read(response), self.read(await client.get(f"/v1/responses/{uid}?stream=true"))]
             reading = asyncio.gather(*listeners)
@@ -221,12 +221,11 @@ class CreateTest(ApiCase):
     async def test_a_post_whose_response_is_deleted_meanwhile_is_answered(self) -> None:
         slow = Recording([Delay(30), Tokens(tokens(HELLO))])
         async with self.serving(slow) as client:
-            asking = asyncio.create_task(self.post(client))
-            while not self.engine.running:
-                await asyncio.sleep(0.01)
+            request = asyncio.create_task(self.post(client))
+            await eventually(lambda: self.engine.running)
             (uid,) = self.hub.runs
             self.assertEqual((await client.delete(f"/v1/responses/{uid}")).status_code, 200)
-            answer = orjson.loads((await asyncio.wait_for(asking, 5)).content)
+            answer = orjson.loads((await asyncio.wait_for(request, 5)).content)
             self.assertEqual((answer["id"], answer["status"], answer["error"]), (uid, "cancelled", None))
 
     async def test_a_listener_in_another_process_follows_the_log(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
@@ -21,6 +21,7 @@ from tests.support.api.case import HELLO, TOOL, ApiCase, said
 from tests.support.api.image_case import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
 from tests.support.images.expensive_images import progressive, segmented
 from tests.support.images.image_server import ImageServer, run_image_server
+from tests.support.waiting import eventually
 
 
 def size(picture: bytes) -> tuple[int, int]:
@@ -35,13 +36,6 @@ FUNCTION = {"type": "function_call", "call_id": "c1", "name": "get_weather", "ar
 async def rows() -> int:
     """How many rows there are."""
     return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for it."""
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
@@ -253,10 +247,10 @@ class RefusedTest(SeeingCase):
             slow = [part(data_url(segmented(3_500_000) + bytes([n]), "image/jpeg")) for n in range(2)]
             asking = asyncio.create_task(self.post(client, input=[user(*slow)]))
             queue = decode_pool._pool._queue
-            await until(lambda: len(queue) == 1)
+            await eventually(lambda: len(queue) == 1)
             asking.cancel()
             await asyncio.wait({asking})
-            await until(lambda: len(queue) == 0 and not queue._running)
+            await eventually(lambda: len(queue) == 0 and not queue._running)
             await self.made(client, input=[user(part(data_url(png(size=(5, 7)))))])
 
     async def test_an_image_of_an_output_is_refused_by_its_path(self) -> None:

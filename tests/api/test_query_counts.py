@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.runs.ids import new_id
 from tests.support.api.case import HELLO, ApiCase, said, tokens
+from tests.support.waiting import eventually
 
 TURNS = 200
 MOST = 20
@@ -59,8 +59,7 @@ class QueriesTest(ApiCase):
         async with self.queries() as queries:
             answer = await ask()
             self.assertEqual(answer.status_code, 200, answer.content)
-            while set(self.hub.runs) - running:
-                await asyncio.sleep(0)
+            await eventually(lambda: not set(self.hub.runs) - running)
         return len(queries)
 
     async def counts(self, client: AsyncClient, uid: str, thread: str) -> dict[str, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ from openai.types.responses import Response
 
 from tests.support.contract_server import Address
 from tests.support.request_bodies import WEATHER
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.engine
 MODELS = ["demo-chat", "demo-harmony"]
@@ -27,13 +27,11 @@ def client(server: Address) -> Iterator[OpenAI]:
         yield made
 
 
-def ended(client: OpenAI, uid: str) -> Response:
-    """A response of the background, once it has ended."""
-    deadline = time.monotonic() + LIMIT_S
-    while (response := client.responses.retrieve(uid)).status in ("queued", "in_progress"):
-        assert time.monotonic() < deadline, response.status
-        time.sleep(0.1)
-    return response
+def retrieve_ended(client: OpenAI, uid: str) -> Response:
+    """Wait until a background response has ended, and return the response."""
+    running = ("queued", "in_progress")
+    wait_until(lambda: client.responses.retrieve(uid).status not in running, limit_s=LIMIT_S, poll_s=0.1)
+    return client.responses.retrieve(uid)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -63,7 +61,7 @@ def test_the_background_is_polled_resumed_and_cancelled(client: OpenAI, model: s
     begun = client.responses.create(model=model, input="Tell me a story about a dragon.", background=True)
     assert begun.status == "queued"
     live = list(client.responses.retrieve(begun.id, stream=True))
-    whole = ended(client, begun.id)
+    whole = retrieve_ended(client, begun.id)
     assert whole.status == "completed"
     assert live[-1].type == "response.completed"
     assert [event.sequence_number for event in live] == list(range(len(live)))

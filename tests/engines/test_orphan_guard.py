@@ -6,20 +6,17 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from responses_app.engines import orphan_guard
-
-# On an idle machine the guard needs little more than its grace period of 1 s; on a busy one more.
-PATIENCE_S = 15.0
+from tests.support.waiting import wait_until
 
 # A server with a child, a grandchild in its own session, an orphaned process, and a process that ignores signals.
 OWNER = """
-import subprocess, sys, time
+import signal, subprocess, sys
 from responses_app.engines import orphan_guard
 orphan_guard.guard_children({data_dir!r})
 subprocess.Popen(["sleep", "987"])
@@ -28,7 +25,7 @@ subprocess.run(["sh", "-c", "setsid sleep 989 > /dev/null 2>&1 &"])
 subprocess.Popen(["sh", "-c", "trap '' TERM INT HUP; sleep 990; sleep 991"])
 {more}
 print("ready", flush=True)
-time.sleep(986)
+signal.pause()
 """
 
 
@@ -41,21 +38,12 @@ def owner(data_dir: Path, more: str = "") -> subprocess.Popen[str]:
 
 
 @pytest.fixture
-def lonely(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+def owner_process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     process = owner(tmp_path)
     yield process
     process.kill()
     process.communicate()
-    wait_for(lambda: not orphan_guard.survivors(process.pid))
-
-
-def wait_for(happened: Callable[[], bool], seconds: float = PATIENCE_S) -> float:
-    """Wait until `happened` returns True; return the seconds."""
-    began = time.monotonic()
-    while not happened():
-        assert time.monotonic() - began < seconds, "it did not happen in time"
-        time.sleep(0.02)
-    return time.monotonic() - began
+    wait_until(lambda: not orphan_guard.survivors(process.pid))
 
 
 def guards_of(pid: int) -> list[int]:
@@ -73,43 +61,43 @@ def _read(path: Path) -> bytes:
         return b""
 
 
-def test_guard_ends_all_descendants_of_a_killed_owner(lonely: subprocess.Popen[str]) -> None:
-    wait_for(lambda: len(orphan_guard.survivors(lonely.pid)) >= 6)
-    lonely.kill()
-    lonely.wait()
-    wait_for(lambda: orphan_guard.survivors(lonely.pid) == [])
-    wait_for(lambda: guards_of(lonely.pid) == [])
+def test_guard_ends_all_descendants_of_a_killed_owner(owner_process: subprocess.Popen[str]) -> None:
+    wait_until(lambda: len(orphan_guard.survivors(owner_process.pid)) >= 6)
+    owner_process.kill()
+    owner_process.wait()
+    wait_until(lambda: orphan_guard.survivors(owner_process.pid) == [])
+    wait_until(lambda: guards_of(owner_process.pid) == [])
 
 
-def test_guard_acts_before_the_dead_owner_is_reaped(lonely: subprocess.Popen[str]) -> None:
-    assert orphan_guard.survivors(lonely.pid)
-    lonely.kill()
-    wait_for(lambda: orphan_guard.survivors(lonely.pid) == [])
+def test_guard_acts_before_the_dead_owner_is_reaped(owner_process: subprocess.Popen[str]) -> None:
+    assert orphan_guard.survivors(owner_process.pid)
+    owner_process.kill()
+    wait_until(lambda: orphan_guard.survivors(owner_process.pid) == [])
 
 
-def test_guard_survives_signals_to_the_process_group(lonely: subprocess.Popen[str]) -> None:
-    (watcher,) = guards_of(lonely.pid)
-    assert os.getsid(watcher) == watcher != os.getsid(lonely.pid)
+def test_guard_survives_signals_to_the_process_group(owner_process: subprocess.Popen[str]) -> None:
+    (watcher,) = guards_of(owner_process.pid)
+    assert os.getsid(watcher) == watcher != os.getsid(owner_process.pid)
 
 
 def test_guard_cleans_up_after_an_owner_that_exits(tmp_path: Path) -> None:
     process = owner(tmp_path, more="print('ready', flush=True); sys.exit()")
     process.communicate()
-    wait_for(lambda: orphan_guard.survivors(process.pid) == [])
+    wait_until(lambda: orphan_guard.survivors(process.pid) == [])
 
 
-def test_guard_leaves_other_processes_alone(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_guard_leaves_other_processes_alone(owner_process: subprocess.Popen[str], tmp_path: Path) -> None:
     other = owner(tmp_path)
     try:
-        wait_for(lambda: len(orphan_guard.survivors(other.pid)) >= 5)
+        wait_until(lambda: len(orphan_guard.survivors(other.pid)) >= 5)
         before = orphan_guard.survivors(other.pid)
-        lonely.kill()
-        wait_for(lambda: orphan_guard.survivors(lonely.pid) == [])
+        owner_process.kill()
+        wait_until(lambda: orphan_guard.survivors(owner_process.pid) == [])
         assert set(before) <= set(orphan_guard.survivors(other.pid))
     finally:
         other.kill()
         other.communicate()
-        wait_for(lambda: orphan_guard.survivors(other.pid) == [])
+        wait_until(lambda: orphan_guard.survivors(other.pid) == [])
 
 
 def test_orphans_of_a_dead_owner_and_guard_are_killed(tmp_path: Path) -> None:
@@ -126,9 +114,9 @@ def test_orphans_of_a_dead_owner_and_guard_are_killed(tmp_path: Path) -> None:
     process.communicate()
 
 
-def test_processes_of_a_living_owner_stay(lonely: subprocess.Popen[str], tmp_path: Path) -> None:
+def test_processes_of_a_living_owner_stay(owner_process: subprocess.Popen[str], tmp_path: Path) -> None:
     assert orphan_guard.kill_orphans(tmp_path) == []
-    assert orphan_guard.survivors(lonely.pid)
+    assert orphan_guard.survivors(owner_process.pid)
 
 
 def test_process_has_a_single_guard(tmp_path: Path) -> None:
@@ -138,7 +126,7 @@ def test_process_has_a_single_guard(tmp_path: Path) -> None:
     finally:
         process.kill()
         process.communicate()
-        wait_for(lambda: orphan_guard.survivors(process.pid) == [])
+        wait_until(lambda: orphan_guard.survivors(process.pid) == [])
 
 
 def test_owner_mark_round_trips() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -15,8 +13,7 @@ from responses_app.images.decode import InvalidImage
 from responses_app.workers.pool import Pool
 from tests.support.images.encoded_images import drawn
 from tests.support.images.expensive_images import progressive, segmented
-
-LIMIT_S = 60.0
+from tests.support.waiting import eventually
 
 
 @pytest.fixture
@@ -81,7 +78,7 @@ def test_neither_the_loop_nor_its_threads_wait_for_a_picture() -> None:
         loop.set_default_executor(ThreadPoolExecutor(1))
         many = [asyncio.create_task(decode_pool.check("a", slow() + bytes([n]))) for n in range(8)]
         try:
-            await until(lambda: decode_pool._pool._queue.count("a") == 7)
+            await eventually(lambda: decode_pool._pool._queue.count("a") == 7)
             assert await asyncio.to_thread(str, 1) == "1"
             # Another project uses another process.
             assert await decode_pool.check("b", drawn("PNG", size=(8, 9))) == (8, 9)
@@ -94,10 +91,3 @@ def test_neither_the_loop_nor_its_threads_wait_for_a_picture() -> None:
         assert await decode_pool.check("a", drawn("PNG", size=(9, 9))) == (9, 9)
 
     asyncio.run(run())
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + LIMIT_S
-    while not condition():
-        assert time.monotonic() < deadline
-        await asyncio.sleep(0.01)

@@ -25,8 +25,8 @@ from responses_app.runs.models import ServedModel
 from responses_app.store.content import history
 from tests.support.api.case import HARMONY, HELLO, ApiCase, said, tokens
 from tests.support.api.websocket_case import SocketCase
+from tests.support.waiting import LIMIT_S, eventually
 
-LIMIT = 20.0
 MANY = 50
 
 
@@ -45,7 +45,7 @@ class GatedDialect:
         with self._lock:
             self.now += 1
             self.most = max(self.most, self.now)
-        assert self.gate.wait(LIMIT)
+        assert self.gate.wait(LIMIT_S)
         with self._lock:
             self.now -= 1
         return HARMONY.render(turn, budget)
@@ -63,12 +63,7 @@ class AdmissionCase(SocketCase):
     def taken(self) -> int:
         return sum(self.hub.admission.counts.values())
 
-    async def until(self, happened: Callable[[], bool]) -> None:
-        async with asyncio.timeout(LIMIT):
-            while not happened():
-                await asyncio.sleep(0.01)
-
-    async def ask(self, client: AsyncClient, path: str = "", **body: Any) -> Any:
+    async def post_to(self, client: AsyncClient, path: str = "", **body: Any) -> Any:
         data = orjson.dumps({"model": "m", "input": "Hi", **body})
         return await client.post(f"/v1/responses{path}", data, content_type="application/json")
 
@@ -77,7 +72,7 @@ class AdmissionCase(SocketCase):
         """A server in whose planning so many requests wait."""
         async with self.serving() as client:
             tasks = [asyncio.ensure_future(self.post(client, store=False)) for _ in range(count)]
-            await self.until(lambda: self.gated.now == count)
+            await eventually(lambda: self.gated.now == count)
             try:
                 yield client
             finally:
@@ -94,7 +89,7 @@ class TogetherTest(AdmissionCase):
     async def test_of_fifty_at_once_four_are_let_in_and_the_others_are_told_when_to_come_back(self) -> None:
         async with self.serving() as client:
             tasks = [asyncio.ensure_future(self.post(client, stream=number % 2 == 0, store=False)) for number in range(MANY)]
-            await self.until(lambda: sum(task.done() for task in tasks) == MANY - 4)
+            await eventually(lambda: sum(task.done() for task in tasks) == MANY - 4)
             self.assertEqual(self.gated.now, 4)
             self.gated.gate.set()
             answers = await asyncio.gather(*tasks)
@@ -106,17 +101,17 @@ class TogetherTest(AdmissionCase):
                     await self.read(answer)
             self.assertEqual(sorted(answer.status_code for answer in answers), [200] * 4 + [429] * (MANY - 4))
             self.assertEqual(self.gated.most, 4)
-            await self.until(lambda: self.taken == 0)
+            await eventually(lambda: self.taken == 0)
 
     async def test_counting_compacting_and_sockets_take_places_too(self) -> None:
         async with self.waiting() as client, self.socket() as socket:
             for path in ("/input_tokens", "/compact"):
-                self.refused(await self.ask(client, path), 429, "rate_limit_exceeded", None)
+                self.refused(await self.post_to(client, path), 429, "rate_limit_exceeded", None)
             self.assertEqual((await socket.create_rejected())["status"], 429)
             self.gated.gate.set()
-            await self.until(lambda: self.taken == 0)
-            self.assertEqual((await self.ask(client, "/input_tokens")).status_code, 200)
-            self.assertEqual((await self.ask(client, "/compact")).status_code, 200)
+            await eventually(lambda: self.taken == 0)
+            self.assertEqual((await self.post_to(client, "/input_tokens")).status_code, 200)
+            self.assertEqual((await self.post_to(client, "/compact")).status_code, 200)
             self.assertEqual((await socket.create_response())["status"], "completed")
             self.assertEqual(self.taken, 0)
 
@@ -126,7 +121,7 @@ class TogetherTest(AdmissionCase):
         async with self.waiting() as client:
             tasks = [asyncio.ensure_future(self.post(client, background=True)) for _ in range(6)]
             # Nothing of them is kept yet: all wait in the planning.
-            await self.until(lambda: self.taken == 10)
+            await eventually(lambda: self.taken == 10)
             self.assertEqual(self.hub.admission.counts[Kind.BACKGROUND], 2)
             self.assertEqual(self.hub.admission.counts[Kind.QUEUED], 4)
             self.gated.gate.set()
@@ -157,13 +152,13 @@ class OneTest(AdmissionCase):
         async with self.serving() as client:
             for stream in (True, False):
                 task = asyncio.ensure_future(self.post(client, stream=stream))
-                await self.until(lambda: self.gated.now > 0)
+                await eventually(lambda: self.gated.now > 0)
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
                 self.assertEqual(self.taken, 0)
                 self.gated.gate.set()
-                await self.until(lambda: self.gated.now == 0)
+                await eventually(lambda: self.gated.now == 0)
                 self.assertEqual((await self.post(client)).status_code, 200)
                 self.gated.gate.clear()
 
@@ -193,10 +188,10 @@ class OneTest(AdmissionCase):
                 await second.start()
                 await self.hub.drain(0)
                 self.assertEqual(self.taken, 0)
-                await self.until(lambda: second.admission.counts[Kind.FOREGROUND] == 1)
+                await eventually(lambda: second.admission.counts[Kind.FOREGROUND] == 1)
                 for run in second.runs.values():
                     run.cancel()
-                await self.until(lambda: not second.runs)
+                await eventually(lambda: not second.runs)
                 self.assertEqual(sum(second.admission.counts.values()), 0)
             finally:
                 await second.close()
@@ -220,7 +215,7 @@ class HammerTest(AdmissionCase):
                 self.assertGreaterEqual(self.taken, 0)
             for run in list(self.hub.runs.values()):
                 run.cancel()
-            await self.until(lambda: not self.hub.runs and self.taken == 0)
+            await eventually(lambda: not self.hub.runs and self.taken == 0)
             self.assertEqual(set(self.hub.admission.counts.values()), {0})
 
     async def one(self, client: AsyncClient, chance: random.Random) -> None:
@@ -231,9 +226,9 @@ class HammerTest(AdmissionCase):
             lambda: self.post(client, previous_response_id=new_id("resp_")),
             lambda: self.post(client, temperature=9),
             lambda: self.post(client, background=True),
-            lambda: self.ask(client, "/input_tokens"),
-            lambda: self.ask(client, "/compact"),
-            self.spoken,
+            lambda: self.post_to(client, "/input_tokens"),
+            lambda: self.post_to(client, "/compact"),
+            self.create_over_socket,
         ]
         task = asyncio.ensure_future(chance.choice(kinds)())
         if chance.random() < 0.4:
@@ -247,7 +242,7 @@ class HammerTest(AdmissionCase):
         if response.status_code == 200:
             await self.read(response)
 
-    async def spoken(self) -> None:
+    async def create_over_socket(self) -> None:
         async with self.socket() as socket:
             await socket.create()
             await socket.receive_response()

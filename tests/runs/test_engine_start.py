@@ -1,4 +1,4 @@
-"""The hub starts its engines side by side, and keeps all of them or none."""
+"""Run manager: starts its engines side by side, all of them or none."""
 
 from __future__ import annotations
 
@@ -12,18 +12,19 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from tests.support.waiting import LIMIT_S, run_ready_tasks
 
 
-class Slow(ReplayEngine):
-    """Comes up when it is told to, or fails; `asked` once it was asked to start."""
+class GatedEngine(ReplayEngine):
+    """Engine whose start sets `entered`, waits for `go`, and then fails with `error`, if given."""
 
     def __init__(self, error: Exception | None = None) -> None:
         super().__init__()
         self.error = error
-        self.asked, self.go = asyncio.Event(), asyncio.Event()
+        self.entered, self.go = asyncio.Event(), asyncio.Event()
 
     async def start(self) -> None:
-        self.asked.set()
+        self.entered.set()
         await self.go.wait()
         if self.error:
             raise self.error
@@ -31,7 +32,6 @@ class Slow(ReplayEngine):
 
 
 HARMONY = functools.cache(HarmonyDialect)
-LIMIT_S = 30.0
 
 
 def hub_of(**engines: ReplayEngine) -> RunManager:
@@ -40,10 +40,10 @@ def hub_of(**engines: ReplayEngine) -> RunManager:
 
 def test_engines_start_side_by_side() -> None:
     async def main() -> None:
-        a, b = Slow(), Slow()
+        a, b = GatedEngine(), GatedEngine()
         hub = hub_of(a=a, b=b)
         starting = asyncio.create_task(hub.start())
-        await asyncio.wait_for(asyncio.gather(a.asked.wait(), b.asked.wait()), LIMIT_S)
+        await asyncio.wait_for(asyncio.gather(a.entered.wait(), b.entered.wait()), LIMIT_S)
         a.go.set()
         b.go.set()
         await starting
@@ -59,17 +59,17 @@ def test_engines_start_side_by_side() -> None:
 @pytest.mark.parametrize("error", [EngineUnavailable("no memory"), ValueError("no memory"), OSError("no memory")])
 def test_a_failure_names_the_model_and_closes_the_others(error: Exception) -> None:
     async def main() -> None:
-        up, down, late = ReplayEngine(), Slow(error), Slow()
+        up, down, late = ReplayEngine(), GatedEngine(error), GatedEngine()
         hub = hub_of(up=up, down=down, late=late)
         starting = asyncio.create_task(hub.start())
-        await asyncio.wait_for(asyncio.gather(down.asked.wait(), late.asked.wait()), LIMIT_S)
+        await asyncio.wait_for(asyncio.gather(down.entered.wait(), late.entered.wait()), LIMIT_S)
         assert await up.is_healthy()
         down.go.set()
         with pytest.raises(EngineUnavailable, match="down: no memory"):
             await starting
         assert not await up.is_healthy()
         late.go.set()
-        await asyncio.sleep(0.05)
+        await run_ready_tasks(10)
         assert not await late.is_healthy(), "its start was given up"
 
     asyncio.run(main())
@@ -77,7 +77,7 @@ def test_a_failure_names_the_model_and_closes_the_others(error: Exception) -> No
 
 def test_manager_starts_again_after_a_failure() -> None:
     async def main() -> None:
-        down = Slow(EngineUnavailable("away"))
+        down = GatedEngine(EngineUnavailable("away"))
         down.go.set()
         hub = hub_of(up=ReplayEngine(), down=down)
         with pytest.raises(EngineUnavailable):
@@ -93,16 +93,16 @@ def test_manager_starts_again_after_a_failure() -> None:
 
 def test_a_cancelled_start_closes_what_came_up() -> None:
     async def main() -> None:
-        up, late = ReplayEngine(), Slow()
+        up, late = ReplayEngine(), GatedEngine()
         starting = asyncio.create_task(hub_of(up=up, late=late).start())
-        await asyncio.wait_for(late.asked.wait(), LIMIT_S)
+        await asyncio.wait_for(late.entered.wait(), LIMIT_S)
         assert await up.is_healthy()
         starting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await starting
         assert not await up.is_healthy()
         late.go.set()
-        await asyncio.sleep(0.05)
+        await run_ready_tasks(10)
         assert not await late.is_healthy()
 
     asyncio.run(main())

@@ -12,6 +12,7 @@ from responses_app.access import api_keys, rate_limits
 from responses_app.models import ApiKey, ConcurrencySlot
 from tests.support.api.case import HELLO, said
 from tests.support.api.websocket_case import TIMEOUT_S, SocketCase
+from tests.support.waiting import eventually
 
 
 @contextmanager
@@ -33,6 +34,10 @@ class LimitsTest(SocketCase):
         """Set limits of the key."""
         await ApiKey.objects.filter(pk=self.key.pk).aupdate(**limits)
         api_keys.clear_cache()
+
+    async def has_no_slot(self) -> bool:
+        """Return whether no slot is taken."""
+        return not await ConcurrencySlot.objects.aexists()
 
     async def test_a_turn_behind_another_is_not_one_too_many_at_a_time(self) -> None:
         await self.limit(max_concurrent=1)
@@ -63,9 +68,8 @@ class LimitsTest(SocketCase):
                             await started.wait()
                     self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
                     proceed.set()
-                    async with asyncio.timeout(TIMEOUT_S):
-                        while self.hub.runs or await ConcurrencySlot.objects.aexists():
-                            await asyncio.sleep(0.01)
+                    await eventually(lambda: not self.hub.runs)
+                    await eventually(self.has_no_slot)
                     async with self.socket() as socket:
                         self.assertEqual((await socket.create_response(store=store))["status"], "completed")
 

@@ -19,6 +19,7 @@ from responses_app.sockets import streams
 from responses_app.sockets.routing import application
 from tests.support.api.case import HELLO, said, tokens
 from tests.support.api.websocket_case import TERMINAL, SocketCase, SocketClient, assert_valid, error
+from tests.support.waiting import eventually
 
 
 def slow(text: str, pause: float = 0.01) -> Recording:
@@ -120,9 +121,7 @@ class EndsTest(SocketCase):
                     event = await socket.receive()
                     if event["type"] == "response.created":
                         uids[event.get("stream_id")] = event["response"]["id"]
-            async with asyncio.timeout(10):
-                while self.hub.runs:
-                    await asyncio.sleep(0.01)
+            await eventually(lambda: not self.hub.runs)
             self.assertEqual(set(self.engine.aborted), {request.id for request in self.engine.requests})
             for stream_id in ("a", "b"):
                 got = await client.get(f"/v1/responses/{uids[stream_id]}")
@@ -134,9 +133,7 @@ class EndsTest(SocketCase):
                 async with self.socket() as socket:
                     await socket.create()
                     uid = (await socket.receive())["response"]["id"]
-                async with asyncio.timeout(10):
-                    while self.hub.runs:
-                        await asyncio.sleep(0.01)
+                await eventually(lambda: not self.hub.runs)
                 self.assertEqual((await client.get(f"/v1/responses/{uid}")).json()["status"], "completed")
 
     async def test_an_expired_connection_ends_its_responses_and_closes_with_an_error(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 COUNT = 0
@@ -17,7 +16,7 @@ def handle(payload: bytes) -> bytes:
         b"echo": _echo,
         b"pid": _pid,
         b"spin": _spin,
-        b"sleep": _sleep,
+        b"wait": _wait,
         b"memory": _memory,
         b"die": _die,
         b"fail": _fail,
@@ -39,10 +38,10 @@ def _spin(_: bytes) -> bytes:
         pass
 
 
-def _sleep(argument: bytes) -> bytes:
-    """Write the process id to the file, then sleep."""
+def _wait(argument: bytes) -> bytes:
+    """Write the process id to the file, then wait for a signal that ends the process."""
     Path(argument.decode()).write_text(str(os.getpid()))
-    time.sleep(60)
+    signal.pause()
     return b""
 
 
@@ -59,7 +58,7 @@ def _die(_: bytes) -> bytes:
 
 
 def _fail(_: bytes) -> bytes:
-    raise ValueError("as it was told")
+    raise ValueError("a bad job")
 
 
 def _environ(_: bytes) -> bytes:

@@ -24,28 +24,34 @@ Result = TypeVar("Result")
 class FailureDetector:
     """Decides whether a server is dead: `max_failures` failed health checks in a row, or no answer for `hung_timeout_s`."""
 
-    def __init__(self, max_failures: int, hung_timeout_s: float) -> None:
-        self._max_failures, self._hung_timeout_s = max_failures, hung_timeout_s
-        self._failures, self._responded_s = 0, monotonic()
+    def __init__(self, max_failures: int, hung_timeout_s: float, *, clock: Callable[[], float] = monotonic) -> None:
+        self._max_failures, self._hung_timeout_s, self._clock = max_failures, hung_timeout_s, clock
+        self._failures, self._responded_s = 0, clock()
 
     def record(self, healthy: bool | None) -> None:
         """Record a health check: passed, failed, or None for no answer in time."""
         if healthy:
-            self._failures, self._responded_s = 0, monotonic()
+            self._failures, self._responded_s = 0, self._clock()
         elif healthy is False:
             self._failures += 1
 
     @property
     def is_dead(self) -> bool:
         """Check whether too many checks failed, or no answer came for too long."""
-        return self._failures >= self._max_failures or monotonic() - self._responded_s > self._hung_timeout_s
+        return self._failures >= self._max_failures or self._clock() - self._responded_s > self._hung_timeout_s
 
 
 class HealthMonitor:
     """Health monitor. `check` returns True (healthy), False (unhealthy), or None (no answer in time)."""
 
-    def __init__(self, check: Callable[[], Awaitable[bool | None]]) -> None:
-        self._check = check
+    def __init__(
+        self,
+        check: Callable[[], Awaitable[bool | None]],
+        *,
+        clock: Callable[[], float] = monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self._check, self._clock, self._sleep = check, clock, sleep
         self._last_response_s = -FRESH_S
         self._waiting: dict[asyncio.Task[Any], bool] = {}  # True once the task was interrupted.
         self._running_check: asyncio.Task[bool | None] | None = None
@@ -69,7 +75,7 @@ class HealthMonitor:
 
     async def is_healthy(self) -> bool:
         """Return True if the server responded recently or passes a health check. Concurrent callers share the same check."""
-        if monotonic() - self._last_response_s < FRESH_S:
+        if self._clock() - self._last_response_s < FRESH_S:
             return True
         if self._running_check is None or self._running_check.done():
             self._running_check = asyncio.ensure_future(self._check())
@@ -79,7 +85,7 @@ class HealthMonitor:
 
     def record(self, healthy: bool) -> None:
         """Record an observation of the server made elsewhere."""
-        self._last_response_s = monotonic() if healthy else -FRESH_S
+        self._last_response_s = self._clock() if healthy else -FRESH_S
 
     async def run_while_healthy(self, work: Awaitable[Result]) -> Result:
         """Return the result of `work`. Raises EngineUnavailable if the server is found dead meanwhile."""
@@ -95,15 +101,15 @@ class HealthMonitor:
             raise
         finally:
             del self._waiting[task]
-        self._last_response_s = monotonic()
+        self._last_response_s = self._clock()
         return result
 
     async def _watch(self) -> None:
         """Check the server every WATCH_S while tasks wait: a hung server never resets connections."""
-        detector = FailureDetector(MAX_FAILURES, HUNG_TIMEOUT_S)
+        detector = FailureDetector(MAX_FAILURES, HUNG_TIMEOUT_S, clock=self._clock)
         while True:
-            await asyncio.sleep(WATCH_S)
-            is_observed = bool(self._waiting) and monotonic() - self._last_response_s >= WATCH_S
+            await self._sleep(WATCH_S)
+            is_observed = bool(self._waiting) and self._clock() - self._last_response_s >= WATCH_S
             detector.record(await self._check() if is_observed else True)
             if detector.is_dead:
                 self._interrupt_waiting()

@@ -10,7 +10,7 @@ import pytest
 from responses_app.engine_interface import Chunk, EngineUnavailable, RequestRejected
 from responses_app.engines import open_engine
 from responses_app.engines.http.client import HttpVllm
-from tests.support.engines.faulty_http_server import FaultyServer, Reply, plain, serve, stream, token
+from tests.support.engines.faulty_http_server import ABORT, GENERATE, FaultyServer, Reply, plain, serve, stream, token
 from tests.support.engines.generate import collect, make_request, tokens
 
 
@@ -54,11 +54,11 @@ def test_model_and_key_of_the_url_are_used() -> None:
     ("url", "route", "reply", "words"),
     [
         ("?model=q", None, None, "serves m, n, not q"),
-        ("", "GET /v1/models", plain(503), "HTTP 503"),
+        ("?start_wait=0", "GET /v1/models", plain(503), "HTTP 503"),
         ("", "GET /v1/models", plain(200, {"hello": 1}), "no list of models"),
         ("", "GET /v1/models", plain(200, {"data": []}), "serves nothing"),
         ("", "GET /v1/models", plain(200, {"data": [{"id": "m"}]}), "max_model_len"),
-        ("", "POST /inference/v1/abort_requests", plain(404), "--enable-scale-out"),
+        ("", ABORT, plain(404), "--enable-scale-out"),
     ],
 )
 def test_start_failure_has_reason(url: str, route: str | None, reply: Reply, words: str) -> None:
@@ -87,8 +87,8 @@ def test_stream_is_parsed_to_the_end() -> None:
         chunks = await collect(engine, make_request(id="whole"))
         assert tokens(chunks) == [1, 2]
         assert chunks[-1] == Chunk(finish="length")
-        await asyncio.sleep(0.05)
-        assert [route for route, _ in stub.asked].count("POST /inference/v1/abort_requests") == 1, "that of the start only"
+        await engine.close()  # Waits for aborts under way.
+        assert stub.count(ABORT) == 1, "that of the start only"
 
     with_stub(stream(token(1), token(2, "length"), b"[DONE]"), play)
 
@@ -117,8 +117,8 @@ def test_early_close_disconnects_and_aborts() -> None:
         assert await anext(chunks) == Chunk((1,))
         await chunks.aclose()
         await asyncio.wait_for(stub.hung_up.wait(), 2)
-        await asyncio.sleep(0.05)
-        assert stub.asked[-1] == ("POST /inference/v1/abort_requests", {"request_ids": ["generate-tokens-early"]})
+        await engine.close()  # Waits for aborts under way.
+        assert stub.requests[-1] == (ABORT, {"request_ids": ["generate-tokens-early"]})
 
     with_stub(stream(token(1), hang=True), play)
 
@@ -126,13 +126,13 @@ def test_early_close_disconnects_and_aborts() -> None:
 def test_cancellation_before_the_first_token_aborts() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         task = asyncio.create_task(collect(engine, make_request(id="waiting")))
-        await asyncio.sleep(0.1)
+        await stub.wait_for_request(GENERATE)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         await asyncio.wait_for(stub.hung_up.wait(), 2)
-        await asyncio.sleep(0.05)
-        assert stub.asked[-1] == ("POST /inference/v1/abort_requests", {"request_ids": ["generate-tokens-waiting"]})
+        await engine.close()  # Waits for aborts under way.
+        assert stub.requests[-1] == (ABORT, {"request_ids": ["generate-tokens-waiting"]})
 
     with_stub(stream(hang=True), play)
 
@@ -140,11 +140,11 @@ def test_cancellation_before_the_first_token_aborts() -> None:
 def test_close_ends_running_generations() -> None:
     async def play(engine: HttpVllm, stub: FaultyServer) -> None:
         task = asyncio.create_task(collect(engine, make_request(id="last")))
-        await asyncio.sleep(0.1)
+        await stub.wait_for_request(GENERATE)
         await engine.close()
         with pytest.raises(EngineUnavailable):
             await task
-        assert ("POST /inference/v1/abort_requests", {"request_ids": ["generate-tokens-last"]}) in stub.asked
+        assert (ABORT, {"request_ids": ["generate-tokens-last"]}) in stub.requests
         assert not await engine.is_healthy()
 
     with_stub(stream(token(1), hang=True), play)

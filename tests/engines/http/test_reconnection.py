@@ -11,11 +11,13 @@ import pytest
 
 from responses_app.engine_interface import Constraint, EngineUnavailable, RequestRejected
 from responses_app.engines import open_engine
-from responses_app.engines.http import health
+from responses_app.engines.http import client, health
 from responses_app.engines.http.client import HttpVllm
-from responses_app.engines.http.health import HealthMonitor
-from tests.support.engines.faulty_http_server import plain, serve, stream, token
+from responses_app.engines.http.health import HUNG_TIMEOUT_S, MAX_FAILURES, WATCH_S, HealthMonitor
+from tests.support.engines.faulty_http_server import GENERATE, HEALTH, plain, serve, stream, token
 from tests.support.engines.generate import collect, make_request, tokens
+from tests.support.manual_clock import ManualClock
+from tests.support.waiting import eventually, run_ready_tasks
 
 WHOLE = stream(token(1), token(2, "length"), b"[DONE]")
 
@@ -28,16 +30,28 @@ def port() -> Iterator[int]:
         yield probe.getsockname()[1]
 
 
-def test_start_waits_for_a_server_that_comes_up(port: int) -> None:
+class CountingVllm(HttpVllm):
+    """HTTP engine that counts its attempts to reach the server."""
+
+    attempts = 0
+
+    async def _connect_model(self) -> None:
+        self.attempts += 1
+        await super()._connect_model()
+
+
+def test_start_waits_for_a_server_that_comes_up(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "RETRY_S", 0.02)
+
     async def main() -> None:
-        engine = HttpVllm(f"http://127.0.0.1:{port}", start_wait=20)
+        engine = CountingVllm(f"http://127.0.0.1:{port}", start_wait=20)
         start = asyncio.create_task(engine.start())
-        await asyncio.sleep(0.6)
+        await eventually(lambda: engine.attempts >= 3)
         assert not start.done()
         async with serve(WHOLE, port) as stub:
             stub.routes["GET /v1/models"], models = plain(503), stub.routes["GET /v1/models"]
-            await asyncio.sleep(0.6)
-            assert not start.done(), "a router that has nobody behind it yet"
+            await eventually(lambda: stub.count("GET /v1/models") >= 3)
+            assert not start.done(), "a router that has no server behind it yet"
             stub.routes["GET /v1/models"] = models
             await asyncio.wait_for(start, 5)
             assert tokens(await collect(engine, make_request())) == [1, 2]
@@ -87,11 +101,11 @@ def test_start_wait_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch
 def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server(port: int) -> None:
     async def main() -> None:
         engine = HttpVllm(f"http://127.0.0.1:{port}")
-        async with serve(stream(token(1), hang=True), port):
+        async with serve(stream(token(1), hang=True), port) as stub:
             await engine.start()
             assert await engine.is_healthy()
             running = asyncio.create_task(collect(engine, make_request()))
-            await asyncio.sleep(0.2)
+            await stub.wait_for_request(GENERATE)
         began = time.monotonic()
         with pytest.raises(EngineUnavailable):
             await running
@@ -111,16 +125,16 @@ def test_a_generation_ends_with_its_server_and_the_next_one_finds_the_new_server
 def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
     has_started: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "WATCH_S", 0.2)
+    monkeypatch.setattr(health, "WATCH_S", 0.05)
 
     async def main() -> None:
         async with serve(stream(*[token(1)] * has_started, hang=True)) as stub:
             engine = HttpVllm(stub.url)
             await engine.start()
             running = asyncio.create_task(collect(engine, make_request()))
-            await asyncio.sleep(1)
+            await eventually(lambda: stub.count(HEALTH) > 2 * MAX_FAILURES)
             assert not running.done(), "silence alone is no end"
-            stub.routes["GET /health"] = plain(503)
+            stub.routes[HEALTH] = plain(503)
             with pytest.raises(EngineUnavailable, match="does not answer any more"):
                 await asyncio.wait_for(running, 3)
             assert not await engine.is_healthy()
@@ -129,53 +143,61 @@ def test_a_generation_ends_when_the_core_is_dead_and_the_server_only_silent(
     asyncio.run(main())
 
 
-def test_stream_continues_while_new_connections_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "WATCH_S", 0.1)
+async def refuse() -> bool:
+    """Report a failed health check."""
+    return False
 
+
+async def stay_silent() -> None:
+    """Report a health check without an answer."""
+
+
+def test_stream_continues_while_new_connections_are_refused() -> None:
     async def main() -> None:
-        async def refused() -> bool:
-            return False
-
-        found = HealthMonitor(refused)
-        found.start()
+        clock = ManualClock()
+        monitor = HealthMonitor(refuse, clock=clock, sleep=clock.sleep)
+        monitor.start()
         for _ in range(20):
-            await found.run_while_healthy(asyncio.sleep(0.05))
+            gate = asyncio.Event()
+            receiving = asyncio.create_task(monitor.run_while_healthy(gate.wait()))
+            await clock.advance(WATCH_S / 2)
+            gate.set()
+            await receiving
+        silent = asyncio.create_task(monitor.run_while_healthy(asyncio.Event().wait()))
+        for _ in range(MAX_FAILURES + 1):
+            await clock.advance(WATCH_S)
         with pytest.raises(EngineUnavailable):
-            await found.run_while_healthy(asyncio.sleep(60))
-        await found.stop()
+            await silent
+        await monitor.stop()
 
     asyncio.run(main())
 
 
-def test_hung_server_is_given_up_later(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "WATCH_S", 0.05)
-    monkeypatch.setattr(health, "HUNG_TIMEOUT_S", 0.5)
-
+def test_hung_server_is_given_up_later() -> None:
     async def main() -> None:
-        async def nothing() -> None:
-            return None
-
-        found = HealthMonitor(nothing)
-        found.start()
-        began = time.monotonic()
+        clock = ManualClock()
+        monitor = HealthMonitor(stay_silent, clock=clock, sleep=clock.sleep)
+        monitor.start()
+        silent = asyncio.create_task(monitor.run_while_healthy(asyncio.Event().wait()))
+        while clock.now_s < HUNG_TIMEOUT_S:
+            await clock.advance(WATCH_S)
+            assert not silent.done()
+        for _ in range(2):
+            await clock.advance(WATCH_S)
         with pytest.raises(EngineUnavailable):
-            await found.run_while_healthy(asyncio.sleep(60))
-        assert 0.5 < time.monotonic() - began < 5
-        await found.stop()
+            await silent
+        await monitor.stop()
 
     asyncio.run(main())
 
 
 def test_cancellation_during_a_failed_start_stays_a_cancellation() -> None:
     async def main() -> None:
-        async def refused() -> bool:
-            return False
-
-        found = HealthMonitor(refused)
-        waiting = asyncio.create_task(found.run_while_healthy(asyncio.sleep(60)))
-        await asyncio.sleep(0)
+        monitor = HealthMonitor(refuse)
+        waiting = asyncio.create_task(monitor.run_while_healthy(asyncio.Event().wait()))
+        await run_ready_tasks()
         waiting.cancel()
-        await found.stop()
+        await monitor.stop()
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
@@ -187,9 +209,9 @@ def test_simultaneous_callers_share_one_health_check() -> None:
         async with serve() as stub:
             engine = HttpVllm(stub.url)
             await engine.start()
-            stub.asked.clear()
+            stub.requests.clear()
             assert all(await asyncio.gather(*(engine.is_healthy() for _ in range(50))))
-            assert [route for route, _ in stub.asked] == ["GET /health"]
+            assert [route for route, _ in stub.requests] == [HEALTH]
             await engine.close()
 
     asyncio.run(main())

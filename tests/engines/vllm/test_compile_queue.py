@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 
 import pytest
 
 from responses_app.engine_interface import Chunk, Constraint, GenerateRequest, Sampling
 from responses_app.engines.vllm import compile_queue
 from responses_app.engines.vllm.compile_queue import CompileQueue
+from tests.support.waiting import eventually
 
 
 class GatedEngine:
@@ -26,7 +27,7 @@ class GatedEngine:
         yield Chunk((1,))
         yield Chunk((2,), finish="stop")
 
-    async def ask(self, id: str, owner: str, schema: str | None) -> int:
+    async def generate(self, id: str, owner: str, schema: str | None) -> int:
         constraint = Constraint("structural_tag", schema) if schema else None
         request = GenerateRequest(id, [1], Sampling(max_tokens=2), constraint, owner=owner)
         return len([chunk async for chunk in self.turns.generate(request, self.start)])
@@ -39,28 +40,21 @@ class GatedEngine:
         self.gates.setdefault(id, asyncio.Event()).set()
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait until the condition holds; threads compute the keys of constraints."""
-    async with asyncio.timeout(30):
-        while not condition():
-            await asyncio.sleep(0.01)
-
-
 def test_another_project_waits_for_one_constraint_and_not_for_all() -> None:
     async def main() -> None:
         engine = GatedEngine()
-        attacks = [asyncio.create_task(engine.ask("a0", "a", "schema 0"))]
-        await until(lambda: engine.order == ["a0"])
-        attacks += [asyncio.create_task(engine.ask(f"a{n}", "a", f"schema {n}")) for n in (1, 2)]
-        await until(lambda: engine.waiting() == 2)
-        victim = asyncio.create_task(engine.ask("b", "b", "schema b"))
-        plain = asyncio.create_task(engine.ask("plain", "b", None))
-        await until(lambda: engine.waiting() == 3)
-        await until(lambda: engine.order == ["a0", "plain"])
+        attacks = [asyncio.create_task(engine.generate("a0", "a", "schema 0"))]
+        await eventually(lambda: engine.order == ["a0"])
+        attacks += [asyncio.create_task(engine.generate(f"a{n}", "a", f"schema {n}")) for n in (1, 2)]
+        await eventually(lambda: engine.waiting() == 2)
+        victim = asyncio.create_task(engine.generate("b", "b", "schema b"))
+        plain = asyncio.create_task(engine.generate("plain", "b", None))
+        await eventually(lambda: engine.waiting() == 3)
+        await eventually(lambda: engine.order == ["a0", "plain"])
         engine.open("a0")
-        await until(lambda: len(engine.order) == 3)
+        await eventually(lambda: len(engine.order) == 3)
         engine.open(engine.order[2])
-        await until(lambda: len(engine.order) == 4)
+        await eventually(lambda: len(engine.order) == 4)
         assert "b" in engine.order, "all of the other project went first"
         for id in ("a1", "a2"):
             engine.open(id)
@@ -75,11 +69,11 @@ def test_a_known_constraint_waits_for_nothing() -> None:
     async def main() -> None:
         engine = GatedEngine()
         engine.open("first")
-        await engine.ask("first", "a", "same")
-        asked = asyncio.create_task(engine.ask("slow", "a", "other"))
-        await until(lambda: "slow" in engine.order)
+        await engine.generate("first", "a", "same")
+        asked = asyncio.create_task(engine.generate("slow", "a", "other"))
+        await eventually(lambda: "slow" in engine.order)
         engine.open("again")
-        assert await engine.ask("again", "b", "same") == 2
+        assert await engine.generate("again", "b", "same") == 2
         asked.cancel()
         await asyncio.wait([asked])
 
@@ -91,8 +85,8 @@ def test_a_client_that_leaves_gives_its_turn_back() -> None:
         engine = GatedEngine()
         tasks = []
         for number, id in enumerate(("running", "waiting", "last")):
-            tasks.append(asyncio.create_task(engine.ask(id, id, f"schema {id}")))
-            await until(lambda: len(engine.order) + engine.waiting() == number + 1)  # noqa: B023 - awaited at once
+            tasks.append(asyncio.create_task(engine.generate(id, id, f"schema {id}")))
+            await eventually(lambda: len(engine.order) + engine.waiting() == number + 1)  # noqa: B023 - awaited at once
         tasks[1].cancel()
         tasks[0].cancel()
         await asyncio.wait(tasks[:2])
@@ -108,10 +102,10 @@ def test_a_turn_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def main() -> None:
         engine = GatedEngine()
-        silent = asyncio.create_task(engine.ask("silent", "a", "schema a"))
-        await until(lambda: engine.order == ["silent"])
+        silent = asyncio.create_task(engine.generate("silent", "a", "schema a"))
+        await eventually(lambda: engine.order == ["silent"])
         engine.open("next")
-        assert await engine.ask("next", "b", "schema b") == 2
+        assert await engine.generate("next", "b", "schema b") == 2
         silent.cancel()
         await asyncio.wait([silent])
 

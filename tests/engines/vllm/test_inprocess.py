@@ -20,6 +20,7 @@ from tests.support.engines import constraints as cases
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.engines.requirements import START_LIMIT_S, STOP_METHODS, EngineRequirements, Running
 from tests.support.server.processes import born, left
+from tests.support.waiting import eventually
 
 # Ignore warnings from vLLM and torch.
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(START_LIMIT_S)]
@@ -54,6 +55,13 @@ def processes() -> dict[str, int]:
 def cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds_within(pid: int, window_s: float) -> float:
+    """Return the CPU time that a process uses during the next `window_s` seconds."""
+    before = cpu_seconds(pid)
+    time.sleep(window_s)  # CPU time per real time is the subject; no event marks a process that does nothing.
+    return cpu_seconds(pid) - before
 
 
 class TestRequirements(EngineRequirements):
@@ -101,11 +109,9 @@ def test_worker_is_idle_after_a_request_is_stopped(
     runner.run(asyncio.wait_for(STOP_METHODS[way](engine, running), 30))
     assert running() == 0, "at once"
     # The worker polls for work for a second and must then be idle; 500 tokens would keep it busy for longer.
-    time.sleep(1.2)
     worker = processes()["VLLM::Worker"]
-    before = cpu_seconds(worker)
-    time.sleep(0.5)
-    assert cpu_seconds(worker) - before < 0.1
+    cpu_seconds_within(worker, 1.2)
+    assert cpu_seconds_within(worker, 0.5) < 0.1
 
 
 def test_environment_of_other_children_is_unchanged(engine: InProcessVllm) -> None:
@@ -144,9 +150,12 @@ def test_cancelled_simultaneous_starts_leave_no_process(runner: asyncio.Runner, 
     async def main() -> None:
         before = set(multiprocessing.active_children())
         starting = [asyncio.create_task(other.start()) for other in others]
-        while len(set(multiprocessing.active_children()) - before) < 2:
-            await asyncio.sleep(0.1)
+
+        def both_have_cores() -> bool:
             assert not any(task.done() for task in starting), "one came up before the other one's core was there"
+            return len(set(multiprocessing.active_children()) - before) >= 2
+
+        await eventually(both_have_cores, limit_s=START_LIMIT_S, poll_s=0.1)
         for task in starting:
             task.cancel()
         await asyncio.wait(starting)
@@ -172,10 +181,7 @@ def test_dead_core_is_reported_and_restarted(runner: asyncio.Runner, engine: InP
         assert not await engine.is_healthy()
         with pytest.raises(EngineUnavailable):
             await collect(engine, make_request())
-        for _ in range(600):
-            if await engine.is_healthy():
-                break
-            await asyncio.sleep(0.2)
+        await eventually(engine.is_healthy, limit_s=START_LIMIT_S, poll_s=0.2)
         return await collect(engine, make_request(max_tokens=2, sampling={"ignore_eos": True}))
 
     assert len(tokens(runner.run(main()))) == 2
@@ -186,7 +192,7 @@ def test_close_ends_all_processes_and_requests(runner: asyncio.Runner, engine: I
 
     async def main() -> Chunk:
         task = asyncio.create_task(collect(engine, make_request(max_tokens=500, sampling={"ignore_eos": True})))
-        await asyncio.sleep(0.1)
+        await eventually(engine.running)
         began = time.monotonic()
         await engine.close()
         assert time.monotonic() - began < 10

@@ -7,7 +7,7 @@ import multiprocessing
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -17,9 +17,9 @@ from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.vllm import startup
 from responses_app.engines.vllm.startup import RESTORED_VARIABLES, VllmStartup
 from tests.support.server.processes import family, left
+from tests.support.waiting import eventually
 
 RESTORED_ONE = RESTORED_VARIABLES[1]
-LIMIT_S = 30.0
 
 
 def core() -> None:
@@ -70,16 +70,10 @@ def vllm(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeVllm]:
         process.join()
 
 
-async def until(happened: Callable[[], bool]) -> None:
-    async with asyncio.timeout(LIMIT_S):
-        while not happened():
-            await asyncio.sleep(0.02)
-
-
 def test_the_second_core_starts_while_the_first_is_waited_for(vllm: FakeVllm) -> None:
     async def main() -> None:
         starts = [VllmStartup(model, {}) for model in ("a", "b")]
-        await until(lambda: len(vllm.cores) == 2)
+        await eventually(lambda: len(vllm.cores) == 2)
         vllm.up.set()
         assert [await start.llm() for start in starts] == ["a", "b"]
 
@@ -88,11 +82,30 @@ def test_the_second_core_starts_while_the_first_is_waited_for(vllm: FakeVllm) ->
     assert os.environ[RESTORED_ONE] == "ours"
 
 
-def test_start_waits_for_an_exclusive_start(vllm: FakeVllm) -> None:
+class CountingLock:
+    """Lock that counts the attempts at which it was taken."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.refusals = 0
+
+    def acquire(self, blocking: bool = True) -> bool:
+        is_acquired = self._lock.acquire(blocking)
+        self.refusals += not is_acquired
+        return is_acquired
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+def test_start_waits_for_an_exclusive_start(vllm: FakeVllm, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = CountingLock()
+    monkeypatch.setattr(startup, "_startup_lock", lock)
+
     async def main() -> None:
         alone, other = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
-        await until(lambda: "a" in vllm.cores)
-        await asyncio.sleep(5 * startup.POLL_S)
+        await eventually(lambda: "a" in vllm.cores)
+        await eventually(lambda: lock.refusals >= 5)
         assert list(vllm.cores) == ["a"]
         vllm.up.set()
         assert [await alone.llm(), await other.llm()] == ["a", "b"]
@@ -117,10 +130,10 @@ def test_a_cancelled_start_takes_its_own_processes_along_and_no_others(vllm: Fak
     async def main() -> None:
         given_up, other = VllmStartup("a", {}), VllmStartup("b", {})
         waiting = asyncio.create_task(given_up.llm())
-        await until(lambda: len(vllm.cores) == 2)
+        await eventually(lambda: len(vllm.cores) == 2)
         pid = vllm.cores["a"].pid
         assert pid
-        await until(lambda: len(family(pid)) == 2)
+        await eventually(lambda: len(family(pid)) == 2)
         processes = family(pid)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -138,7 +151,7 @@ def test_a_start_that_is_ended_before_its_turn_starts_nothing(vllm: FakeVllm) ->
     async def main() -> None:
         first, second = VllmStartup("a", {"alone": "1"}), VllmStartup("b", {})
         waiting = asyncio.create_task(second.llm())
-        await until(lambda: "a" in vllm.cores)
+        await eventually(lambda: "a" in vllm.cores)
         ending = asyncio.create_task(second.end())
         vllm.up.set()
         assert await first.llm() == "a"
@@ -154,7 +167,7 @@ def test_engine_ready_after_cancellation_is_returned(vllm: FakeVllm) -> None:
     async def main() -> None:
         vllm.up.set()
         start = VllmStartup("a", {})
-        await until(start._work.done)
+        await eventually(start._work.done)
         assert await start.end() == "a"
         with pytest.raises(EngineUnavailable, match="given up"):
             await start.llm()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import weakref
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from tests.support.api.case import HELLO, ApiCase, tokens
-
-LIMIT = 10.0
+from tests.support.waiting import eventually, run_ready_tasks
 
 
 class FreedTest(ApiCase):
@@ -21,10 +19,8 @@ class FreedTest(ApiCase):
             async with self.serving(Recording([Delay(0.2), Tokens(tokens(HELLO))])) as client:
                 await self.made(client, background=True)
                 (run,) = (weakref.ref(one) for one in self.hub.runs.values())
-                async with asyncio.timeout(LIMIT):
-                    while self.hub.runs:
-                        await asyncio.sleep(0.02)
-                await asyncio.sleep(0.02)
+                await eventually(lambda: not self.hub.runs)
+                await run_ready_tasks(10)
                 self.assertIsNone(run())
         finally:
             gc.enable()

@@ -11,6 +11,7 @@ from responses_app.protocol.reducer import fold
 from responses_app.runs.execute import rounds
 from tests.support.api.case import bare, said, tokens
 from tests.support.runs.server_tools import LIMIT_S, MIXED, OSLO, ROME, START, TOOL, TWO_CALLS, RoundsCase, answer, call, shows
+from tests.support.waiting import eventually, run_ready_tasks
 
 
 class ToolLoopTest(RoundsCase):
@@ -23,8 +24,7 @@ class ToolLoopTest(RoundsCase):
             async with asyncio.timeout(LIMIT_S):
                 # Side by side, and the second result comes first.
                 self.tools.gates["Oslo"].set()
-                while not any(b"cold" in frame.data for run in self.hub.runs.values() for frame in run.frames):
-                    await asyncio.sleep(0.005)
+                await eventually(lambda: any(b"cold" in frame.data for run in self.hub.runs.values() for frame in run.frames))
                 self.tools.gates["Rome"].set()
                 events = self.judge(await self.read(await answered))
             last = events[-1]["response"]
@@ -132,8 +132,7 @@ class ToolLoopTest(RoundsCase):
             self.tools.gates = {"Rome": asyncio.Event()}
             answered = asyncio.ensure_future(self.post(client, stream=True))
             await self.entered(8)
-            for _ in range(20):
-                await asyncio.sleep(0)
+            await run_ready_tasks(20)
             self.assertEqual(len(self.tools.runs), 8)
             self.tools.gates["Rome"].set()
             last = self.judge(await self.read(await answered))[-1]["response"]

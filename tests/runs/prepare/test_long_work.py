@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from responses_app.runs.prepare import long_work
-
-LIMIT_S = 30.0
+from tests.support.waiting import LIMIT_S, eventually, run_ready_tasks
 
 
 def run(body: Callable[[], Awaitable[None]]) -> None:
@@ -21,13 +20,8 @@ def run(body: Callable[[], Awaitable[None]]) -> None:
     asyncio.run(limited())
 
 
-async def until(condition: Callable[[], bool]) -> None:
-    while not condition():
-        await asyncio.sleep(0.005)
-
-
 class Gate:
-    """A function that says that it runs, and waits until it is let go on."""
+    """Function that sets `began` and waits for `may_end`."""
 
     def __init__(self) -> None:
         self.began, self.may_end = threading.Event(), threading.Event()
@@ -42,7 +36,7 @@ def test_long_jobs_of_a_project_queue_and_other_projects_pass() -> None:
     async def body() -> None:
         gates = [Gate() for _ in range(3)]
         jobs = [asyncio.create_task(long_work.run("a", True, gate)) for gate in gates]
-        await until(gates[0].began.is_set)
+        await eventually(gates[0].began.is_set)
         assert await long_work.run("b", True, lambda: 1) == 1
         assert await long_work.run("a", False, lambda: 2) == 2
         assert not gates[1].began.is_set()
@@ -55,10 +49,10 @@ def test_long_jobs_of_a_project_queue_and_other_projects_pass() -> None:
 
 def test_an_exception_comes_back_and_the_next_one_runs() -> None:
     def fail() -> None:
-        raise ValueError("as it was told")
+        raise ValueError("a bad job")
 
     async def body() -> None:
-        with pytest.raises(ValueError, match="as it was told"):
+        with pytest.raises(ValueError, match="a bad job"):
             await long_work.run("a", True, fail)
         assert await long_work.run("a", True, lambda: 1) == 1
 
@@ -69,9 +63,9 @@ def test_a_client_that_leaves_stops_its_job_which_keeps_the_place_until_it_has_e
     async def body() -> None:
         gate, next_one = Gate(), Gate()
         first = asyncio.create_task(long_work.run("a", True, gate, gate.may_end.set))
-        await until(gate.began.is_set)
+        await eventually(gate.began.is_set)
         second = asyncio.create_task(long_work.run("a", True, next_one))
-        await asyncio.sleep(0)
+        await run_ready_tasks()
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
@@ -85,9 +79,9 @@ def test_a_client_that_leaves_while_it_waits_changes_nothing() -> None:
     async def body() -> None:
         gate = Gate()
         first = asyncio.create_task(long_work.run("a", True, gate))
-        await until(gate.began.is_set)
+        await eventually(gate.began.is_set)
         waiting = asyncio.create_task(long_work.run("a", True, lambda: 1))
-        await asyncio.sleep(0)
+        await run_ready_tasks()
         waiting.cancel()
         gate.may_end.set()
         assert await first == "done"

@@ -1,4 +1,4 @@
-"""The watch of a process goes on when its database has been away."""
+"""Lease keeper: take-over, and heartbeats after a failure of the database."""
 
 from __future__ import annotations
 
@@ -29,53 +29,54 @@ from responses_app.store.log.writer import LogWriter
 from tests.support.protocol.response_strategies import counted, response
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import frame, log
-
-LIMIT = 10.0
-
-
-async def nobody(pk: int) -> None:
-    """There is nothing to adopt."""
+from tests.support.waiting import eventually
 
 
-class Noted(Run):
-    """A run that notes how often it is let go."""
+async def adopt_nothing(pk: int) -> None:
+    """Ignore the lease of the response `pk`."""
 
-    given = 0
+
+class CountedRun(Run):
+    """Run that counts its handovers."""
+
+    handovers = 0
 
     def hand_over(self) -> None:
-        """It is another's."""
-        self.given += 1
+        """Count a handover."""
+        self.handovers += 1
 
 
-def run(uid: str, recorder: LogWriter) -> Noted:
+def run(uid: str, recorder: LogWriter) -> CountedRun:
     """A run whose row has a key, and no lease."""
     one = log(uid)
     one.row.pk = next(_keys)
     generation = Generation(ReplayEngine(), GenerateRequest(uid, (1,), Sampling(max_tokens=1)), str)
     output = ResponseOutput(Writer(response(id=uid), counted()), DurablePublisher(Broadcast(), recorder, one))
     rounds = Rounds(Round(generation, NullParser(), 1), output)
-    return Noted(output, rounds, RunEndings(output, rounds.usage))
+    return CountedRun(output, rounds, RunEndings(output, rounds.usage))
 
 
 _keys = itertools.count(1000)
 
 
-class WatchTest(TransactionTestCase):
+class LeaseKeeperTest(TransactionTestCase):
     """Against the real database, whose connections can be cut."""
 
     def tearDown(self) -> None:
         connections.close_all()
 
     def beat(self) -> object:
-        """When it has said last that it lives; asked on another connection, as the watch has to mend its own."""
+        """Return the time of the last heartbeat, read on another connection: the keeper must repair its own."""
         with psycopg.connect(**place()) as link:
             return link.execute("SELECT max(heartbeat_at) FROM responses_app_worker").fetchone()
 
     async def until_it_beats(self, after: object) -> None:
-        """Wait for a heartbeat."""
-        async with asyncio.timeout(LIMIT):
-            while await asyncio.to_thread(self.beat) == after:
-                await asyncio.sleep(0.05)
+        """Wait for a heartbeat other than `after`."""
+
+        async def has_beaten() -> bool:
+            return await asyncio.to_thread(self.beat) != after
+
+        await eventually(has_beaten, poll_s=0.05)
 
     async def test_a_new_process_takes_over_from_the_dead_at_once(self) -> None:
         row = log("resp_dead").row
@@ -86,36 +87,37 @@ class WatchTest(TransactionTestCase):
         async def adopt(pk: int) -> None:
             taken.set_result(pk)
 
-        watch = LeaseKeeper(["m"], list, lambda: 0, lambda: True, adopt)
+        keeper = LeaseKeeper(["m"], list, lambda: 0, lambda: True, adopt)
         try:
             self.assertEqual(await asyncio.wait_for(taken, WORKER_TIMEOUT_S / 2), row.pk)
         finally:
-            await watch.stop()
+            await keeper.stop()
 
     async def test_run_without_committed_events_is_not_lost(self) -> None:
         """Its rows have a key, although they were rolled back with those of another run, and are about to be written again."""
         recorder = LogWriter()
-        begun, waits = (run(f"resp_{number}", recorder) for number in range(2))
-        begun.broadcast.frames = [frame(0)]
-        watch = LeaseKeeper(["m"], lambda: [begun, waits], lambda: 0, lambda: True, nobody)
+        opened, unopened = (run(f"resp_{number}", recorder) for number in range(2))
+        opened.broadcast.frames = [frame(0)]
+        keeper = LeaseKeeper(["m"], lambda: [opened, unopened], lambda: 0, lambda: True, adopt_nothing)
         try:
-            async with asyncio.timeout(LIMIT):
-                while await asyncio.to_thread(self.beat) == (None,):
-                    await asyncio.sleep(0.05)
-                while not begun.given:
-                    watch.wake()
-                    await asyncio.sleep(0.05)
-            self.assertEqual(waits.given, 0)
+            await self.until_it_beats((None,))
+
+            def was_handed_over() -> bool:
+                keeper.wake()
+                return opened.handovers > 0
+
+            await eventually(was_handed_over, poll_s=0.05)
+            self.assertEqual(unopened.handovers, 0)
         finally:
-            await watch.stop()
+            await keeper.stop()
             await recorder.close()
 
     async def test_a_heart_that_missed_a_beat_goes_on_beating(self) -> None:
         with patch("responses_app.runs.recover.lease_keeper.BEAT", 0.2), self.assertLogs("responses.watch", "WARNING"):
-            watch = LeaseKeeper(["m"], list, lambda: 0, lambda: True, nobody)
+            keeper = LeaseKeeper(["m"], list, lambda: 0, lambda: True, adopt_nothing)
             try:
                 await self.until_it_beats((None,))
                 await asyncio.to_thread(cut, place())
                 await self.until_it_beats(await asyncio.to_thread(self.beat))
             finally:
-                await watch.stop()
+                await keeper.stop()

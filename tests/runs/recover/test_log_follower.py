@@ -1,4 +1,4 @@
-"""Following a log while the database is away for a moment, and for good."""
+"""Log follower during a short and during a permanent failure of the database."""
 
 from __future__ import annotations
 
@@ -9,46 +9,47 @@ from django.db import OperationalError, connections
 from django.test import TransactionTestCase
 
 from responses_app.runs.recover.log_follower import LogFollower
+from responses_app.store.db import check_connection
 from responses_app.store.log.records import Append, Ending
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.connection_loss import cut, place
 from tests.support.store.log_records import NOW, durable, frame, log
+from tests.support.waiting import LIMIT_S, eventually
 
-LIMIT = 10.0
 
-
-class TailTest(TransactionTestCase):
+class LogFollowerTest(TransactionTestCase):
     """Against the real database, whose connections can be cut."""
 
     def tearDown(self) -> None:
         connections.close_all()
 
     async def test_a_follower_goes_on_behind_a_lost_connection(self) -> None:
-        recorder, one = LogWriter(), log("resp_tail")
+        recorder, one = LogWriter(), log("resp_followed")
         await durable(recorder, Append(one, [frame(0)], opens=True))
-        tail = LogFollower(lambda: None, lambda pk: None)
+        follower = LogFollower(lambda: None, lambda pk: None)
+        reconnection = patch("responses_app.runs.recover.log_follower.check_connection", wraps=check_connection)
         try:
-            async with asyncio.timeout(LIMIT):
-                frames = tail.follow(one.row.pk)
+            with reconnection as reconnect:
+                frames = follower.follow(one.row.pk)
                 seen = [await anext(frames)]
                 await asyncio.to_thread(cut, place())
                 more = asyncio.ensure_future(anext(frames))
-                await asyncio.sleep(0.5)
+                await eventually(lambda: reconnect.called)
                 await durable(recorder, Append(one, [frame(1, "response.completed")], ending=Ending("completed", NOW)))
-                seen.append(await more)
+                seen.append(await asyncio.wait_for(more, LIMIT_S))
                 self.assertEqual([one.number for one in seen if one], [0, 1])
                 self.assertEqual([one async for one in frames], [])
         finally:
-            await tail.close()
+            await follower.close()
             await recorder.close()
 
     async def test_a_follower_does_not_wait_for_ever(self) -> None:
-        tail = LogFollower(lambda: None, lambda pk: None)
+        follower = LogFollower(lambda: None, lambda pk: None)
         gone = patch("responses_app.runs.recover.log_follower.reader.stored_frames", side_effect=OperationalError("gone"))
         try:
             with gone, patch("responses_app.runs.recover.log_follower.LOST_LIMIT", 0.3), self.assertRaises(OperationalError):
-                async with asyncio.timeout(LIMIT):
-                    async for _ in tail.follow(1):
+                async with asyncio.timeout(LIMIT_S):
+                    async for _ in follower.follow(1):
                         pass
         finally:
-            await tail.close()
+            await follower.close()

@@ -19,13 +19,13 @@ from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, said, tokens
+from tests.support.waiting import LIMIT_S, eventually
 
 HEAD, TAIL = (
     "<|channel|>analysis<|message|>They greet me.<|end|><|start|>assistant<|channel|>final<|message|>Hello",
     " there!<|return|>",
 )
 WHOLE = HEAD + TAIL
-LIMIT = 20.0
 
 
 def slow(head: str = HEAD, tail: str = TAIL, **fields: Any) -> Recording:
@@ -49,28 +49,20 @@ class TakeoverTest(ApiCase):
                 await self.engine.start()  # The same engine: the first hub is still to close it, strictly.
 
     async def begin(self, client: AsyncClient, **body: Any) -> str:
-        """A background response of which something was said."""
+        """Create a background response and wait for its first delta."""
         uid = str((await self.made(client, background=True, **body))["id"])
-        await self.until(lambda: self.deltas(uid))
+        await eventually(lambda: self.has_deltas(uid))
         return uid
 
-    async def deltas(self, uid: str) -> bool:
-        """Whether the head was said, but for what is held back."""
-        said = Event.objects.filter(
-            response__uid=uid, type__in=["response.output_text.delta", "response.function_call_arguments.delta"]
-        )
-        return await said.aexists()
-
-    async def until(self, true: Any) -> None:
-        """Wait for it."""
-        async with asyncio.timeout(LIMIT):
-            while not await true():
-                await asyncio.sleep(0.01)
+    async def has_deltas(self, uid: str) -> bool:
+        """Return whether the log of the response has a delta of a text or of arguments."""
+        types = ["response.output_text.delta", "response.function_call_arguments.delta"]
+        return await Event.objects.filter(response__uid=uid, type__in=types).aexists()
 
     async def whole(self, client: AsyncClient, uid: str) -> list[dict[str, Any]]:
         """Its log to the end, which breaks no rule."""
         answer = await client.get(f"/v1/responses/{uid}?stream=true")
-        async with asyncio.timeout(LIMIT):
+        async with asyncio.timeout(LIMIT_S):
             return self.judge(await self.read(answer))
 
     async def crash(self) -> None:
@@ -112,7 +104,7 @@ class TakeoverTest(ApiCase):
             response = await self.post(client, stream=True)
             self.assertEqual(response.status_code, 200)
             row = await Response.objects.aget()
-            await self.until(lambda: self.deltas(row.uid))
+            await eventually(lambda: self.has_deltas(row.uid))
             await self.crash()
             await second.start()
             with (
@@ -122,21 +114,21 @@ class TakeoverTest(ApiCase):
                 events = await self.whole(client, row.uid)
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
             # The listener of the first process has followed the log: it has seen the same, and heard of nothing else.
-            self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT), events)
+            self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT_S), events)
 
     async def test_an_owner_that_was_only_slow_finds_itself_replaced(self) -> None:
         line = Recording([*said(HEAD).steps, Delay(1.0), Tokens(tokens(TAIL))])
         async with self.two(line, said(HEAD + " you" + TAIL)) as (client, second):
             response = await self.post(client, stream=True)
             row = await Response.objects.aget()
-            await self.until(lambda: self.deltas(row.uid))
+            await eventually(lambda: self.has_deltas(row.uid))
             # It does not look any more, as if its loop stood still, but goes on with what it has.
             assert self.hub._lease_keeper is not None
             await self.hub._lease_keeper.stop()
             await Lease.objects.aupdate(worker=uuid4())
             await second.start()
             with patch("responses_app.runs.recover.lease_keeper.WORKER_TIMEOUT_S", 0.0):
-                events = await asyncio.wait_for(self.read(response), LIMIT)
+                events = await asyncio.wait_for(self.read(response), LIMIT_S)
             self.assertEqual(self.judge(events), await self.whole(client, row.uid))
             self.assertEqual([event["type"] for event in events].count("response.completed"), 1)
             self.assertEqual(self.text(events), "Hello you there!")
@@ -146,7 +138,7 @@ class TakeoverTest(ApiCase):
             uid = await self.begin(client)
             manager.set_current(second)
             await second.start()
-            answer = await asyncio.wait_for(client.post(f"/v1/responses/{uid}/cancel"), LIMIT)
+            answer = await asyncio.wait_for(client.post(f"/v1/responses/{uid}/cancel"), LIMIT_S)
             self.assertEqual((answer.status_code, orjson.loads(answer.content)["status"]), (200, "cancelled"))
             self.assertEqual((await self.whole(client, uid))[-1]["response"], orjson.loads(answer.content))
             self.assertEqual(self.engine.aborted, [uid])

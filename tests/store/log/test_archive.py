@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -20,6 +18,7 @@ from responses_app.store.log import archive, reader
 from responses_app.store.log.records import EventFrame
 from tests.support.store.log_records import NOW, frame, log
 from tests.support.store.stored_logs import kept, told
+from tests.support.waiting import LIMIT_S
 
 
 def apart(work: Callable[[], Any]) -> Any:
@@ -124,27 +123,22 @@ class TogetherTest(TransactionTestCase):
     def test_a_reader_in_the_middle_sees_every_event_once(self) -> None:
         frames = told(700)
         keys = [kept(frames, f"resp_{n}").pk for n in range(12)]
-        ready = threading.Event()
 
-        def sealed() -> None:
-            ready.wait()
-            for pk in keys:
-                archive.archive_log(pk)
-
-        async def read(pk: int) -> list[EventFrame]:
+        async def read(pk: int, turn: int) -> list[EventFrame]:
+            """Read a log whose archiving starts meanwhile. In odd turns the reader waits for the end of the archiving."""
             seen = []
             async for one in reader.stored_frames(pk):
                 seen.append(one)
-                if one.number % 50 == 0:
-                    ready.set()
-                    await asyncio.sleep(0.001)
+                if one.number == 50 * (turn + 1):
+                    archiving = pool.submit(apart, lambda: archive.archive_log(pk))
+                    if turn % 2:
+                        archiving.result(LIMIT_S)
+            archiving.result(LIMIT_S)
             return seen
 
         with ThreadPoolExecutor(1) as pool, mock.patch.object(reader, "PAGE_SIZE", 100):
-            work = pool.submit(apart, sealed)
-            for pk in keys:
-                self.assertEqual(async_to_sync(read)(pk), frames)
-            work.result()
+            for turn, pk in enumerate(keys):
+                self.assertEqual(async_to_sync(read)(pk, turn), frames)
         self.assertEqual(Event.objects.count(), 0)
 
     def test_a_log_is_sealed_between_the_two_questions_of_a_reader(self) -> None:

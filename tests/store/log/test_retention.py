@@ -25,6 +25,7 @@ from tests.support.store.log_records import NOW
 from tests.support.store.response_chains import chain
 from tests.support.store.stored_logs import kept, told
 from tests.support.store.table_contents import contents
+from tests.support.waiting import eventually
 
 SOON = NOW + timedelta(seconds=1)
 DAY = timedelta(days=1)
@@ -186,9 +187,7 @@ class UpkeepTest(TransactionTestCase):
             override_settings(RESPONSES_SEAL_AFTER=timedelta(0)),
         ):
             task = asyncio.create_task(maintenance.upkeep())
-            async with asyncio.timeout(30):
-                while (await Response.objects.aget(pk=row.pk)).log_form != LogForm.PAGES:
-                    await asyncio.sleep(0.01)
+            await eventually(Response.objects.filter(pk=row.pk, log_form=LogForm.PAGES).aexists)
             self.assertFalse(task.done())
             task.cancel()
             with self.assertRaises(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""The recorder makes appends durable, in order, and one bad append does not take others with it."""
+"""Log writer: appends become durable in order, and a bad append does not make others fail."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from django.test import TestCase
 from responses_app.models import Event, Item, Response
 from responses_app.store.log import reader
 from responses_app.store.log.group_commit import write
-from responses_app.store.log.records import Append, Ending, ResponseLog
+from responses_app.store.log.records import Append, Ending
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.log_records import NOW, USAGE, durable, frame, log
+from tests.support.waiting import run_ready_tasks
 
 RECORDER = "responses_app.store.log.writer"
 
 
 def nothing(error: Exception | None) -> None:
-    """A listener that is not there."""
+    """Ignore the outcome of an append."""
 
 
 class RecorderTest(TestCase):
@@ -106,7 +107,7 @@ class RecorderTest(TestCase):
     async def test_closed_writer_refuses_appends_after_writing_earlier_ones(self) -> None:
         recorder, one = LogWriter(), log()
         first = asyncio.create_task(durable(recorder, Append(one, [frame(0)], opens=True)))
-        await asyncio.sleep(0)
+        await run_ready_tasks()
         await recorder.close()
         self.assertIsNone(await first)
         self.assertIsInstance(await durable(recorder, Append(one, [frame(1)])), DatabaseError)
@@ -125,8 +126,12 @@ class RecorderTest(TestCase):
             mock.patch.multiple(RECORDER, BATCH_DELAY_S=0.5, MAX_BATCH_DELAY_S=1.0),
         ):
             await asyncio.gather(*(durable(recorder, Append(one, [frame(0)], opens=True)) for one in logs))
-            # These come one by one, but the commit that they share is held back for a second.
-            await asyncio.gather(*(self.later(recorder, one, n / 100) for n, one in enumerate(logs)))
+            # These come one by one, but the commit that they share is delayed for a second.
+            appends = []
+            for one in logs:
+                appends.append(asyncio.create_task(durable(recorder, Append(one, [frame(1)]))))
+                await run_ready_tasks(10)
+            await asyncio.gather(*appends)
             self.assertEqual(sizes, [3, 3])
 
     async def test_lone_append_does_not_wait_for_others(self) -> None:
@@ -136,8 +141,3 @@ class RecorderTest(TestCase):
                 for number in range(5):
                     await durable(recorder, Append(one, [frame(number)], opens=not number))
                 await recorder.close()
-
-    async def later(self, recorder: LogWriter, one: ResponseLog, seconds: float) -> None:
-        """Append after a while, and wait for that."""
-        await asyncio.sleep(seconds)
-        await durable(recorder, Append(one, [frame(1)]))

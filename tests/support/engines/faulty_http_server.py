@@ -9,6 +9,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.support.waiting import eventually
+
+GENERATE, ABORT, HEALTH = "POST /inference/v1/generate", "POST /inference/v1/abort_requests", "GET /health"
 Reply = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 MODELS = {
@@ -35,7 +38,7 @@ def stream(*events: Any, hang: bool = False) -> Reply:
             writer.write(b"data: " + (event if isinstance(event, bytes) else json.dumps(event).encode()) + b"\n\n")
             await writer.drain()
         if hang:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
 
     return reply
 
@@ -46,14 +49,22 @@ def token(number: int, finish: str | None = None) -> dict[str, Any]:
 
 @dataclass
 class FaultyServer:
-    """Server with routes by `METHOD path`; `asked` are the received requests with their bodies."""
+    """Server with routes by `METHOD path`; `requests` are the received requests with their bodies."""
 
     routes: dict[str, Reply]
     url: str = ""
-    asked: list[tuple[str, Any]] = field(default_factory=list)
+    requests: list[tuple[str, Any]] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
     writers: list[asyncio.StreamWriter] = field(default_factory=list)
     hung_up: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def count(self, route: str) -> int:
+        """Return the number of received requests of a route."""
+        return [received for received, _ in self.requests].count(route)
+
+    async def wait_for_request(self, route: str) -> None:
+        """Wait until a request of a route has been received."""
+        await eventually(lambda: self.count(route))
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.writers.append(writer)
@@ -65,7 +76,7 @@ class FaultyServer:
             )
             body = await reader.readexactly(length)
             route = " ".join(head.split(" ")[:2])
-            self.asked.append((route, json.loads(body) if body else None))
+            self.requests.append((route, json.loads(body) if body else None))
             reply = asyncio.ensure_future(self.routes.get(route, plain(404, {"detail": "Not Found"}))(writer))
             gone = asyncio.ensure_future(reader.read())
             await asyncio.wait({reply, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -82,9 +93,9 @@ async def serve(generate: Reply | None = None, port: int = 0) -> AsyncIterator[F
     stub = FaultyServer(
         {
             "GET /v1/models": plain(200, MODELS),
-            "GET /health": plain(200),
-            "POST /inference/v1/abort_requests": plain(200),
-            "POST /inference/v1/generate": generate or plain(404),
+            HEALTH: plain(200),
+            ABORT: plain(200),
+            GENERATE: generate or plain(404),
         }
     )
     server = await asyncio.start_server(stub.answer, "127.0.0.1", port)

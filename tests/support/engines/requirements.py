@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from responses_app.engine_interface import Constraint, Engine, RequestRejected
 from tests.support.engines import constraints as cases
 from tests.support.engines import text_checkpoint as checkpoint
 from tests.support.engines.generate import cached, collect, make_request, tokens
+from tests.support.waiting import eventually
 
 TOKENIZER = checkpoint.tokenizer()
 EOS = TOKENIZER.eos_token_id
@@ -37,9 +37,8 @@ async def by_closing(engine: Engine, running: Running) -> None:
 
 async def by_cancelling(engine: Engine, running: Running) -> None:
     task = asyncio.create_task(collect(engine, make_request(**LONG)))
-    while not running():
-        await asyncio.sleep(0.02)
-        assert not task.done()
+    await eventually(lambda: running() or task.done(), poll_s=0.02)
+    assert not task.done()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -141,10 +140,7 @@ class EngineRequirements:
         self, runner: asyncio.Runner, engine: Engine, running: Running, way: str
     ) -> None:
         runner.run(asyncio.wait_for(STOP_METHODS[way](engine, running), 30))
-        closed = time.monotonic()
-        while running():
-            assert time.monotonic() - closed < STOP_LIMIT_S
-            runner.run(asyncio.sleep(0.05))
+        runner.run(eventually(lambda: not running(), limit_s=STOP_LIMIT_S, poll_s=0.05))
 
     def test_requests_finish_beside_an_unfinished_request(self, runner: asyncio.Runner, engine: Engine) -> None:
         async def main() -> list[int]:

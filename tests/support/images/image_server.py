@@ -83,14 +83,14 @@ def moved(to: str, status: int = 302) -> Callable[[BaseHTTPRequestHandler], None
 
 
 def dripping(seconds: float) -> Callable[[BaseHTTPRequestHandler], None]:
-    """Create a page sent byte by byte, which never pauses long and never ends."""
+    """Create a page sent byte by byte for `seconds`, with short pauses, which never ends."""
 
     def drip(handler: BaseHTTPRequestHandler) -> None:
         answer(handler, b"", content_length="1000000")
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             handler.wfile.write(b"x")
-            time.sleep(0.05)
+            time.sleep(0.05)  # The slow sender is the subject: a byte comes long before the limit of a single read.
 
     return drip
 

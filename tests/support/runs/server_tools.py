@@ -18,6 +18,7 @@ from responses_app.runs.execute.token_log import unpack
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from tests.support.api.case import ApiCase, KeyedClient, bare
+from tests.support.waiting import eventually
 
 LIMIT_S = 30.0
 START = "<|start|>assistant"
@@ -156,10 +157,8 @@ class RoundsCase(ApiCase):
             manager.set_current(None)
 
     async def entered(self, count: int) -> None:
-        """Wait until so many tools have been entered."""
-        async with asyncio.timeout(LIMIT_S):
-            while len(self.tools.runs) < count:
-                await asyncio.sleep(0.005)
+        """Wait until `count` calls have entered the tool."""
+        await eventually(lambda: len(self.tools.runs) >= count)
 
     def calls(self, response: Mapping[str, Any]) -> list[dict[str, Any]]:
         return [item for item in response["output"] if item["type"] == "mcp_call"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from io import BytesIO
 
@@ -13,11 +12,12 @@ from playwright.sync_api import FilePayload, Page, expect, sync_playwright
 
 from tests.run import BROWSER, NO_BROWSER
 from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
 from tests.support.web.chat_visitor import Visitor
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(480)]
 # Two engines side by side, on a machine that may be busy.
-START_LIMIT = 360.0
+START_LIMIT_S = 360.0
 CHROMIUM = shutil.which(BROWSER)
 
 
@@ -28,9 +28,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         pytest.skip(NO_BROWSER)
     server = Server(tmp_path_factory.mktemp("models") / "data", "--model", "demo-chat", "--model", "demo-vision")
     try:
-        deadline = time.monotonic() + START_LIMIT
-        while "Ctrl-C stops it." not in server.said and server.process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.5)
+        wait_until(
+            lambda: "Ctrl-C stops it." in server.said or server.process.poll() is not None,
+            limit_s=START_LIMIT_S,
+            poll_s=0.5,
+            explain=lambda: server.said,
+        )
         yield server.ready()
     finally:
         server.end()

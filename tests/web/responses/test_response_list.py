@@ -145,6 +145,7 @@ class ListTest(WebCase):
     def test_a_search_for_words_that_takes_too_long_is_left(self) -> None:
         made("resp_old", deltas=1)
         made("resp_new", deltas=1)
+        # A query of one second in the database: the statement timeout is the subject.
         slow = Item.objects.extra(where=["pg_sleep(1) IS NOT NULL"])
         with (
             mock.patch.object(responses_search, "INDEX_TIMEOUT_MS", 50),
