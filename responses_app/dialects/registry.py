@@ -2,53 +2,57 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.checkpoint import Checkpoint
+from responses_app.dialects.families.detection import Detection
+from responses_app.dialects.families.installed import OWN_REASONING_PARSERS, OWN_TOOL_PARSERS
 
 if TYPE_CHECKING:
     from responses_app.dialects.chat.prompt import ImagePlaceholder
 
 # `config.json` keys whose presence means that the model accepts images.
 _IMAGE_KEYS = ("vision_config", "image_token_id", "image_token_index")
-# Formats of these vLLM parsers are read by our own scanner; any other pair uses vLLM's parsers.
-_OWN_REASONING_PARSERS = frozenset({None, "qwen3", "deepseek_r1"})
-_OWN_TOOL_PARSERS = frozenset({None, "hermes"})
 
 
 def open_dialect(source: str, *, reasoning_parser: str | None = None, tool_parser: str | None = None) -> Dialect:
-    """Create the dialect of the checkpoint folder or hub name `source`; the parsers are named as in vLLM.
+    """Create the dialect of the checkpoint folder or hub name `source`.
 
-    Raises ValueError if the model has no chat template or no fast tokenizer, or a parser is unknown, OSError if the model
-    cannot be read.
+    Named parsers, as in vLLM, replace the detected parsers, each separately; `none` stands for no parser. Raises ValueError
+    if the model has no chat template or no fast tokenizer, or a parser is unknown, OSError if the model cannot be read.
     """
-    if _config(source, "config.json").get("model_type") == "gpt_oss":
+    checkpoint = Checkpoint(source)
+    return open_checkpoint(checkpoint, checkpoint.detect_family(reasoning_parser, tool_parser))
+
+
+def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
+    """Create the dialect of a checkpoint with the parsers of `family`. Raises ValueError, OSError."""
+    if checkpoint.config.get("model_type") == "gpt_oss":
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
         return HarmonyDialect()
-    return _open_chat(source, reasoning_parser, tool_parser)
+    return _open_chat(checkpoint, family.reasoning_parser, family.tool_parser)
 
 
-def _open_chat(source: str, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
+def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
     from transformers import AutoTokenizer
 
     from responses_app.dialects.chat.dialect import ChatDialect
     from responses_app.dialects.chat.scanner import MARKERS
     from responses_app.dialects.text.tokenizer import TokenizerAdapter
 
-    tokenizer = AutoTokenizer.from_pretrained(source)
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint.source)
     if not tokenizer.is_fast:
-        raise ValueError(f"{source} has no fast tokenizer (tokenizer.json).")
-    template = _template(source, tokenizer)
-    stops = sorted(_stop_ids(source, tokenizer))
-    config = _config(source, "config.json")
+        raise ValueError(f"{checkpoint.source} has no fast tokenizer (tokenizer.json).")
+    template = _template(checkpoint.source, tokenizer)
+    stops = sorted(_stop_ids(checkpoint, tokenizer))
+    config = checkpoint.config
     supports_images = any(config.get(key) is not None for key in _IMAGE_KEYS)
     image_placeholder = _image_placeholder(config) if supports_images and template.image is None else None
-    if reasoning_parser in _OWN_REASONING_PARSERS and tool_parser in _OWN_TOOL_PARSERS:
+    if reasoning_parser in {None, *OWN_REASONING_PARSERS} and tool_parser in {None, *OWN_TOOL_PARSERS}:
         vocabulary = TokenizerAdapter(tokenizer.backend_tokenizer, visible=MARKERS)
         return ChatDialect(
             vocabulary,
@@ -95,12 +99,10 @@ def _image_placeholder(config: Mapping[str, Any]) -> ImagePlaceholder | None:
     return None
 
 
-def _stop_ids(source: str, tokenizer: Any) -> set[int]:
+def _stop_ids(checkpoint: Checkpoint, tokenizer: Any) -> set[int]:
     """Return all ids that end a turn, from tokenizer, model configuration and generation configuration."""
-    named = (
-        tokenizer.eos_token_id,
-        *(_config(source, file).get("eos_token_id") for file in ("config.json", "generation_config.json")),
-    )
+    configs = (checkpoint.config, checkpoint.generation_config)
+    named = (tokenizer.eos_token_id, *(config.get("eos_token_id") for config in configs))
     return {token for value in named for token in _ids(value)}
 
 
@@ -109,21 +111,3 @@ def _ids(value: object) -> Iterator[int]:
         yield value
     elif isinstance(value, list):
         yield from value
-
-
-def _config(source: str, file: str) -> dict[str, Any]:
-    """Read a JSON file of the model; empty if missing.
-
-    Files of a folder are read without transformers, whose import takes seconds.
-    """
-    folder = Path(source)
-    if folder.is_dir():
-        path = folder / file
-    else:
-        from transformers.utils import cached_file
-
-        found = cached_file(source, file, _raise_exceptions_for_missing_entries=False)
-        if found is None:
-            return {}
-        path = Path(found)
-    return dict(json.loads(path.read_text())) if path.is_file() else {}

@@ -1,0 +1,124 @@
+"""Checkpoint: the files of a model, in a folder or from the model hub."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from responses_app.dialects.families.detection import Detection, Evidence, detect
+
+# Files whose presence is evidence of a family.
+_EVIDENCE_FILES = ("tekken.json",)
+
+
+class Checkpoint:
+    """Files of the model `source`, a folder or a hub name. Reading raises OSError, and ValueError for invalid JSON."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._folder = Path(source) if Path(source).is_dir() else None
+
+    @property
+    def name(self) -> str:
+        """Return the last part of the source."""
+        return Path(self.source.rstrip("/")).name
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        """Return config.json, empty if missing."""
+        return self.read_json("config.json")
+
+    @cached_property
+    def generation_config(self) -> dict[str, Any]:
+        """Return generation_config.json, empty if missing."""
+        return self.read_json("generation_config.json")
+
+    @cached_property
+    def tokenizer_config(self) -> dict[str, Any]:
+        """Return tokenizer_config.json, empty if missing."""
+        return self.read_json("tokenizer_config.json")
+
+    def path(self, file: str) -> Path | None:
+        """Return the path of a file, None if the checkpoint has no such file.
+
+        Files of a folder are found without transformers, whose import takes seconds. Without a connection to the hub only
+        config.json must be in the cache.
+        """
+        if self._folder is not None:
+            return self._folder / file if (self._folder / file).is_file() else None
+        from transformers.utils import cached_file
+
+        found = cached_file(
+            self.source,
+            file,
+            _raise_exceptions_for_missing_entries=False,
+            _raise_exceptions_for_connection_errors=file == "config.json",
+        )
+        return None if found is None else Path(found)
+
+    def read_json(self, file: str) -> dict[str, Any]:
+        """Return the JSON object of a file, empty if missing."""
+        path = self.path(file)
+        if path is None:
+            return {}
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(f"{file} of {self.source} is not a JSON object.")
+        return content
+
+    def chat_templates(self) -> dict[str, str]:
+        """Return the chat templates by name; the usual one is `default`. Separate files replace tokenizer_config.json."""
+        found = _named_templates(self.tokenizer_config.get("chat_template"))
+        found |= _named_templates(self.read_json("chat_template.json").get("chat_template"))
+        for name, file in (("default", "chat_template.jinja"), ("tool_use", "additional_chat_templates/tool_use.jinja")):
+            if (path := self.path(file)) is not None:
+                found[name] = path.read_text(encoding="utf-8")
+        return found
+
+    def added_tokens(self) -> frozenset[str]:
+        """Return the texts of the added tokens."""
+        listed = self.tokenizer_config.get("added_tokens_decoder")
+        if isinstance(listed, Mapping):
+            return frozenset(_contents(list(listed.values())))
+        path = self.path("tokenizer.json")
+        return frozenset(_contents(_added_tokens(path.read_text(encoding="utf-8")))) if path is not None else frozenset()
+
+    def detect_family(self, reasoning_parser: str | None = None, tool_parser: str | None = None) -> Detection:
+        """Detect the model's family; the parsers that are named replace the detected ones."""
+        response_template = self.tokenizer_config.get("response_template")
+        return detect(
+            Evidence(
+                name=self.name,
+                model_type=str(self.config.get("model_type") or ""),
+                architectures=tuple(map(str, self.config.get("architectures") or ())),
+                templates=tuple(self.chat_templates().values()),
+                added_tokens=self.added_tokens(),
+                files=tuple(file for file in _EVIDENCE_FILES if self.path(file) is not None),
+                response_template=response_template if isinstance(response_template, dict) else None,
+                reasoning_parser=reasoning_parser,
+                tool_parser=tool_parser,
+            )
+        )
+
+
+def _named_templates(value: object) -> dict[str, str]:
+    """Return the templates of a `chat_template` value: a text, or a list of objects with `name` and `template`."""
+    if isinstance(value, str):
+        return {"default": value}
+    listed = value if isinstance(value, list) else []
+    return {str(each["name"]): str(each["template"]) for each in listed if isinstance(each, dict) and "template" in each}
+
+
+def _added_tokens(text: str) -> list[Any]:
+    """Return `added_tokens` of the text of a tokenizer.json. The vocabulary, which takes most of the time, is not parsed."""
+    key = '"added_tokens"'
+    start = text.find("[", text.find(key) + len(key)) if key in text else -1
+    found = json.JSONDecoder().raw_decode(text, start)[0] if start >= 0 else []
+    return found if isinstance(found, list) else []
+
+
+def _contents(tokens: list[Any]) -> list[str]:
+    return [str(token["content"]) for token in tokens if isinstance(token, dict) and "content" in token]

@@ -1,0 +1,239 @@
+"""Detection of a model's family from evidence, and of the parsers for its output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from responses_app.dialects.families.installed import InstalledParsers, installed_parsers
+from responses_app.dialects.families.table import FAMILIES, Family
+
+# Value of a named parser that switches parsing off.
+NO_PARSER = "none"
+UNKNOWN = Family("unknown", None)
+
+
+class Source(StrEnum):
+    """Kind of evidence that decided."""
+
+    SETTING = "setting"
+    RESPONSE_TEMPLATE = "response_template"
+    TYPE_AND_TEMPLATE = "model_type and chat template"
+    TEMPLATE = "chat template"
+    ADDED_TOKENS = "added tokens"
+    MODEL_TYPE = "model_type"
+    FILES = "files"
+    NAME = "name"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Facts about a checkpoint. `templates` holds every chat template; the parsers are those that the operator has named."""
+
+    name: str = ""
+    model_type: str = ""
+    architectures: Sequence[str] = ()
+    templates: Sequence[str] = ()
+    added_tokens: Collection[str] = ()
+    files: Collection[str] = ()
+    response_template: Mapping[str, Any] | None = None
+    reasoning_parser: str | None = None
+    tool_parser: str | None = None
+
+    @property
+    def template(self) -> str:
+        """Return the text of all chat templates."""
+        return "\n".join(self.templates)
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """Family of a model with its parsers. `evidence` are the facts that decided, `warnings` are for the operator."""
+
+    family: str
+    reasoning_parser: str | None
+    tool_parser: str | None
+    chosen_by: str
+    evidence: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    remark: str = ""
+
+    def as_json(self) -> dict[str, object]:
+        """Return the object `family` of a model in the API."""
+        return {
+            "name": self.family,
+            "reasoning_parser": self.reasoning_parser,
+            "tool_parser": self.tool_parser,
+            "chosen_by": self.chosen_by,
+            "evidence": list(self.evidence),
+            "warnings": list(self.warnings),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    family: Family
+    source: Source
+    marks: tuple[str, ...] = ()
+
+
+def detect(evidence: Evidence, installed: InstalledParsers | None = None) -> Detection:
+    """Detect the family of a model. Parsers that the operator has named replace the detected parsers, each separately."""
+    match = next(_matches(evidence), _Match(UNKNOWN, Source.DEFAULT))
+    return _with_named_parsers(_detection(match, evidence, installed or installed_parsers()), evidence)
+
+
+def _matches(evidence: Evidence) -> Iterator[_Match]:
+    rules: tuple[Callable[[Evidence], Iterator[_Match]], ...] = (
+        _by_harmony_type,
+        _by_response_template,
+        _by_type_and_template,
+        _by_template,
+        _by_added_tokens,
+        _by_model_type,
+        _by_architecture,
+        _by_files,
+        _by_name,
+    )
+    for rule in rules:
+        yield from rule(evidence)
+
+
+def _by_harmony_type(evidence: Evidence) -> Iterator[_Match]:
+    """Yield harmony for its model type, also with a `response_template`: harmony has a parser of our own."""
+    if evidence.model_type == "gpt_oss":
+        yield from _by_type_and_template(evidence)
+
+
+def _by_response_template(evidence: Evidence) -> Iterator[_Match]:
+    fields = (evidence.response_template or {}).get("fields")
+    if isinstance(fields, Mapping):
+        tools, reasoning = ("hf" if name in fields else None for name in ("tool_calls", "thinking"))
+        names = f"fields {', '.join(sorted(fields))}"
+        yield _Match(Family("response_template", tools, reasoning), Source.RESPONSE_TEMPLATE, (names,))
+
+
+def _by_type_and_template(evidence: Evidence) -> Iterator[_Match]:
+    for family in FAMILIES:
+        if family.type_and_markers and _has_type(family, evidence.model_type) and _has_markers(family, evidence.template):
+            source = Source.TYPE_AND_TEMPLATE if family.markers else Source.MODEL_TYPE
+            yield _Match(family, source, (f"model_type {evidence.model_type}", *family.markers))
+
+
+def _by_template(evidence: Evidence) -> Iterator[_Match]:
+    for family in FAMILIES:
+        if family.markers and not family.type_and_markers and _has_markers(family, evidence.template):
+            yield _Match(family, Source.TEMPLATE, family.markers)
+
+
+def _by_added_tokens(evidence: Evidence) -> Iterator[_Match]:
+    for family in FAMILIES:
+        may_match = family.markers and not family.type_and_markers and not family.template_only
+        if may_match and _has_markers(family, evidence.added_tokens):
+            yield _Match(family, Source.ADDED_TOKENS, family.markers)
+
+
+def _by_model_type(evidence: Evidence) -> Iterator[_Match]:
+    for family in FAMILIES:
+        if not family.type_and_markers and _has_type(family, evidence.model_type):
+            yield _Match(family, Source.MODEL_TYPE, (f"model_type {evidence.model_type}",))
+
+
+def _by_architecture(evidence: Evidence) -> Iterator[_Match]:
+    for name in evidence.architectures:
+        for family in FAMILIES:
+            if not (family.type_and_markers and family.markers) and _is_architecture(family, name):
+                yield _Match(family, Source.MODEL_TYPE, (f"architecture {name}",))
+
+
+def _by_files(evidence: Evidence) -> Iterator[_Match]:
+    for family in FAMILIES:
+        if found := tuple(file for file in family.files if file in evidence.files):
+            yield _Match(family, Source.FILES, found)
+
+
+def _by_name(evidence: Evidence) -> Iterator[_Match]:
+    name = evidence.name.lower().replace("_", "-")
+    for family in FAMILIES:
+        if family.names and (match := re.search(family.names, name)):
+            yield _Match(family, Source.NAME, (match[0],))
+
+
+def _has_type(family: Family, model_type: str) -> bool:
+    return bool(family.model_types and re.fullmatch(family.model_types, model_type))
+
+
+def _is_architecture(family: Family, name: str) -> bool:
+    """Compare an architecture such as `Glm4MoeForCausalLM` with the model types, without underscores."""
+    return bool(family.model_types) and bool(
+        re.fullmatch(family.model_types.replace("_", ""), name.partition("For")[0].lower())
+    )
+
+
+def _has_markers(family: Family, place: Collection[str]) -> bool:
+    return all(mark in place for mark in family.markers) and not any(mark in place for mark in family.without)
+
+
+def _detection(match: _Match, evidence: Evidence, installed: InstalledParsers) -> Detection:
+    family, marks = match.family, match.marks
+    reasoning = family.reasoning_parser
+    if family.reasoning_markers and evidence.templates:
+        found = [mark for mark in family.reasoning_markers if mark in evidence.template][:1]
+        reasoning = reasoning if found else None
+        marks = tuple(dict.fromkeys((*marks, *found)))
+    warnings = list(_family_warnings(family, evidence, installed))
+    has_packages = not family.package or family.package in installed.packages
+    return Detection(
+        family.name,
+        reasoning if has_packages and reasoning in installed.reasoning else None,
+        family.tool_parser if has_packages and family.tool_parser in installed.tools else None,
+        str(match.source),
+        marks,
+        (*warnings, *_missing_parsers(reasoning, family.tool_parser, installed)),
+        family.remark,
+    )
+
+
+def _family_warnings(family: Family, evidence: Evidence, installed: InstalledParsers) -> Iterator[str]:
+    if family is UNKNOWN and None in (evidence.reasoning_parser, evidence.tool_parser):
+        kind = f"model_type {evidence.model_type!r}" if evidence.model_type else "a model without config.json"
+        yield (
+            f"The family of the model is not recognised ({kind}): only <think> reasoning and <tool_call> JSON calls are parsed. "
+            "Name the parsers with reasoning_parser and tool_parser."
+        )
+    if family.package and family.package not in installed.packages:
+        yield f"The parsers of {family.name} need the Python package {family.package}, which is not installed."
+    if family.unsupported_calls:
+        yield family.unsupported_calls
+
+
+def _missing_parsers(reasoning: str | None, tools: str | None, installed: InstalledParsers) -> Iterator[str]:
+    if reasoning is not None and reasoning not in installed.reasoning:
+        yield f"The installed vLLM has no reasoning parser {reasoning!r}: reasoning is part of the text."
+    if tools is not None and tools not in installed.tools:
+        yield f"The installed vLLM has no tool parser {tools!r}: calls are part of the text."
+
+
+def _with_named_parsers(found: Detection, evidence: Evidence) -> Detection:
+    """Replace the parsers that the operator has named."""
+    named = {"reasoning_parser": evidence.reasoning_parser, "tool_parser": evidence.tool_parser}
+    named = {key: value for key, value in named.items() if value is not None}
+    if not named:
+        return found
+    is_complete = len(named) == 2
+    return replace(
+        found,
+        reasoning_parser=_named(evidence.reasoning_parser, found.reasoning_parser),
+        tool_parser=_named(evidence.tool_parser, found.tool_parser),
+        chosen_by=str(Source.SETTING) if is_complete else f"{Source.SETTING} and {found.chosen_by}",
+        evidence=(*(f"{key}={value}" for key, value in named.items()), *(() if is_complete else found.evidence)),
+        warnings=() if is_complete else found.warnings,
+    )
+
+
+def _named(setting: str | None, detected: str | None) -> str | None:
+    return detected if setting is None else None if setting == NO_PARSER else setting

@@ -1,0 +1,50 @@
+"""Parsers of the installed vLLM, by name. Reads source files instead of importing vLLM, which takes seconds."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+# Parsers whose formats our own scanner reads, so that they need no vLLM.
+OWN_REASONING_PARSERS = frozenset({"qwen3", "deepseek_r1"})
+OWN_TOOL_PARSERS = frozenset({"hermes"})
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledParsers:
+    """Names of the parsers that can be used, and the installed packages that some of the parsers import."""
+
+    reasoning: frozenset[str]
+    tools: frozenset[str]
+    packages: frozenset[str] = frozenset()
+
+
+@cache
+def installed_parsers() -> InstalledParsers:
+    """Return the parsers of the installed vLLM, or those of our own scanner if vLLM is not installed."""
+    return InstalledParsers(
+        OWN_REASONING_PARSERS | _registered("reasoning", "_REASONING_PARSERS_TO_REGISTER"),
+        OWN_TOOL_PARSERS | _registered("tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
+        frozenset(name for name in ("cohere_melody",) if find_spec(name)),
+    )
+
+
+def _registered(package: str, variable: str) -> frozenset[str]:
+    """Return the keys of the dictionary `variable` in a package of vLLM."""
+    spec = find_spec("vllm")
+    folder = Path(spec.origin).parent if spec and spec.origin else Path()
+    file = folder / package / "__init__.py"
+    if spec is None or not file.is_file():
+        return frozenset()
+    for statement in ast.parse(file.read_text()).body:
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Dict) and _name(statement) == variable:
+            return frozenset(str(key.value) for key in statement.value.keys if isinstance(key, ast.Constant))
+    return frozenset()
+
+
+def _name(assignment: ast.Assign) -> str:
+    target = assignment.targets[0]
+    return target.id if isinstance(target, ast.Name) else ""
