@@ -38,5 +38,9 @@ class WorkerFailed(WorkerError):
     """The process did not start, or the function raised an exception; the message has the traceback."""
 
 
+class WorkerNotStarted(WorkerFailed):
+    """The process could not be created, or ended before the import of the function. A later attempt may succeed."""
+
+
 class PoolBusy(WorkerError):
     """Too many jobs of the owner wait, or the job has waited too long."""

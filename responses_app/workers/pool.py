@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import signal
 import subprocess
@@ -11,7 +12,15 @@ import time
 from concurrent.futures import InvalidStateError
 from contextlib import suppress
 
-from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied, WorkerError, WorkerFailed
+from responses_app.workers.limits import (
+    LimitExceeded,
+    Limits,
+    PoolBusy,
+    WorkerDied,
+    WorkerError,
+    WorkerFailed,
+    WorkerNotStarted,
+)
 from responses_app.workers.process import WorkerProcess
 from responses_app.workers.queue import FairQueue, Job
 
@@ -20,6 +29,8 @@ logger = logging.getLogger("responses.workers")
 IDLE_S = 300.0
 # A job whose process was killed from outside gets one more attempt.
 MAX_ATTEMPTS = 2
+# Pauses before further attempts if a process does not start, for example because the machine is short of memory.
+START_PAUSES_S = (0.1, 0.5, 2.0)
 
 
 class Pool:
@@ -75,7 +86,7 @@ class Pool:
     def _cancel(self, job: Job) -> None:
         """Stop a waiting or running job. Finished jobs stay unchanged."""
         with self._changed:
-            job.is_cancelled = True
+            job.cancelled.set()
             if self._queue.remove(job):
                 job.result.cancel()
             elif job.process is not None:
@@ -106,23 +117,23 @@ class Pool:
 
     def _run_job(self, job: Job, process: WorkerProcess | None) -> WorkerProcess | None:
         """Run the job and set the result. Return the process for the next job, None if the process has ended."""
-        for attempt in range(MAX_ATTEMPTS):
+        for attempt in itertools.count():
             try:
                 process = process or WorkerProcess(self.target, self.limits)
                 self._call_process(job, process)
             except (LimitExceeded, WorkerDied, WorkerFailed) as error:
-                if process is not None and not (isinstance(error, WorkerFailed) and process.is_alive()):
-                    _end(process)
-                    process = None
-                if _is_killed(error) and attempt + 1 < MAX_ATTEMPTS and not job.is_cancelled:
-                    continue
-                self._fail(job, error)
-            break
-        return process
+                process = _usable(process)
+                pause_s = _retry_pause_s(error, attempt)
+                if pause_s is None or job.cancelled.wait(pause_s):
+                    self._fail(job, error)
+                    break
+            else:
+                break
+        return _usable(process)
 
     def _call_process(self, job: Job, process: WorkerProcess) -> None:
         with self._changed:
-            if job.is_cancelled:
+            if job.cancelled.is_set():
                 return
             job.process = process
         try:
@@ -135,17 +146,34 @@ class Pool:
             job.result.set_result(reply)
 
     def _fail(self, job: Job, error: WorkerError) -> None:
-        if isinstance(error, WorkerFailed):
+        if job.cancelled.is_set():
+            logger.debug("%s: a cancelled job was stopped: %s", self.target, error)
+        elif isinstance(error, WorkerFailed):
             logger.error("%s: %s", self.target, error)
-        elif not job.is_cancelled:
+        else:
             logger.warning("%s: a job was stopped: %s", self.target, error)
         with suppress(InvalidStateError):
             job.result.set_exception(error)
 
 
+def _retry_pause_s(error: WorkerError, attempt: int) -> float | None:
+    """Return the pause before the attempt after `attempt`; None if the job fails with `error`."""
+    if isinstance(error, WorkerNotStarted):
+        return START_PAUSES_S[attempt] if attempt < len(START_PAUSES_S) else None
+    return 0.0 if _is_killed(error) and attempt + 1 < MAX_ATTEMPTS else None
+
+
 def _is_killed(error: WorkerError) -> bool:
     """Return True if the process was killed from outside, so a second attempt may succeed."""
     return isinstance(error, WorkerDied) and error.signal_number in (0, signal.SIGKILL, signal.SIGTERM)
+
+
+def _usable(process: WorkerProcess | None) -> WorkerProcess | None:
+    """Return `process` if the next job can use the process, else end the process and return None."""
+    if process is not None and not process.is_usable():
+        _end(process)
+        return None
+    return process
 
 
 def _end(process: WorkerProcess | None) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from responses_app.workers import protocol
-from responses_app.workers.limits import LimitExceeded, Limits, WallTimeExceeded, WorkerDied, WorkerFailed
+from responses_app.workers.limits import LimitExceeded, Limits, WallTimeExceeded, WorkerDied, WorkerFailed, WorkerNotStarted
 
 ROOT = Path(__file__).resolve().parents[2]
 START_LIMIT_S = 60.0
@@ -25,12 +25,12 @@ ENVIRON = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", 
 class WorkerProcess:
     """Child process for calls of a single function. Create and call from the same thread; the thread must outlive the process.
 
-    Raises WorkerFailed if the process cannot be created.
+    Raises WorkerNotStarted if the process cannot be created.
     """
 
     def __init__(self, target: str, limits: Limits) -> None:
         self._limits = limits
-        self._is_ready = False
+        self._is_ready = self._is_killed = False
         ours, theirs = socket.socketpair()
         self._connection = ours
         try:
@@ -46,26 +46,26 @@ class WorkerProcess:
                 )
         except OSError as error:
             ours.close()
-            raise WorkerFailed(f"A worker process did not start: {error}") from error
+            raise WorkerNotStarted(f"A worker process did not start: {error}") from error
 
     @property
     def pid(self) -> int:
         """The process id."""
         return self._process.pid
 
-    def is_alive(self) -> bool:
-        """Return True while the process runs."""
-        return self._process.poll() is None
+    def is_usable(self) -> bool:
+        """Return True if the process can take another job. A killed process is not usable, even before its end."""
+        return not self._is_killed and self._process.poll() is None
 
     def start(self) -> None:
-        """Wait on first use until the process has imported the function. Raises WorkerFailed."""
+        """Wait on first use until the process has imported the function. Raises WorkerFailed and WorkerNotStarted."""
         if self._is_ready:
             return
         try:
             kind, text = protocol.receive(self._connection, time.monotonic() + START_LIMIT_S)
         except OSError as error:
             self.kill()
-            raise WorkerFailed(f"A worker process did not start ({type(error).__name__}).") from error
+            raise WorkerNotStarted(f"A worker process did not start ({type(error).__name__}).") from error
         if kind != protocol.READY:
             self.kill()
             raise WorkerFailed(text.decode(errors="replace"))
@@ -88,6 +88,7 @@ class WorkerProcess:
 
     def kill(self) -> None:
         """Kill the process. Thread-safe."""
+        self._is_killed = True
         self._process.kill()
         with suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)

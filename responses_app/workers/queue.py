@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, OrderedDict, deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -13,14 +14,14 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """A call of the function. `process` is set while the job runs."""
+    """A call of the function. `process` is set while the job runs, `cancelled` when the result is not needed any more."""
 
     owner: str
     payload: bytes
     cpu_s: int
     result: Future[bytes] = field(default_factory=Future)
     process: WorkerProcess | None = None
-    is_cancelled: bool = False
+    cancelled: threading.Event = field(default_factory=threading.Event)
 
 
 class FairQueue:

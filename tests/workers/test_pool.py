@@ -13,8 +13,9 @@ import pytest
 
 from responses_app.local.data_dir import ROOT
 from responses_app.server.processes.process_tree import command_line
-from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied, WorkerFailed
-from responses_app.workers.pool import Pool
+from responses_app.workers.limits import LimitExceeded, Limits, PoolBusy, WorkerDied, WorkerFailed, WorkerNotStarted
+from responses_app.workers.pool import START_PAUSES_S, Pool
+from responses_app.workers.process import WorkerProcess
 from tests.support.waiting import eventually, run_ready_tasks, wait_until
 
 TARGET = "tests.support.worker_jobs:handle"
@@ -154,10 +155,63 @@ def test_too_many_waiting_jobs_of_an_owner_are_refused(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_killed_process_takes_no_further_job_even_before_its_end() -> None:
+    process = WorkerProcess(TARGET, Limits(1, 30.0, 256 * MIB))
+    assert process.is_usable()
+    process.kill()
+    assert not process.is_usable()
+    process.reap()
+
+
+# A race: repeated to meet both orders of the end of the process and of the check for it.
+@pytest.mark.parametrize("attempt", range(5))
+def test_job_after_a_cancelled_start_gets_a_new_process(attempt: int) -> None:
+    async def run() -> None:
+        workers = pool()
+        task = asyncio.create_task(workers.run("a", b"pid"))
+        await eventually(lambda: workers._threads == 1 and len(workers._queue) == 0)
+        task.cancel()
+        await asyncio.wait({task})
+        assert await workers.run("a", b"echo x") == b"x"
+
+    asyncio.run(run())
+
+
+# An interpreter that fails while the file has lines, and removes a line each time.
+INTERPRETER = """#!/bin/sh
+if [ -s {failures} ]; then sed -i 1d {failures}; exit 1; fi
+exec {python} "$@"
+"""
+
+
+def break_interpreter(monkeypatch: pytest.MonkeyPatch, folder: Path, failures: int) -> Path:
+    """Let the next starts of Python fail. Return the file with a line for each failure left."""
+    file, script = folder / "failures", folder / "python"
+    file.write_text("x\n" * failures)
+    script.write_text(INTERPRETER.format(failures=file, python=sys.executable))
+    script.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(script))
+    return file
+
+
+def test_process_that_does_not_start_is_started_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = break_interpreter(monkeypatch, tmp_path, failures=2)
+    assert pool().call("a", b"echo x") == b"x"
+    assert file.read_text() == ""
+
+
+def test_process_that_never_starts_fails_the_job_after_some_attempts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = break_interpreter(monkeypatch, tmp_path, failures=9)
+    with pytest.raises(WorkerNotStarted, match="ConnectionClosed"):
+        pool().call("a", b"echo x")
+    assert len(file.read_text().split()) == 9 - 1 - len(START_PAUSES_S)
+
+
 PARENT = f"""
 import sys, threading
 from responses_app.workers.limits import Limits
-from responses_app.workers.pool import Pool
+from responses_app.workers.pool import START_PAUSES_S, Pool
+from responses_app.workers.process import WorkerProcess
 pool = Pool("{TARGET}", Limits(600, 600.0, 1 << 28), size=2, per_owner=2)
 print(pool.call("a", b"pid").decode(), flush=True)
 threading.Thread(target=pool.call, args=("a", b"spin"), daemon=True).start()
