@@ -37,9 +37,9 @@ class LimitsCase(ApiCase):
         return not await ConcurrencySlot.objects.aexists()
 
     async def elsewhere(self, *, silent: float = 0.0) -> None:
-        """Another process has one response of the key under way, which is in no table; it was last heard of so long ago."""
-        heard = timezone.now() - timedelta(seconds=silent)
-        worker = await Worker.objects.acreate(uid=uuid4(), name="other", heartbeat_at=heard)
+        """Create a slot of the key in another process, whose last heartbeat was `silent` seconds ago."""
+        heartbeat_at = timezone.now() - timedelta(seconds=silent)
+        worker = await Worker.objects.acreate(uid=uuid4(), name="other", heartbeat_at=heartbeat_at)
         await ConcurrencySlot.objects.acreate(key=self.key, worker=worker.uid)
 
 
@@ -61,7 +61,7 @@ class MinuteTest(LimitsCase):
             self.assertTrue(1 <= int(answer["Retry-After"]) <= 30)
             self.assertEqual(answer["x-ratelimit-remaining-requests"], "0")
             self.assertEqual(await Response.objects.acount(), 2)
-            # What asks no model is not counted.
+            # Requests without a model are not counted.
             self.assertEqual((await client.get("/v1/models")).status_code, 200)
 
     async def test_the_minute_fills_again_by_and_by(self) -> None:
@@ -115,7 +115,7 @@ class TogetherTest(LimitsCase):
                 self.refused(answer, 429, "rate_limit_exceeded", None, "Limit 1, Running 1")
                 self.assertEqual(answer["Retry-After"], "1")
                 await self.read(running)
-                # Whoever has seen the end can ask the next one at once.
+                # After the last event the next request is accepted at once.
                 self.assertEqual((await self.post(client, store=store)).status_code, 200)
         self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 

@@ -12,11 +12,11 @@ from responses_app.store.log.retention import erase_deltas
 from tests.support.api.case import THOUGHT, ApiCase, said
 
 
-class KeptTest(ApiCase):
+class ArchivedLogsTest(ApiCase):
     """Against the real database, with a scripted engine."""
 
-    async def told(self, client: AsyncClient, uid: str) -> list[bytes]:
-        """What all ways to read a response answer with, as bytes."""
+    async def bodies(self, client: AsyncClient, uid: str) -> list[bytes]:
+        """Return the bodies of all addresses that read a response."""
         answers = []
         for address in (f"/{uid}", "", f"/{uid}/input_items"):
             answer = await client.get(f"/v1/responses{address}")
@@ -35,10 +35,10 @@ class KeptTest(ApiCase):
         async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
             uid = (await self.made(client))["id"]
             row = await Response.objects.aget(uid=uid)
-            before = await self.told(client, uid), [await self.streamed(client, uid, after) for after in (-1, 0, 5, 1000)]
+            before = await self.bodies(client, uid), [await self.streamed(client, uid, after) for after in (-1, 0, 5, 1000)]
             self.assertGreater(await sync_to_async(archive_log)(row.pk), 0)
             self.assertEqual(await Event.objects.acount(), 0)
-            after = await self.told(client, uid), [await self.streamed(client, uid, after) for after in (-1, 0, 5, 1000)]
+            after = await self.bodies(client, uid), [await self.streamed(client, uid, after) for after in (-1, 0, 5, 1000)]
             self.assertEqual(after, before)
             child = await self.made(client, previous_response_id=uid)
             self.assertEqual(child["status"], "completed")
@@ -49,10 +49,10 @@ class KeptTest(ApiCase):
         async with self.serving(said(THOUGHT)) as client:
             uid = (await self.made(client))["id"]
             row = await Response.objects.aget(uid=uid)
-            before = await self.told(client, uid)
+            before = await self.bodies(client, uid)
             await sync_to_async(archive_log)(row.pk)
             self.assertTrue(await sync_to_async(erase_deltas)(row))
-            self.assertEqual(await self.told(client, uid), before)
+            self.assertEqual(await self.bodies(client, uid), before)
             for query in ("", "&starting_after=3"):
                 answer = await client.get(f"/v1/responses/{uid}?stream=true{query}")
                 self.refused(answer, 400, "events_not_kept", "stream", "without 'stream'")

@@ -1,4 +1,4 @@
-"""Background responses: queued, followed from anywhere, cancelled, ended by a stop, and erased when nobody asked to keep them."""
+"""Background responses: queued, followed from anywhere, cancelled, ended by a stop, and erased later if not stored."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class BackgroundTest(ApiCase):
                 self.assertEqual(response.status_code, 200 if got["status"] == "cancelled" else 400)
                 self.judge(await self.replay(client, uid))
                 self.assertEqual((await Response.objects.aget(uid=uid)).status, got["status"])
-            # Those that were cancelled before the engine was asked have left their line.
+            # Responses that were cancelled before the engine received a request have left their recording.
             while self.engine.left:
                 await self.post(client)
 

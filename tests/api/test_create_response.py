@@ -37,8 +37,8 @@ class CreateTest(ApiCase):
                 response = await self.post(client, stream=True, **options)
                 live = [part async for part in response.streaming_content]
                 uid = orjson.loads(live[0].split(b"data: ")[1])["response"]["id"]
-                asked = "" if not options else "&include_obfuscation=false"
-                replay = await client.get(f"/v1/responses/{uid}?stream=true{asked}")
+                query = "" if not options else "&include_obfuscation=false"
+                replay = await client.get(f"/v1/responses/{uid}?stream=true{query}")
                 for parts in (live, [part async for part in replay.streaming_content]):  # type: ignore[attr-defined]
                     deltas = [part for part in parts if b".delta" in part.split(b"\n")[0]]
                     self.assertTrue(deltas)
@@ -209,8 +209,8 @@ class CreateTest(ApiCase):
             response = await self.post(client, stream=True)
             await eventually(lambda: self.engine.running)
             (uid,) = self.hub.runs
-            listeners = [self.read(response), self.read(await client.get(f"/v1/responses/{uid}?stream=true"))]
-            reading = asyncio.gather(*listeners)
+            streams = [self.read(response), self.read(await client.get(f"/v1/responses/{uid}?stream=true"))]
+            reading = asyncio.gather(*streams)
             gone = await asyncio.wait_for(asyncio.gather(*[client.delete(f"/v1/responses/{uid}") for _ in range(2)]), 5)
             self.assertEqual(sorted(answer.status_code for answer in gone), [200, 404])
             first, second = await asyncio.wait_for(reading, 5)

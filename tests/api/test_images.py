@@ -46,7 +46,7 @@ async def refusing(prompt: Sequence[int], images: Sequence[bytes]) -> int:
     return length
 
 
-class ToldTest(SeeingCase):
+class PromptTest(SeeingCase):
     """What reaches the engine."""
 
     async def test_an_image_stands_where_it_was_sent_and_its_bytes_go_along(self) -> None:
@@ -162,8 +162,8 @@ class ToldTest(SeeingCase):
             response = await client.post("/v1/responses/compact", orjson.dumps(body), content_type="application/json")
         self.assertEqual(response.status_code, 200, response.content)
         self.assertEqual(self.shown, [RED])
-        kept = orjson.loads(response.content)["output"]
-        self.assertEqual(kept[0]["content"][1], {"type": "input_image", "detail": "auto", "image_url": data_url(RED)})
+        output = orjson.loads(response.content)["output"]
+        self.assertEqual(output[0]["content"][1], {"type": "input_image", "detail": "auto", "image_url": data_url(RED)})
 
     async def test_a_long_context_with_images_ends_with_a_compaction(self) -> None:
         async with self.serving(answered(), answered("A red picture.")) as client:
@@ -245,11 +245,11 @@ class RefusedTest(SeeingCase):
     async def test_a_client_that_leaves_takes_its_pictures_along(self) -> None:
         async with self.serving(answered()) as client:
             slow = [part(data_url(segmented(3_500_000) + bytes([n]), "image/jpeg")) for n in range(2)]
-            asking = asyncio.create_task(self.post(client, input=[user(*slow)]))
+            request = asyncio.create_task(self.post(client, input=[user(*slow)]))
             queue = decode_pool._pool._queue
             await eventually(lambda: len(queue) == 1)
-            asking.cancel()
-            await asyncio.wait({asking})
+            request.cancel()
+            await asyncio.wait({request})
             await eventually(lambda: len(queue) == 0 and not queue._running)
             await self.made(client, input=[user(part(data_url(png(size=(5, 7)))))])
 
@@ -348,7 +348,7 @@ class FetchedTest(SeeingCase):
                 await self.made(client, input=[{"type": "item_reference", "id": (await self.message())["id"]}])
                 self.assertEqual(self.shown, [RED, RED])
                 listed = await client.get(f"/v1/responses/{second['id']}/input_items?include=message.input_image.image_url")
-            self.assertEqual(len(here.asked), 1)
+            self.assertEqual(len(here.requests), 1)
         parts = orjson.loads(listed.content)["data"][-1]["content"]
         self.assertEqual(parts[1], {"type": "input_image", "detail": "auto", "image_url": url})
         self.assertEqual(await Image.objects.acount(), 2)

@@ -27,16 +27,17 @@ class LogprobsTest(ApiCase):
             events = await self.stream(client, include=[INCLUDE], top_logprobs=2)
             self.assertEqual(self.engine.requests[-1].sampling.logprobs, 2)
             deltas = [e for e in events if e["type"] == "response.output_text.delta"]
-            told = [entry for e in deltas for entry in e["logprobs"]]
-            self.assertEqual("".join(entry["token"] for entry in told), "Hello there!")
-            self.assertEqual({len(entry["top_logprobs"]) for entry in told}, {2})
+            entries = [entry for e in deltas for entry in e["logprobs"]]
+            self.assertEqual("".join(entry["token"] for entry in entries), "Hello there!")
+            self.assertEqual({len(entry["top_logprobs"]) for entry in entries}, {2})
             self.assertEqual(
-                told[0], {"token": "Hello", "logprob": -0.5, "bytes": list(b"Hello"), "top_logprobs": told[0]["top_logprobs"]}
+                entries[0],
+                {"token": "Hello", "logprob": -0.5, "bytes": list(b"Hello"), "top_logprobs": entries[0]["top_logprobs"]},
             )
             done = next(e for e in events if e["type"] == "response.output_text.done")
             end = events[-1]["response"]
-            self.assertEqual(end["output"][0]["content"][0]["logprobs"], told)
-            self.assertEqual(done["logprobs"], told)
+            self.assertEqual(end["output"][0]["content"][0]["logprobs"], entries)
+            self.assertEqual(done["logprobs"], entries)
             self.assertEqual(end["top_logprobs"], 2)
             self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{end['id']}")).content), end)
 

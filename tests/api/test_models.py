@@ -75,16 +75,16 @@ class ModelsTest(ApiCase):
         async with self.serving() as client:
             self.hub.served = {**self.hub.served, **served("b")}
             self.hub.aliases = {"gpt": "m", "o*": "b"}
-            told = "The requested model 'x' does not exist. Available models: 'm', 'b', 'gpt'."
+            message = "The requested model 'x' does not exist. Available models: 'm', 'b', 'gpt'."
             for path in ("", "/compact", "/input_tokens"):
                 answer = await self.call(client, f"/v1/responses{path}", model="x")
-                self.refused(answer, 400, "model_not_found", "model", told)
+                self.refused(answer, 400, "model_not_found", "model", message)
             self.refused(
                 await client.get("/v1/models/x"), 404, "model_not_found", "model", "Available models: 'm', 'b', 'gpt'."
             )
             few = KeyedClient((await sync_to_async(ApiKey.make)("few", allowed_models=["b"]))[1])
-            told = "The requested model 'x' does not exist. Available models: 'b'."
-            self.refused(await self.call(few, "/v1/responses", model="x"), 400, "model_not_found", "model", told)
+            message = "The requested model 'x' does not exist. Available models: 'b'."
+            self.refused(await self.call(few, "/v1/responses", model="x"), 400, "model_not_found", "model", message)
             refused = await self.call(few, "/v1/responses", model="gpt")
             self.refused(refused, 403, "model_not_found", "model", "may not use the model 'gpt'. Available models: 'b'.")
             none = KeyedClient((await sync_to_async(ApiKey.make)("none", allowed_models=["gone"]))[1])

@@ -1,4 +1,4 @@
-"""How often the database is asked: as often for the thousandth item of a chain or a conversation as for the first."""
+"""Number of database queries: independent of the length of a chain or of a conversation."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ TURNS = 200
 MOST = 20
 FOREVER = Recording([Delay(3600), Tokens(tokens(HELLO))], match=tokens("Wait"))
 
-Ask = Callable[[], Awaitable[Any]]
+Request = Callable[[], Awaitable[Any]]
 
 
 def earlier(project: str) -> list[Item]:
-    """What was asked and answered in so many turns, in the table."""
+    """Create the items of earlier turns of a project."""
     made = []
     for turn in range(TURNS):
         for role, part in (("user", "input_text"), ("assistant", "output_text")):
@@ -53,11 +53,11 @@ def prolong(project: str, uid: str, conversation: str) -> None:
 class QueriesTest(ApiCase):
     """With a scripted engine and the real database."""
 
-    async def counted(self, ask: Ask) -> int:
+    async def counted(self, request: Request) -> int:
         """How many queries it takes until the answer is there and its run has left the hub, if it is not to run for ever."""
         running = set(self.hub.runs)
         async with self.queries() as queries:
-            answer = await ask()
+            answer = await request()
             self.assertEqual(answer.status_code, 200, answer.content)
             await eventually(lambda: not set(self.hub.runs) - running)
         return len(queries)
@@ -66,12 +66,12 @@ class QueriesTest(ApiCase):
         """For every address that reads what was before, or takes it away."""
         continued: dict[str, Any] = {"previous_response_id": uid}
 
-        def posted(path: str, **body: Any) -> Ask:
+        def posted(path: str, **body: Any) -> Request:
             return lambda: client.post(path, orjson.dumps({"model": "m", **body}), content_type="application/json")
 
         child = await self.made(client, **continued)
         waiting = await self.made(client, input="Wait", background=True, **continued)
-        asked: dict[str, Ask] = {
+        requests: dict[str, Request] = {
             "create": posted("/v1/responses", input="Hi", **continued),
             "create unstored": posted("/v1/responses", input="Hi", store=False, **continued),
             "create in a conversation": posted("/v1/responses", input="Hi", conversation=thread),
@@ -83,7 +83,7 @@ class QueriesTest(ApiCase):
             "cancel": lambda: client.post(f"/v1/responses/{waiting['id']}/cancel"),
             "delete": lambda: client.delete(f"/v1/responses/{child['id']}"),
         }
-        return {name: await self.counted(ask) for name, ask in asked.items()}
+        return {name: await self.counted(request) for name, request in requests.items()}
 
     async def test_the_number_does_not_grow_with_what_was_before(self) -> None:
         self.engine._loop = True

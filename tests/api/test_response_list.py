@@ -77,9 +77,9 @@ class ListingTest(ApiCase):
 
     async def test_running_response_is_listed_with_its_present_state(self) -> None:
         async with self.serving(SILENT) as client:
-            begun = orjson.loads((await self.post(client, background=True)).content)
+            queued = orjson.loads((await self.post(client, background=True)).content)
             [shown] = (await self.page(client))["data"]
-            self.assertEqual(shown, orjson.loads((await client.get(f"/v1/responses/{begun['id']}")).content))
+            self.assertEqual(shown, orjson.loads((await client.get(f"/v1/responses/{queued['id']}")).content))
             self.assertIn(shown["status"], ("queued", "in_progress"))
 
     async def test_another_project_sees_nothing(self) -> None:

@@ -62,7 +62,7 @@ def alive(pids: Iterable[int]) -> list[int]:
 
 
 def test_a_result_and_a_refusal_are_given_to_everybody_who_asks_and_kept(compiler: Compiler) -> None:
-    async def ask() -> None:
+    async def main() -> None:
         good, bad = lark('start: "a"'), lark("start:(")
         results = await asyncio.gather(*(compiler.run(f"p{n}", good) for n in range(5)))
         assert set(results) == {'root ::= r0\nr0 ::= t0\nt0 ::= "a"'}
@@ -70,7 +70,7 @@ def test_a_result_and_a_refusal_are_given_to_everybody_who_asks_and_kept(compile
             with pytest.raises(Rejected, match="cannot be read"):
                 await compiler.run("p", bad)
 
-    asyncio.run(ask())
+    asyncio.run(main())
     compiler._pool = NoPool()  # type: ignore[assignment]
     assert asyncio.run(compiler.run("q", lark('start: "a"')))
 
@@ -84,12 +84,12 @@ class NoPool:
 
 @pytest.mark.slow
 def test_slow_job_is_refused_and_the_next_job_runs(compiler: Compiler) -> None:
-    async def ask() -> None:
+    async def main() -> None:
         with pytest.raises(Rejected, match=r"more than \d+ (seconds|MiB)"):
             await compiler.run("p", endless(0))
         assert await compiler.run("p", lark('start: "b"'))
 
-    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
     began = time.monotonic()
     with pytest.raises(Rejected):
         asyncio.run(compiler.run("p", endless(0)))
@@ -97,7 +97,7 @@ def test_slow_job_is_refused_and_the_next_job_runs(compiler: Compiler) -> None:
 
 
 def test_a_project_does_not_wait_for_the_queue_of_another(compiler: Compiler) -> None:
-    async def ask() -> None:
+    async def main() -> None:
         await asyncio.gather(*(compiler.run(f"q{n}", lark(f'start: "{n}"')) for n in range(2)))
         attacks = [asyncio.create_task(compiler.run("p", endless(n))) for n in range(8)]
         for n in range(10, 20):
@@ -107,11 +107,11 @@ def test_a_project_does_not_wait_for_the_queue_of_another(compiler: Compiler) ->
             one.cancel()
         await asyncio.wait(attacks)
 
-    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
 
 
 def test_a_job_ends_with_the_last_one_who_waits_for_it(compiler: Compiler) -> None:
-    async def ask() -> None:
+    async def main() -> None:
         before = set(workers(os.getpid()))
         waiting = [asyncio.create_task(compiler.run("p", endless(0))) for _ in range(2)]
         await eventually(lambda: bool(set(workers(os.getpid())) - before))
@@ -122,11 +122,11 @@ def test_a_job_ends_with_the_last_one_who_waits_for_it(compiler: Compiler) -> No
         waiting[1].cancel()
         await eventually(lambda: not alive(mine))
 
-    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
 
 
 def test_a_queue_has_an_end(compiler: Compiler) -> None:
-    async def ask() -> None:
+    async def main() -> None:
         # One job may run, and MAX_WAITING may wait.
         waiting = [asyncio.create_task(compiler.run("p", endless(n))) for n in range(compilers.MAX_WAITING + 2)]
         done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -136,7 +136,7 @@ def test_a_queue_has_an_end(compiler: Compiler) -> None:
             one.cancel()
         await asyncio.wait(waiting)
 
-    asyncio.run(asyncio.wait_for(ask(), LIMIT_S))
+    asyncio.run(asyncio.wait_for(main(), LIMIT_S))
 
 
 def test_a_process_that_was_killed_is_replaced(compiler: Compiler) -> None:

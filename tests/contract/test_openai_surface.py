@@ -44,8 +44,8 @@ def test_a_conversation_grows_turn_by_turn(client: OpenAI, model: str) -> None:
     with client.responses.stream(model=model, input="What is 2 + 2?", conversation=conversation.id) as stream:
         second = stream.get_final_response()
     kinds = [item.type for item in client.conversations.items.list(conversation.id, order="asc", limit=2)]
-    told = ["message", *(item.type for item in first.output), "message", *(item.type for item in second.output)]
-    assert kinds == ["message", *told]
+    expected = ["message", *(item.type for item in first.output), "message", *(item.type for item in second.output)]
+    assert kinds == ["message", *expected]
     added: Any = [{"type": "message", "role": "user", "content": "Thanks!"}]
     uid = client.conversations.items.create(conversation.id, items=added).data[0].id or ""
     assert client.conversations.items.retrieve(uid, conversation_id=conversation.id).type == "message"
@@ -58,10 +58,10 @@ def test_a_conversation_grows_turn_by_turn(client: OpenAI, model: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_the_background_is_polled_resumed_and_cancelled(client: OpenAI, model: str) -> None:
-    begun = client.responses.create(model=model, input="Tell me a story about a dragon.", background=True)
-    assert begun.status == "queued"
-    live = list(client.responses.retrieve(begun.id, stream=True))
-    whole = retrieve_ended(client, begun.id)
+    queued = client.responses.create(model=model, input="Tell me a story about a dragon.", background=True)
+    assert queued.status == "queued"
+    live = list(client.responses.retrieve(queued.id, stream=True))
+    whole = retrieve_ended(client, queued.id)
     assert whole.status == "completed"
     assert live[-1].type == "response.completed"
     assert [event.sequence_number for event in live] == list(range(len(live)))

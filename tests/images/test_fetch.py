@@ -65,12 +65,12 @@ def refused(url: str, words: str, code: str = "invalid_image_url", **fields: Any
 
 def test_fetch_connects_to_the_checked_address_with_the_host_name(here: ImageServer) -> None:
     here.pages["/a.png?b=c"] = PICTURE
-    here.asked.clear()
+    here.requests.clear()
     names = FakeResolver()
     # Only this resolver knows the name, and it is called once, so the checked address is the connected one.
     assert fetched(here.url("/a.png?b=c"), names=names) == PICTURE
     assert names.asked == [HOST]
-    assert here.asked == [("/a.png?b=c", f"{HOST}:{here.port}")]
+    assert here.requests == [("/a.png?b=c", f"{HOST}:{here.port}")]
 
 
 def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
@@ -88,10 +88,10 @@ def test_a_certificate_must_be_that_of_the_name(tmp_path: Path) -> None:
     "addresses", [["10.0.0.1"], ["127.0.0.1"], ["93.184.215.14", "192.168.0.1"], ["::1"], ["::ffff:7f00:1"]]
 )
 def test_an_internal_address_is_never_asked(here: ImageServer, addresses: list[str]) -> None:
-    here.asked.clear()
+    here.requests.clear()
     url = here.url("/a", host="inside.example")
     refused(url, CANNOT, names=FakeResolver(inside_example=addresses))
-    assert here.asked == []
+    assert here.requests == []
 
 
 def test_an_internal_address_is_not_asked_by_redirect_either(here: ImageServer) -> None:
@@ -100,9 +100,9 @@ def test_an_internal_address_is_not_asked_by_redirect_either(here: ImageServer) 
     ):
         here.pages[f"/to{number}"] = moved(target)
         names = FakeResolver(inside_example=["127.0.0.1"], **{"127_0_0_1": ["127.0.0.1"], "::1": ["::1"]})
-        here.asked.clear()
+        here.requests.clear()
         refused(here.url(f"/to{number}"), "not on the public internet", names=names)
-        assert len(here.asked) == 1
+        assert len(here.requests) == 1
 
 
 def test_redirects_are_followed_a_few_times(here: ImageServer) -> None:

@@ -83,7 +83,7 @@ class AdmissionCase(SocketCase):
 
 
 @override_settings(RESPONSES_MAX_CONCURRENT=4)
-class TogetherTest(AdmissionCase):
+class ConcurrentRequestsTest(AdmissionCase):
     """Requests that come at once."""
 
     async def test_of_fifty_at_once_four_are_let_in_and_the_others_are_told_when_to_come_back(self) -> None:
@@ -120,7 +120,7 @@ class TogetherTest(AdmissionCase):
         self.engine = ReplayEngine([Recording([Tokens(tokens(HELLO)[:4]), Delay(600)])], loop=True)
         async with self.waiting() as client:
             tasks = [asyncio.ensure_future(self.post(client, background=True)) for _ in range(6)]
-            # Nothing of them is kept yet: all wait in the planning.
+            # No row is stored yet: all requests wait in the planning.
             await eventually(lambda: self.taken == 10)
             self.assertEqual(self.hub.admission.counts[Kind.BACKGROUND], 2)
             self.assertEqual(self.hub.admission.counts[Kind.QUEUED], 4)
@@ -132,7 +132,7 @@ class TogetherTest(AdmissionCase):
 
 
 @override_settings(RESPONSES_MAX_CONCURRENT=1)
-class OneTest(AdmissionCase):
+class SinglePlaceTest(AdmissionCase):
     """With one place, each way out must give it back before the next request."""
 
     async def test_a_listener_that_has_heard_the_end_can_begin_another(self) -> None:

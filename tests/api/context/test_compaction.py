@@ -36,9 +36,9 @@ class CompactTest(ApiCase):
             self.assertEqual(answer.status_code, 200, answer.content)
             compacted = orjson.loads(answer.content)
             self.assertEqual((await Response.objects.acount(), await Item.objects.acount(), await Event.objects.acount()), rows)
-            asked = ENCODING.decode(list(self.engine.requests[-1].prompt))
+            prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
             for told in ("I am Ada.", "sunny", "Hello there!", "I like teal.", "Summarize our conversation"):
-                self.assertIn(told, asked)
+                self.assertIn(told, prompt)
             *messages, last = compacted["output"]
             self.assertEqual([m["content"][0]["text"] for m in messages], ["I am Ada.", "I like teal."])
             self.assertEqual(set(last), {"id", "type", "encrypted_content"})
@@ -121,8 +121,8 @@ class TriggerTest(ApiCase):
         trigger = {"type": "compaction_trigger"}
         async with self.serving(said(HELLO), said(SUMMARY), said(HELLO)) as client:
             first = await self.made(client, input="I am Ada.")
-            asked = {"input": [{"role": "user", "content": "Teal."}, trigger], "previous_response_id": first["id"]}
-            events = await self.stream(client, **asked, tools=[TOOL], tool_choice="required")
+            fields = {"input": [{"role": "user", "content": "Teal."}, trigger], "previous_response_id": first["id"]}
+            events = await self.stream(client, **fields, tools=[TOOL], tool_choice="required")
             made = events[-1]["response"]
             self.assertEqual((made["status"], [item["type"] for item in made["output"]]), ("completed", ["compaction"]))
             prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))

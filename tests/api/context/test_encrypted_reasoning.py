@@ -53,9 +53,9 @@ class SealedTest(ApiCase):
         async with self.serving(said(THOUGHT)) as client:
             first = await self.made(client)
             self.assertNotIn("encrypted_content", reasoning(first["output"]))
-            asked = await self.get(client, f"{first['id']}?include=reasoning.encrypted_content")
+            included = await self.get(client, f"{first['id']}?include=reasoning.encrypted_content")
             self.assertEqual(
-                encrypted_content.decrypt("test", reasoning(asked["output"])["encrypted_content"]), ["They greet me."]
+                encrypted_content.decrypt("test", reasoning(included["output"])["encrypted_content"]), ["They greet me."]
             )
 
     async def test_given_back_without_its_text_it_reaches_the_model_as_raw_reasoning(self) -> None:

@@ -57,21 +57,21 @@ class ChainTest(ApiCase):
             old = {**second["output"][-1], "content": [{"type": "output_text", "text": "Something else."}]}
             await self.made(client, input=[old, {"role": "user", "content": "And?"}])
             self.assertIn("Something else.", self.prompt())  # it was never stored
-            kept = (await self.made(client, input="Hi"))["output"][-1]
+            item = (await self.made(client, input="Hi"))["output"][-1]
             path = "/v1/responses/input_tokens"
             counts = set()
-            for text in ("Something else that is much longer.", kept["content"][0]["text"]):
-                body = {"model": "m", "input": [{**kept, "content": text}, {"role": "user", "content": "And?"}]}
+            for text in ("Something else that is much longer.", item["content"][0]["text"]):
+                body = {"model": "m", "input": [{**item, "content": text}, {"role": "user", "content": "And?"}]}
                 answer = await client.post(path, orjson.dumps(body), content_type="application/json")
                 counts.add(orjson.loads(answer.content)["input_tokens"])
             self.assertEqual(len(counts), 1)
 
     async def test_stored_items_of_other_projects_have_no_effect(self) -> None:
         async with self.serving(said(HELLO), said(HELLO)) as client:
-            kept = (await self.made(client))["output"][-1]
+            item = (await self.made(client))["output"][-1]
             _, secret = await sync_to_async(ApiKey.make)("other", project="other")
             stranger = KeyedClient(secret)
-            await self.made(stranger, input=[{**kept, "content": "My own words."}, {"role": "user", "content": "And?"}])
+            await self.made(stranger, input=[{**item, "content": "My own words."}, {"role": "user", "content": "And?"}])
             self.assertIn("My own words.", self.prompt())
 
     async def test_instructions_are_not_inherited(self) -> None:

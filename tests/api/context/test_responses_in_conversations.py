@@ -47,12 +47,12 @@ class ConversationRunTest(ConversationCase):
                 {orjson.dumps(e["response"]["conversation"]) for e in (events[0], events[-1])}, {orjson.dumps({"id": uid})}
             )
             self.assertIn("Hello there!", self.prompt())
-            told = ["I am Ada.", "Who am I?", "Hello there!", "Again.", "Hello there!"]
-            self.assertEqual(texts(await self.listed(client, uid)), told)
+            expected = ["I am Ada.", "Who am I?", "Hello there!", "Again.", "Hello there!"]
+            self.assertEqual(texts(await self.listed(client, uid)), expected)
             page = orjson.loads(
                 (await client.get(f"/v1/responses/{events[-1]['response']['id']}/input_items?order=asc")).content
             )
-            self.assertEqual(texts(page["data"]), told[:4])
+            self.assertEqual(texts(page["data"]), expected[:4])
 
     async def test_items_that_were_linked_keep_the_order_of_the_conversation(self) -> None:
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:

@@ -23,7 +23,7 @@ def long(word: str) -> str:
 class TruncationTest(ApiCase):
     """With a scripted engine whose context window is small."""
 
-    def told(self) -> list[str]:
+    def words_of_prompt(self) -> list[str]:
         """The words of the last prompt."""
         prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
         return [word for word in WORDS if long(word).strip() in prompt]
@@ -33,7 +33,7 @@ class TruncationTest(ApiCase):
             self.engine._max_model_len = 800
             first = [{"role": "user", "content": long(word)} for word in WORDS[:3]]
             made = await self.made(client, input=first, store=True)
-            self.assertEqual(self.told(), WORDS[:3])
+            self.assertEqual(self.words_of_prompt(), WORDS[:3])
             more = [{"role": "system", "content": long(WORDS[3])}, *({"role": "user", "content": long(w)} for w in WORDS[4:7])]
             body = {"input": more, "previous_response_id": made["id"]}
             self.refused(await self.post(client, **body), 400, "context_length_exceeded", "input")
@@ -41,7 +41,7 @@ class TruncationTest(ApiCase):
             counted = await client.post("/v1/responses/input_tokens", whole, content_type="application/json")
             second = await self.made(client, **body, truncation="auto")
             self.assertEqual(second["truncation"], "auto")
-            self.assertEqual(self.told(), [WORDS[3], *WORDS[4:7]][-4:])
+            self.assertEqual(self.words_of_prompt(), [WORDS[3], *WORDS[4:7]][-4:])
             self.assertEqual(orjson.loads(counted.content)["input_tokens"], second["usage"]["input_tokens"])
             self.assertLessEqual(second["usage"]["input_tokens"], 600)
             self.assertEqual(await Item.objects.acount(), 3 + 1 + 4 + 1)
@@ -59,7 +59,7 @@ class TruncationTest(ApiCase):
             await self.made(
                 client, input=rest, tools=[TOOL], previous_response_id=made["id"], truncation="auto", max_output_tokens=200
             )
-            self.assertEqual(self.told(), WORDS[2:4])
+            self.assertEqual(self.words_of_prompt(), WORDS[2:4])
             self.assertNotIn("get_weather <|constrain|>", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
     async def test_required_items_that_do_not_fit_are_refused(self) -> None:
@@ -102,8 +102,8 @@ def test_pairs_are_never_parted_and_what_must_stay_stays(kinds: list[str]) -> No
     for count in range(len(units) + 1):
         gone = {place for unit in units[:count] for place in unit}
         left = [item for place, item in enumerate(whole) if place not in gone]
-        kept = {item["call_id"] for item in left if item["type"] == "function_call"}
+        remaining = {item["call_id"] for item in left if item["type"] == "function_call"}
         answers = {item["call_id"] for item in left if item["type"] == "function_call_output"}
-        assert answers <= kept
+        assert answers <= remaining
         dropped = {item["call_id"] for place, item in enumerate(whole) if place in gone and item["type"] == "function_call"}
-        assert not dropped & kept
+        assert not dropped & remaining

@@ -107,7 +107,7 @@ class HostedItemsTest(ApiCase):
     def prompt(self) -> str:
         return self.dialect.token_text(self.engine.requests[-1].prompt)
 
-    async def kept(self, client: Any, uid: str) -> list[dict[str, Any]]:
+    async def stored_items(self, client: Any, uid: str) -> list[dict[str, Any]]:
         page = orjson.loads((await client.get(f"/v1/responses/{uid}/input_items?order=asc")).content)
         return [{key: said for key, said in item.items() if said is not None} for item in page["data"]]
 
@@ -117,7 +117,7 @@ class HostedItemsTest(ApiCase):
                 with self.subTest(name):
                     TypeAdapter[Any](ResponseOutputItem).validate_python(item)
                     made = await self.made(client, input=[item, MORE])
-                    self.assertEqual((await self.kept(client, made["id"]))[0], item)
+                    self.assertEqual((await self.stored_items(client, made["id"]))[0], item)
                     for text in texts:
                         self.assertIn(text, self.prompt())
                     self.assertNotIn("SECRETBLOB", self.prompt())
@@ -170,7 +170,9 @@ class HostedItemsTest(ApiCase):
         async with self.serving(said(HELLO)) as client:
             made = await self.made(client, input=[*FOUND, MORE])
             self.assertIn("type get_weather", self.prompt())
-            self.assertEqual([item["type"] for item in await self.kept(client, made["id"])][:2], [one["type"] for one in FOUND])
+            self.assertEqual(
+                [item["type"] for item in await self.stored_items(client, made["id"])][:2], [one["type"] for one in FOUND]
+            )
 
     async def test_an_oddity_is_named_by_its_path(self) -> None:
         async with self.serving() as client:

@@ -121,11 +121,11 @@ def test_request_is_encoded_for_vllm() -> None:
 
 
 def test_requested_logprobs_stay_below_the_limit_of_the_server() -> None:
-    asked = [
+    logprobs = [
         orjson.loads(codec.encode_body(make_request(sampling={"logprobs": n}), None, False))["sampling_params"]["logprobs"]
         for n in (None, 0, 1, 20)
     ]
-    assert asked == [None, 0, 2, 20]
+    assert logprobs == [None, 0, 2, 20]
 
 
 def test_structural_tag_is_sent_as_text() -> None:

@@ -70,12 +70,12 @@ def test_a_known_constraint_waits_for_nothing() -> None:
         engine = GatedEngine()
         engine.open("first")
         await engine.generate("first", "a", "same")
-        asked = asyncio.create_task(engine.generate("slow", "a", "other"))
+        request = asyncio.create_task(engine.generate("slow", "a", "other"))
         await eventually(lambda: "slow" in engine.order)
         engine.open("again")
         assert await engine.generate("again", "b", "same") == 2
-        asked.cancel()
-        await asyncio.wait([asked])
+        request.cancel()
+        await asyncio.wait([request])
 
     asyncio.run(asyncio.wait_for(main(), 30))
 

@@ -83,7 +83,7 @@ def test_the_second_core_starts_while_the_first_is_waited_for(vllm: FakeVllm) ->
 
 
 class CountingLock:
-    """Lock that counts the attempts at which it was taken."""
+    """Lock that counts failed attempts to acquire."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

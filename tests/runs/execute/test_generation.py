@@ -1,4 +1,4 @@
-"""A generation across the death of its engine: it goes on from what was heard, or is made again where that matters."""
+"""Generation across a failure of its engine: continued behind the received tokens, or repeated from the start."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ def spell(tokens: Sequence[int]) -> str:
 def generate(
     *lines: Recording, constraint: Constraint | None = None, **sampling: float
 ) -> tuple[list[int], list[GenerateRequest]]:
-    """All tokens that come, and the requests that the engine has heard."""
+    """Return all tokens of a generation, and the requests that the engine received."""
 
     async def main() -> tuple[list[int], list[GenerateRequest]]:
         engine = ReplayEngine(lines)
         await engine.start()
         request = GenerateRequest("r", PROMPT, Sampling(max_tokens=20, **sampling), constraint)  # type: ignore[arg-type]
         chunks = Generation(engine, request, spell, wait=5).chunks()
-        heard = [token async for chunk in chunks for token in chunk.tokens]
+        received = [token async for chunk in chunks for token in chunk.tokens]
         await engine.close(strict=True)
-        return heard, engine.requests
+        return received, engine.requests
 
     return asyncio.run(main())
 
 
 @pytest.mark.parametrize("sampling", [{"temperature": 0.0}, {"temperature": 0.0, "seed": 3}, {"temperature": 1.0}])
 def test_generation_resumes_after_the_received_tokens(sampling: dict[str, Any]) -> None:
-    heard, (_, again) = generate(DIES, recording(ANSWER), **sampling)
-    assert heard == list(ANSWER)
+    received, (_, again) = generate(DIES, recording(ANSWER), **sampling)
+    assert received == list(ANSWER)
     assert (again.prompt, again.prior_tokens, again.sampling.max_tokens) == ([*PROMPT, *ANSWER[:5]], 5, 15)
     assert not again.sampling.bias
 
@@ -58,21 +58,21 @@ def test_generation_resumes_after_the_received_tokens(sampling: dict[str, Any]) 
     ],
 )
 def test_position_dependent_sampling_restarts_from_the_first_token(sampling: dict[str, Any]) -> None:
-    heard, (_, again) = generate(DIES, recording(ANSWER[:3], ANSWER[3:]), **sampling)
-    assert heard == list(ANSWER), "and nobody hears a token twice"
+    received, (_, again) = generate(DIES, recording(ANSWER[:3], ANSWER[3:]), **sampling)
+    assert received == list(ANSWER), "a token came twice"
     assert (tuple(again.prompt), again.prior_tokens) == (PROMPT, 0)
 
 
 def test_diverging_restart_continues_from_the_sent_tokens() -> None:
-    heard, (_, again, further) = generate(DIES, STRAYS, recording(ANSWER), temperature=1.0, seed=3)
-    assert heard == list(ANSWER)
+    received, (_, again, further) = generate(DIES, STRAYS, recording(ANSWER), temperature=1.0, seed=3)
+    assert received == list(ANSWER)
     assert (again.prior_tokens, further.prior_tokens) == (0, 5)
     assert len({again.id, further.id, "r"}) == 3
 
 
 def test_shorter_restart_continues_from_the_sent_tokens() -> None:
-    heard, _ = generate(DIES, recording(ANSWER[:2]), recording(ANSWER), temperature=1.0, seed=3)
-    assert heard == list(ANSWER)
+    received, _ = generate(DIES, recording(ANSWER[:2]), recording(ANSWER), temperature=1.0, seed=3)
+    assert received == list(ANSWER)
 
 
 def test_diverging_constrained_restart_fails() -> None:

@@ -10,7 +10,7 @@ from tests.support.api.case import HELLO, ApiCase, tokens
 from tests.support.waiting import eventually, run_ready_tasks
 
 
-class FreedTest(ApiCase):
+class MemoryReleaseTest(ApiCase):
     """With a hub as every process has it."""
 
     async def test_a_run_is_gone_when_it_has_ended(self) -> None:

@@ -15,8 +15,8 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.prepare import constraint_check
 
 
-class Picky(ReplayEngine):
-    """An engine that cannot compile a `pattern`, and says as much of it as xgrammar does."""
+class RejectingEngine(ReplayEngine):
+    """Engine that cannot compile a `pattern`, with the error messages of xgrammar."""
 
     def check_constraint(self, constraint: Constraint) -> None:
         if '"pattern"' in json.dumps(constraint.value).replace("\\", ""):
@@ -51,7 +51,9 @@ def tool(parameters: Any) -> dict[str, Any]:
 def test_invalid_schema_is_refused_by_path(more: dict[str, Any], where: str, code: str) -> None:
     with pytest.raises(InvalidRequest) as raised:
         asyncio.run(
-            constraint_check.check_constraints(Picky(), CreateRequest(project="p", key=None, model="m", input=[], **more), TAG)
+            constraint_check.check_constraints(
+                RejectingEngine(), CreateRequest(project="p", key=None, model="m", input=[], **more), TAG
+            )
         )
     assert (raised.value.param, raised.value.code, raised.value.message) == (where, code, "Invalid schema: Unclosed '['")
 
@@ -60,7 +62,7 @@ def test_error_without_a_bad_schema_has_the_engine_message() -> None:
     with pytest.raises(InvalidRequest) as raised:
         asyncio.run(
             constraint_check.check_constraints(
-                Picky(), CreateRequest(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG
+                RejectingEngine(), CreateRequest(project="p", key=None, model="m", input=[], tools=[tool(GOOD)]), TAG
             )
         )
     assert (raised.value.param, raised.value.message) == ("tools", "Invalid schema: Invalid structural tag.")

@@ -23,8 +23,8 @@ from tests.support.dialects.parser_driver import chat, demo_vocabulary
 DIALECTS: dict[str, Dialect] = {"harmony": HARMONY, "demo": chat(vocabulary=demo_vocabulary())}
 
 
-class Counting:
-    """A dialect that counts how often it renders, and how many tokens."""
+class CountingDialect:
+    """Dialect that counts its calls of `render` and the rendered tokens."""
 
     def __init__(self, inner: Dialect) -> None:
         self.inner, self.calls, self.tokens = inner, 0, 0
@@ -79,7 +79,7 @@ def test_no_item_more_than_needed_is_left_out(name: str, data: st.DataObject) ->
 @pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("most", [4096, 60_000])
 def test_twenty_thousand_messages_take_a_few_steps(name: str, most: int) -> None:
-    dialect = Counting(DIALECTS[name])
+    dialect = CountingDialect(DIALECTS[name])
     turn = turn_of([f"Message {n} of a long conversation." for n in range(20_000)])
     began = time.process_time()
     found, prompt = asyncio.run(Truncation(prompts(dialect), turn, most, 1 << 20).search())

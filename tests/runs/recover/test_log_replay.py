@@ -41,13 +41,13 @@ def turn() -> Turn:
     return Turn(items=[], today=date(2026, 1, 1), tools=[TOOL])
 
 
-def replay(log: Log, listener: Any) -> ReplayedRun:
+def replay(log: Log, parser: Any) -> ReplayedRun:
     """Replay a log of one round."""
 
     async def no_round(number: int, output: Sequence[Any], spent: int) -> Any:
         raise AssertionError(number)
 
-    return asyncio.run(replay_(log, GenerateRequest("r", (), Sampling(1)), listener, None, no_round))
+    return asyncio.run(replay_(log, GenerateRequest("r", (), Sampling(1)), parser, None, no_round))
 
 
 def cut(ids: Sequence[int], sizes: Sequence[int], likely: bool) -> list[Chunk]:
@@ -62,36 +62,36 @@ def cut(ids: Sequence[int], sizes: Sequence[int], likely: bool) -> list[Chunk]:
     return chunks
 
 
-class Told:
-    """A run without its hub: what it tells, and what it would append."""
+class LoggedRun:
+    """Run without a run manager: `events` are published, `log` are the entries that the run would append."""
 
-    def __init__(self, writer: Writer, listener: Any) -> None:
-        self.writer, self.listener = writer, listener
+    def __init__(self, writer: Writer, parser: Any) -> None:
+        self.writer, self.parser = writer, parser
         self.events: list[Event] = []
         self.log: Log = []
         self.fresh: list[Chunk] = []
-        # How many chunks were heard when each entry of the log was made.
-        self.heard: list[int] = []
+        # Number of chunks received before each entry of the log.
+        self.received: list[int] = []
         self.count = 0
 
-    def tell(self, events: list[Event]) -> None:
+    def publish(self, events: list[Event]) -> None:
         if not events:
             return
         self.events += events
         frames = [EventFrame(event["sequence_number"], event["type"], orjson.dumps(event)) for event in events]
         self.log += [(frame, None) for frame in frames[:-1]] + [(frames[-1], pack(self.fresh))]
-        self.heard += [self.count] * len(frames)
+        self.received += [self.count] * len(frames)
         self.fresh = []
 
-    def hear(self, chunks: Sequence[Chunk]) -> None:
+    def receive(self, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
             self.count += 1
             self.fresh.append(chunk)
-            self.tell([event for piece in self.listener.feed(chunk) for event in self.writer.write(piece)])
+            self.publish([event for piece in self.parser.feed(chunk) for event in self.writer.write(piece)])
 
     def end(self) -> None:
-        self.tell([event for piece in self.listener.finish() for event in self.writer.write(piece)])
-        self.tell(ENDINGS["complete"](self.writer))
+        self.publish([event for piece in self.parser.finish() for event in self.writer.write(piece)])
+        self.publish(ENDINGS["complete"](self.writer))
 
 
 @settings(max_examples=60, deadline=None)
@@ -100,24 +100,24 @@ def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
     ids: list[int], sizes: list[int], likely: bool, queued: bool, place: int
 ) -> None:
     chunks = cut(ids, sizes, likely)
-    first = Told(
+    first = LoggedRun(
         Writer(response(status="queued" if queued else "in_progress", background=queued, tools=[TOOL]), new_id),
         HARMONY.parser_for(turn()),
     )
-    first.tell(first.writer.open())
+    first.publish(first.writer.open())
     if queued:
-        first.tell(first.writer.start())
-    first.hear(chunks)
-    # What is durable ends with an append, and what was heard for it is in it.
+        first.publish(first.writer.start())
+    first.receive(chunks)
+    # The durable part ends with an append, which holds the chunks received for its events.
     ends = [at for at, (_, blob) in enumerate(first.log) if blob is not None] or [len(first.log) - 1]
     last = ends[place % len(ends)]
     log = first.log[: last + 1]
-    listener = HARMONY.parser_for(turn())
-    state = replay(log, listener)
-    second = Told(state.writer, listener)
-    heard = first.heard[last]
-    assert state.tokens == [token for chunk in chunks[:heard] for token in chunk.tokens]
-    second.hear(chunks[heard:])
+    parser = HARMONY.parser_for(turn())
+    state = replay(log, parser)
+    second = LoggedRun(state.writer, parser)
+    received = first.received[last]
+    assert state.tokens == [token for chunk in chunks[:received] for token in chunk.tokens]
+    second.receive(chunks[received:])
     whole = [orjson.loads(frame.data) for frame, _ in log] + second.events
     known = {event["item"]["id"] for event in whole if event["type"] == "response.output_item.added"}
     assert len(known) == sum(event["type"] == "response.output_item.added" for event in whole)
@@ -132,17 +132,17 @@ def test_wherever_it_is_cut_it_goes_on_as_if_nothing_had_happened(
 
 
 def test_a_log_that_says_something_else_is_found_out() -> None:
-    told = Told(Writer(response(tools=[TOOL]), new_id), HARMONY.parser_for(turn()))
-    told.tell(told.writer.open())
-    told.hear(cut(tokens(MESSAGES[0]), [1], likely=False))
-    assert replay(told.log, HARMONY.parser_for(turn())).tokens == tokens(MESSAGES[0])[:-2]
-    place = next(at for at, (frame, _) in enumerate(told.log) if frame.type.endswith(".delta"))
-    frame, blob = told.log[place]
+    run = LoggedRun(Writer(response(tools=[TOOL]), new_id), HARMONY.parser_for(turn()))
+    run.publish(run.writer.open())
+    run.receive(cut(tokens(MESSAGES[0]), [1], likely=False))
+    assert replay(run.log, HARMONY.parser_for(turn())).tokens == tokens(MESSAGES[0])[:-2]
+    place = next(at for at, (frame, _) in enumerate(run.log) if frame.type.endswith(".delta"))
+    frame, blob = run.log[place]
     other = EventFrame(frame.number, frame.type, frame.data.replace(b"Let", b"Get"))
-    changed = [*told.log[:place], (other, blob), *told.log[place + 1 :]]
-    without = [*told.log[:place], *told.log[place + 1 :]]
-    deaf = [*told.log[:place], (frame, None), *told.log[place + 1 :]]
-    for log in (changed, without, deaf):
+    changed = [*run.log[:place], (other, blob), *run.log[place + 1 :]]
+    without = [*run.log[:place], *run.log[place + 1 :]]
+    without_tokens = [*run.log[:place], (frame, None), *run.log[place + 1 :]]
+    for log in (changed, without, without_tokens):
         with pytest.raises(ReplayMismatch):
             replay(log, HARMONY.parser_for(turn()))
 

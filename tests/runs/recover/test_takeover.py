@@ -1,4 +1,4 @@
-"""A run changes hands: given back, left by the dead, taken from the slow. One log comes out of it, whoever has written it."""
+"""Take-over of runs: released, left by a dead process, taken from a slow process. Each response has a single log."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class TakeoverTest(ApiCase):
             return self.judge(await self.read(answer))
 
     async def crash(self) -> None:
-        """The first process is no more, and has said nothing."""
+        """End the first process without a release of its leases."""
         assert self.hub._lease_keeper is not None
         await self.hub._lease_keeper.stop()
         for run in self.hub.runs.values():
@@ -113,7 +113,7 @@ class TakeoverTest(ApiCase):
             ):
                 events = await self.whole(client, row.uid)
             self.assertEqual((events[-1]["type"], self.text(events)), ("response.completed", "Hello there!"))
-            # The listener of the first process has followed the log: it has seen the same, and heard of nothing else.
+            # The subscriber of the first process has followed the log and received the same events.
             self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT_S), events)
 
     async def test_an_owner_that_was_only_slow_finds_itself_replaced(self) -> None:
@@ -188,12 +188,12 @@ class TakeoverTest(ApiCase):
         def likely(text: str) -> Tokens:
             return Tokens(tokens(text), [Logprob(token, -0.5, [(token, -0.5)]) for token in tokens(text)])
 
-        asked = {"include": ["message.output_text.logprobs"], "top_logprobs": 1}
+        fields = {"include": ["message.output_text.logprobs"], "top_logprobs": 1}
         async with self.two(Recording([likely(HEAD), Delay(600), likely(TAIL)]), Recording([likely(WHOLE)])) as (
             client,
             second,
         ):
-            uid = await self.begin(client, **asked)
+            uid = await self.begin(client, **fields)
             await self.hub.close()
             await self.engine.start()
             manager.set_current(second)

@@ -21,11 +21,11 @@ HOST = "pictures.example"
 
 
 class ImageServer:
-    """Contents by path: bytes, or a function called with the request handler. `asked` are the requested paths and Host headers."""
+    """Contents by path: bytes, or a function called with the request handler. `requests` are the requested paths and Host headers."""
 
     def __init__(self) -> None:
         self.pages: dict[str, bytes | Callable[[BaseHTTPRequestHandler], None]] = {}
-        self.asked: list[tuple[str, str | None]] = []
+        self.requests: list[tuple[str, str | None]] = []
         self.port = 0
 
     def url(self, path: str, host: str = HOST, scheme: str = "http") -> str:
@@ -40,7 +40,7 @@ def run_image_server(certificate: ssl.SSLContext | None = None) -> Iterator[Imag
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            here.asked.append((self.path, self.headers["Host"]))
+            here.requests.append((self.path, self.headers["Host"]))
             page = here.pages.get(self.path)
             if page is None:
                 self.send_error(404)
