@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 from responses_app.engines import orphan_guard
 from responses_app.local.data_dir import ROOT
@@ -27,8 +29,10 @@ LINTERS = {
     "import-linter": ["lint-imports"],
 }
 PYTEST = ["pytest", "--durations=15"]
-# Several at a time, as most tests wait for an engine to start or for a database.
-PARALLEL = ["-n", os.environ.get("TEST_PROCESSES", "2"), "--dist", "loadscope", "--no-loadscope-reorder"]
+# One process more than there are cores, as many tests wait for a database or for another process.
+PROCESSES = min((os.cpu_count() or 1) + 1, 8)
+# An engine uses all cores, and each process of tests starts an engine of its own.
+ENGINE_PROCESSES = 2
 COVERAGE = ["--cov=responses_app", "--cov=project", "--cov-report="]
 REPORT = ["coverage", "report", "--skip-covered", "--skip-empty", "--sort=cover"]
 BROWSER = "chromium"
@@ -65,7 +69,18 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progress) -> int:
-    results = {name: _call(name, command, environ, progress) for name, command in _commands(arguments).items()}
+    """Run the linters beside the tests, as tests often wait, and return the exit code."""
+    linters, commands = commands_for(arguments)
+    results: dict[str, tuple[int, float]] = {}
+    # A daemon, so that an interrupted run does not wait for mypy.
+    linting = threading.Thread(target=_lint, args=(linters, environ, progress, results), daemon=True)
+    linting.start()
+    for name, command in commands.items():
+        progress.line(f"--- {name}")
+        results[name] = _call(command, environ)
+    linting.join()
+    # A linter that could not be started has failed.
+    results |= {name: (1, 0.0) for name in linters if name not in results}
     if shutil.which(BROWSER) is None:
         progress.line(f"test: {NO_BROWSER}")
     for name, (code, seconds) in results.items():
@@ -73,27 +88,46 @@ def _run(arguments: Sequence[str], environ: Mapping[str, str], progress: Progres
     return max(min(abs(code), 1) for code, _ in results.values())
 
 
-def _commands(arguments: Sequence[str]) -> dict[str, list[str]]:
-    """List the commands for the arguments of bin/test by their names."""
+def commands_for(arguments: Sequence[str]) -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """List the linters and the other commands for the arguments of bin/test, by their names."""
     match arguments:
         case []:
-            return {**LINTERS, "pytest": [*PYTEST, *PARALLEL]}
+            return LINTERS, {"pytest": [*PYTEST, *_parallel(ENGINE_PROCESSES + 1)]}
         case ["--fast", *more]:
-            return {**LINTERS, "pytest": [*PYTEST, *PARALLEL, *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
+            return LINTERS, {"pytest": [*PYTEST, *_parallel(PROCESSES), "--lane=fast", *more]}
         case ["--lane", "lint"]:
-            return LINTERS
+            return LINTERS, {}
         case ["--lane", "fast", *more]:
-            return {"pytest": [*PYTEST, *PARALLEL, *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
+            return {}, {"pytest": [*PYTEST, *_parallel(PROCESSES), *COVERAGE, "--lane=fast", *more], "coverage": REPORT}
         case ["--lane", lane, *more]:
-            return {"pytest": [*PYTEST, *PARALLEL, f"--lane={lane}", *more]}
-    return {"pytest": [*PYTEST, *arguments]}
+            processes = ENGINE_PROCESSES if lane == "engine" else PROCESSES
+            return {}, {"pytest": [*PYTEST, *_parallel(processes), f"--lane={lane}", *more]}
+    return {}, {"pytest": [*PYTEST, *arguments]}
 
 
-def _call(name: str, command: Sequence[str], environ: Mapping[str, str], progress: Progress) -> tuple[int, float]:
-    progress.line(f"--- {name}")
+def _parallel(processes: int) -> list[str]:
+    """List the options of xdist for `processes` at a time, or for TEST_PROCESSES."""
+    return ["-n", os.environ.get("TEST_PROCESSES", str(processes)), "--dist", "loadscope", "--no-loadscope-reorder"]
+
+
+def _lint(
+    linters: Mapping[str, Sequence[str]], environ: Mapping[str, str], progress: Progress, results: dict[str, tuple[int, float]]
+) -> None:
+    """Run the linters one after the other into `results`, and print the output of each in one piece."""
+    with tempfile.TemporaryFile() as output:
+        for name, command in linters.items():
+            output.truncate(0)
+            output.seek(0)
+            results[name] = _call(command, environ, output)
+            output.seek(0)
+            progress.line(f"--- {name}\n{output.read().decode(errors='replace')}".rstrip())
+
+
+def _call(command: Sequence[str], environ: Mapping[str, str], output: IO[bytes] | None = None) -> tuple[int, float]:
+    """Run a program of the virtual environment; return its exit code and its seconds."""
     began = time.monotonic()
     program = str(Path(sys.prefix) / "bin" / command[0])
-    code = subprocess.run([program, *command[1:]], env=environ, cwd=ROOT, check=False).returncode
+    code = subprocess.run([program, *command[1:]], env=environ, cwd=ROOT, stdout=output, stderr=output, check=False).returncode
     return code, time.monotonic() - began
 
 

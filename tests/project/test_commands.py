@@ -1,0 +1,36 @@
+"""Commands of bin/test for its arguments."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.run import LINTERS, commands_for
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lints", "measures"),
+    [
+        ([], True, False),
+        (["--fast"], True, False),
+        (["--lane", "lint"], True, False),
+        (["--lane", "fast"], False, True),
+        (["--lane", "slow"], False, False),
+        (["tests/protocol"], False, False),
+    ],
+)
+def test_arguments_choose_linters_and_coverage(arguments: list[str], lints: bool, measures: bool) -> None:
+    linters, commands = commands_for(arguments)
+    assert linters == (LINTERS if lints else {})
+    assert ("coverage" in commands) is measures
+    assert any(word.startswith("--cov=") for word in commands.get("pytest", [])) is measures
+
+
+def test_arguments_of_pytest_are_passed_on_alone() -> None:
+    assert commands_for(["tests/protocol", "-x"])[1]["pytest"][-2:] == ["tests/protocol", "-x"]
+
+
+@pytest.mark.parametrize("lane", ["engine", "server"])
+def test_number_of_processes_can_be_set(lane: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TEST_PROCESSES", "5")
+    command = commands_for(["--lane", lane])[1]["pytest"]
+    assert command[command.index("-n") + 1] == "5"
