@@ -108,15 +108,16 @@ class TogetherTest(LimitsCase):
     async def test_concurrent_request_over_the_limit_is_refused_until_a_run_ends(self) -> None:
         await self.limit(max_concurrent=1)
         for store in (True, False):
-            async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
-                running = await self.post(client, stream=True, store=store)
-                self.assertEqual(running.status_code, 200)
-                answer = await self.post(client)
-                self.refused(answer, 429, "rate_limit_exceeded", None, "Limit 1, Running 1")
-                self.assertEqual(answer["Retry-After"], "1")
-                await self.read(running)
-                # After the last event the next request is accepted at once.
-                self.assertEqual((await self.post(client, store=store)).status_code, 200)
+            with self.subTest(store=store):
+                async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
+                    running = await self.post(client, stream=True, store=store)
+                    self.assertEqual(running.status_code, 200)
+                    answer = await self.post(client)
+                    self.refused(answer, 429, "rate_limit_exceeded", None, "Limit 1, Running 1")
+                    self.assertEqual(answer["Retry-After"], "1")
+                    await self.read(running)
+                    # After the last event the next request is accepted at once.
+                    self.assertEqual((await self.post(client, store=store)).status_code, 200)
         self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_of_many_that_come_at_once_so_many_are_let_in(self) -> None:

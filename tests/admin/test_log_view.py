@@ -42,9 +42,10 @@ class LogTest(TestCase):
         archive_log(row.pk)
         self.assertEqual([self.lines(self.url(row, after)) for after in places], before)
         for after, lines in zip(places, before, strict=True):
-            begin = 0 if after is None else after + 1
-            wanted = self.frames[begin : begin + 100]
-            self.assertEqual(lines, [(one.number, one.ms, 17 if one.number else 0, one.type) for one in wanted])
+            with self.subTest(after=after):
+                begin = 0 if after is None else after + 1
+                wanted = self.frames[begin : begin + 100]
+                self.assertEqual(lines, [(one.number, one.ms, 17 if one.number else 0, one.type) for one in wanted])
 
     def test_page_links_lead_through_the_whole_log(self) -> None:
         row = kept(self.frames)
@@ -67,7 +68,8 @@ class LogTest(TestCase):
             page = self.client.get(f"{self.url(row)}5/").content.decode()
             self.assertIn("sequence_number&quot;: 5", page)
             for number in (len(self.frames), 2**31, 2**40):
-                self.assertEqual(self.client.get(f"{self.url(row)}{number}/").status_code, 404)
+                with self.subTest(number=number):
+                    self.assertEqual(self.client.get(f"{self.url(row)}{number}/").status_code, 404)
             archive_log(row.pk)
 
     def test_a_log_without_its_deltas_shows_what_it_has(self) -> None:
@@ -82,7 +84,8 @@ class LogTest(TestCase):
     def test_a_log_that_has_not_begun_or_is_not_there(self) -> None:
         row = kept([])
         for after in (None, 0, 5):
-            self.assertEqual(self.lines(self.url(row, after)), [])
+            with self.subTest(after=after):
+                self.assertEqual(self.lines(self.url(row, after)), [])
         self.assertEqual(self.client.get(f"{self.url(row)}?after=x").status_code, 200)
         self.assertEqual(self.client.get("/admin/responses_app/response/0/log/").status_code, 404)
         page = self.client.get(f"/admin/responses_app/response/{row.pk}/change/").content.decode()
@@ -91,8 +94,10 @@ class LogTest(TestCase):
     def test_log_needs_permission_to_view_responses(self) -> None:
         row = kept(self.frames[:3])
         for account, status in ((None, 302), (User.objects.create_user("staff", is_staff=True), 403)):
-            self.client.logout()
-            if account is not None:
-                self.client.force_login(account)
-            for url in (self.url(row), f"{self.url(row)}0/"):
-                self.assertEqual(self.client.get(url).status_code, status)
+            with self.subTest(account=str(account)):
+                self.client.logout()
+                if account is not None:
+                    self.client.force_login(account)
+                for url in (self.url(row), f"{self.url(row)}0/"):
+                    with self.subTest(url=url):
+                        self.assertEqual(self.client.get(url).status_code, status)

@@ -94,9 +94,10 @@ class AdminTest(TestCase):
             f"{base}/response/{row.pk}/log/?after=59",
             f"{base}/item/{item.pk}/change/",
         ):
-            text = self.client.get(page).content.decode()
-            self.assertIn("⟨U+202E⟩gnp.exe&lt;script&gt;", text)
-            self.assertNotIn("\u202e", text)
+            with self.subTest(page=page):
+                text = self.client.get(page).content.decode()
+                self.assertIn("⟨U+202E⟩gnp.exe&lt;script&gt;", text)
+                self.assertNotIn("\u202e", text)
 
     def test_a_response_leads_to_its_items_its_log_and_its_neighbours(self) -> None:
         row = Response.objects.get(uid="resp_1")
@@ -110,10 +111,11 @@ class AdminTest(TestCase):
             ("response", Response.objects.earliest("pk")),
             ("item", Item.objects.earliest("pk")),
         ):
-            base = f"/admin/responses_app/{name}/"
-            self.assertEqual(self.client.get(f"{base}add/").status_code, 403)
-            self.assertEqual(self.client.post(f"{base}{row.pk}/change/", {}).status_code, 403)
-            self.assertEqual(self.client.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code, 403)
+            with self.subTest(name=name):
+                base = f"/admin/responses_app/{name}/"
+                self.assertEqual(self.client.get(f"{base}add/").status_code, 403)
+                self.assertEqual(self.client.post(f"{base}{row.pk}/change/", {}).status_code, 403)
+                self.assertEqual(self.client.post(f"{base}{row.pk}/delete/", {"post": "yes"}).status_code, 403)
         self.assertEqual(Response.objects.count(), 63)
 
     def test_a_key_can_be_revoked_but_not_made_here(self) -> None:
@@ -130,10 +132,11 @@ class AdminTest(TestCase):
 
     def test_lists_read_neither_bodies_nor_events_in_full(self) -> None:
         for name in ("response", "item"):
-            with CaptureQueriesContext(connection) as queries:
-                self.client.get(f"/admin/responses_app/{name}/")
-            for query in queries.captured_queries:
-                self.assertNotRegex(query["sql"], r'SELECT.* "\w+"\."(body|data|history|metadata)"[, ]')
+            with self.subTest(name=name):
+                with CaptureQueriesContext(connection) as queries:
+                    self.client.get(f"/admin/responses_app/{name}/")
+                for query in queries.captured_queries:
+                    self.assertNotRegex(query["sql"], r'SELECT.* "\w+"\."(body|data|history|metadata)"[, ]')
 
     def test_no_page_lies_deeper_than_postgres_would_step(self) -> None:
         with mock.patch.object(CappedPaginator, "count", 30_000_000):

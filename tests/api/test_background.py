@@ -165,8 +165,9 @@ class BackgroundTest(ApiCase):
             end = (await Response.objects.aget()).ended_at
             assert end is not None
             for seconds, count in ((0, 0), (1, 1)):
-                now = end + TEMPORARY + timedelta(seconds=seconds)
-                self.assertEqual(await sync_to_async(lambda now: sum(prune_due(now)))(now), count)
+                with self.subTest(seconds=seconds, count=count):
+                    now = end + TEMPORARY + timedelta(seconds=seconds)
+                    self.assertEqual(await sync_to_async(lambda now: sum(prune_due(now)))(now), count)
             self.refused(await client.get(f"/v1/responses/{uid}"), 404, None, None)
             self.assertEqual(await Item.objects.acount() + await Event.objects.acount(), 0)
 

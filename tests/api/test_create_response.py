@@ -34,29 +34,32 @@ class CreateTest(ApiCase):
     async def test_deltas_are_padded_unless_that_is_switched_off(self) -> None:
         async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
             for options in ({}, {"stream_options": {"include_obfuscation": False}}):
-                response = await self.post(client, stream=True, **options)
-                live = [part async for part in response.streaming_content]
-                uid = orjson.loads(live[0].split(b"data: ")[1])["response"]["id"]
-                query = "" if not options else "&include_obfuscation=false"
-                replay = await client.get(f"/v1/responses/{uid}?stream=true{query}")
-                for parts in (live, [part async for part in replay.streaming_content]):  # type: ignore[attr-defined]
-                    deltas = [part for part in parts if b".delta" in part.split(b"\n")[0]]
-                    self.assertTrue(deltas)
-                    padded = [b'"obfuscation":"' in part for part in deltas]
-                    self.assertEqual(padded, [not options] * len(deltas))
-                    lengths = {len(part.split(b"data: ")[1].rstrip(b"\n")) % 16 for part in deltas}
-                    self.assertEqual(lengths == {0}, not options)
-                    self.assertFalse(any(b"obfuscation" in part for part in parts if part not in deltas))
+                with self.subTest(options=options):
+                    response = await self.post(client, stream=True, **options)
+                    live = [part async for part in response.streaming_content]
+                    uid = orjson.loads(live[0].split(b"data: ")[1])["response"]["id"]
+                    query = "" if not options else "&include_obfuscation=false"
+                    replay = await client.get(f"/v1/responses/{uid}?stream=true{query}")
+                    for parts in (live, [part async for part in replay.streaming_content]):  # type: ignore[attr-defined]
+                        with self.subTest(live=parts is live):
+                            deltas = [part for part in parts if b".delta" in part.split(b"\n")[0]]
+                            self.assertTrue(deltas)
+                            padded = [b'"obfuscation":"' in part for part in deltas]
+                            self.assertEqual(padded, [not options] * len(deltas))
+                            lengths = {len(part.split(b"data: ")[1].rstrip(b"\n")) % 16 for part in deltas}
+                            self.assertEqual(lengths == {0}, not options)
+                            self.assertFalse(any(b"obfuscation" in part for part in parts if part not in deltas))
 
     async def test_a_stop_sequence_ends_the_answer_and_the_engine(self) -> None:
         async with self.serving(*[said(THOUGHT)] * 3) as client:
             whole = await self.made(client, stop=None)
             for stop in (" there", ["zzz", " th"]):
-                events = await self.stream(client, stop=stop, top_logprobs=1)
-                made = events[-1]["response"]
-                self.assertEqual((made["status"], made["output"][-1]["content"][0]["text"]), ("completed", "Hello"))
-                self.assertEqual(made["output"][0]["content"][0]["text"], "They greet me.")
-                self.assertLess(made["usage"]["output_tokens"], whole["usage"]["output_tokens"])
+                with self.subTest(stop=stop):
+                    events = await self.stream(client, stop=stop, top_logprobs=1)
+                    made = events[-1]["response"]
+                    self.assertEqual((made["status"], made["output"][-1]["content"][0]["text"]), ("completed", "Hello"))
+                    self.assertEqual(made["output"][0]["content"][0]["text"], "They greet me.")
+                    self.assertLess(made["usage"]["output_tokens"], whole["usage"]["output_tokens"])
             bad: Any
             for bad, where in ((["x", ""], "stop[1]"), ([5], "stop[0]"), ({"x": 1}, "stop"), (["x"] * 17, "stop")):
                 with self.subTest(stop=bad):
@@ -119,12 +122,13 @@ class CreateTest(ApiCase):
         }
         async with self.serving(*[said(text) for text, _ in cases.values()]) as client:
             for kind, (_, limit) in cases.items():
-                events = await self.stream(client, max_output_tokens=limit, tools=[TOOL])
-                response = events[-1]["response"]
-                self.assertEqual(events[-1]["type"], "response.incomplete")
-                self.assertEqual(response["incomplete_details"], {"reason": "max_output_tokens"})
-                self.assertEqual((response["output"][-1]["type"], response["output"][-1]["status"]), (kind, "incomplete"))
-                self.assertEqual(response["usage"]["output_tokens"], limit)
+                with self.subTest(kind=kind):
+                    events = await self.stream(client, max_output_tokens=limit, tools=[TOOL])
+                    response = events[-1]["response"]
+                    self.assertEqual(events[-1]["type"], "response.incomplete")
+                    self.assertEqual(response["incomplete_details"], {"reason": "max_output_tokens"})
+                    self.assertEqual((response["output"][-1]["type"], response["output"][-1]["status"]), (kind, "incomplete"))
+                    self.assertEqual(response["usage"]["output_tokens"], limit)
 
     async def test_a_dying_engine_ends_the_stream_with_error_and_failed_and_keeps_the_text(self) -> None:
         dies = Recording([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Fault("down", "killed")])
@@ -143,9 +147,10 @@ class CreateTest(ApiCase):
             await self.hub.start()
             self.engine.fail_for()
             for stream in (False, True):
-                response = await self.post(client, stream=stream)
-                self.refused(response, 503, "server_error", None)
-                self.assertEqual(response["Retry-After"], "2")
+                with self.subTest(stream=stream):
+                    response = await self.post(client, stream=stream)
+                    self.refused(response, 503, "server_error", None)
+                    self.assertEqual(response["Retry-After"], "2")
             self.assertEqual(await Response.objects.acount(), 0)
             self.engine.recover()
 

@@ -280,9 +280,10 @@ class RefusedTest(SeeingCase):
                 (EngineUnavailable("gone"), 503, "server_error", None),
                 (RequestRejected("too wide"), 400, "invalid_image", "input"),
             ):
-                with patch.object(ReplayEngine, "count_tokens", side_effect=error):
-                    self.refused(await self.post(client, input=[user(part())]), status, code, param)
-                self.assertEqual(await rows(), 0)
+                with self.subTest(error=error):
+                    with patch.object(ReplayEngine, "count_tokens", side_effect=error):
+                        self.refused(await self.post(client, input=[user(part())]), status, code, param)
+                    self.assertEqual(await rows(), 0)
 
     async def test_all_images_together_have_a_limit(self) -> None:
         async with self.serving(answered(), answered()) as client:
@@ -299,9 +300,10 @@ class BlindTest(ApiCase):
     async def test_text_model_refuses_an_image_by_its_path(self) -> None:
         async with self.serving() as client:
             for stream in (False, True):
-                response = await self.post(client, input=[user("?"), user("Look:", part())], stream=stream)
-                self.refused(response, 400, "unsupported_value", "input[1].content[1]", "this model takes text only")
-                self.assertEqual(await rows(), 0)
+                with self.subTest(stream=stream):
+                    response = await self.post(client, input=[user("?"), user("Look:", part())], stream=stream)
+                    self.refused(response, 400, "unsupported_value", "input[1].content[1]", "this model takes text only")
+                    self.assertEqual(await rows(), 0)
 
     async def test_nothing_is_fetched_for_it(self) -> None:
         async with self.serving() as client:
@@ -415,11 +417,13 @@ class FetchedTest(SeeingCase):
                     ("/none", "invalid_image_url", "HTTP status 404"),
                     ("/text", "invalid_image_format", "no image"),
                 ):
-                    for stream in (False, True):
-                        bad = part(here.url(path, "127.0.0.1"))
-                        response = await self.post(client, input=[user(part()), user("Look:", bad)], stream=stream)
-                        self.refused(response, 400, code, "input[1].content[1].image_url", words)
-                        self.assertEqual(await rows(), 0)
+                    with self.subTest(path=path):
+                        for stream in (False, True):
+                            with self.subTest(stream=stream):
+                                bad = part(here.url(path, "127.0.0.1"))
+                                response = await self.post(client, input=[user(part()), user("Look:", bad)], stream=stream)
+                                self.refused(response, 400, code, "input[1].content[1].image_url", words)
+                                self.assertEqual(await rows(), 0)
 
     async def test_data_urls_work_without_fetching(self) -> None:
         with self.settings(RESPONSES_IMAGE_URLS="none"):
@@ -449,7 +453,8 @@ class ListedTest(SeeingCase):
         self.assertEqual(whole[0]["content"][1], sent)
         self.assertEqual(bare[0]["content"][1], {**sent, "image_url": None})
         for items in (whole, bare):
-            self.assertEqual(items[2]["output"][0], {**sent, "detail": "low"})
+            with self.subTest(with_urls=items is whole):
+                self.assertEqual(items[2]["output"][0], {**sent, "detail": "low"})
 
     async def test_the_items_of_a_conversation_have_them_if_asked(self) -> None:
         async with self.serving() as client:
@@ -458,7 +463,8 @@ class ListedTest(SeeingCase):
             )
             path = f"/v1/conversations/{orjson.loads(made.content)['id']}/items"
             for query, url in ((self.QUERY, data_url(RED)), ("", None)):
-                items = await self.listed(client, path + query)
-                self.assertEqual(items[0]["content"][0]["image_url"], url)
-                one = await client.get(f"{path}/{items[0]['id']}{query}")
-                self.assertEqual(orjson.loads(one.content)["content"][0]["image_url"], url)
+                with self.subTest(query=query):
+                    items = await self.listed(client, path + query)
+                    self.assertEqual(items[0]["content"][0]["image_url"], url)
+                    one = await client.get(f"{path}/{items[0]['id']}{query}")
+                    self.assertEqual(orjson.loads(one.content)["content"][0]["image_url"], url)

@@ -50,9 +50,10 @@ class LogprobsTest(ApiCase):
         ]
         async with self.serving(*[said(HELLO)] * len(bodies)) as client:
             for body, asked in bodies:
-                made = orjson.loads((await self.post(client, **body)).content)
-                self.assertEqual(self.engine.requests[-1].sampling.logprobs, asked)
-                self.assertEqual(made["output"][0]["content"][0]["logprobs"], [])
+                with self.subTest(body=body, asked=asked):
+                    made = orjson.loads((await self.post(client, **body)).content)
+                    self.assertEqual(self.engine.requests[-1].sampling.logprobs, asked)
+                    self.assertEqual(made["output"][0]["content"][0]["logprobs"], [])
 
     async def test_more_than_twenty_are_refused(self) -> None:
         async with self.serving() as client:

@@ -55,8 +55,9 @@ class ModelsTest(ApiCase):
         async with self.serving(*[said(HELLO)] * 4) as client:
             self.hub.aliases = {"gpt": "m"}
             for body in ({}, {"model": None}, {"background": True}):
-                answer = await self.call(client, "/v1/responses", **body)
-                self.assertEqual((answer.status_code, orjson.loads(answer.content)["model"]), (200, "m"), answer.content)
+                with self.subTest(body=body):
+                    answer = await self.call(client, "/v1/responses", **body)
+                    self.assertEqual((answer.status_code, orjson.loads(answer.content)["model"]), (200, "m"), answer.content)
             await self.read(await client.get(f"/v1/responses/{orjson.loads(answer.content)['id']}?stream=true"))
             counted = await self.call(client, "/v1/responses/input_tokens")
             self.assertEqual(counted.status_code, 200, counted.content)

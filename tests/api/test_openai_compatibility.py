@@ -32,14 +32,15 @@ class CompatTest(ApiCase):
     async def test_a_response_of_the_foreground_is_not_found_while_it_runs(self) -> None:
         async with self.serving(SLOW, SLOW) as client:
             for strict, status in ((True, 404), (False, 200)):
-                response = await self.post(client, stream=True)
-                parts = aiter(response.streaming_content)
-                uid = orjson.loads((await anext(parts)).split(b"data: ")[1])["response"]["id"]
-                with override_settings(RESPONSES_STRICT_COMPAT=strict):
-                    self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, status)
-                    async for _ in parts:
-                        pass
-                    self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, 200)
+                with self.subTest(strict=strict, status=status):
+                    response = await self.post(client, stream=True)
+                    parts = aiter(response.streaming_content)
+                    uid = orjson.loads((await anext(parts)).split(b"data: ")[1])["response"]["id"]
+                    with override_settings(RESPONSES_STRICT_COMPAT=strict):
+                        self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, status)
+                        async for _ in parts:
+                            pass
+                        self.assertEqual((await client.get(f"/v1/responses/{uid}")).status_code, 200)
 
     @override_settings(RESPONSES_SSE_DONE=False)
     async def test_the_end_mark_can_be_switched_off(self) -> None:

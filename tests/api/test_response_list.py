@@ -42,14 +42,15 @@ class ListingTest(ApiCase):
             made = await self.make(client, 5)
             await self.make(client, store=False)
             for order, expected in (("asc", made), ("desc", made[::-1])):
-                seen: list[dict[str, Any]] = []
-                page: dict[str, Any] = {"has_more": True}
-                while page["has_more"]:
-                    after = f"&after={page['last_id']}" if seen else ""
-                    page = await self.page(client, f"limit=2&order={order}{after}")
-                    seen += page["data"]
-                    self.assertEqual((page["first_id"], page["last_id"]), (page["data"][0]["id"], page["data"][-1]["id"]))
-                self.assertEqual(seen, expected)
+                with self.subTest(order=order):
+                    seen: list[dict[str, Any]] = []
+                    page: dict[str, Any] = {"has_more": True}
+                    while page["has_more"]:
+                        after = f"&after={page['last_id']}" if seen else ""
+                        page = await self.page(client, f"limit=2&order={order}{after}")
+                        seen += page["data"]
+                        self.assertEqual((page["first_id"], page["last_id"]), (page["data"][0]["id"], page["data"][-1]["id"]))
+                    self.assertEqual(seen, expected)
             self.assertEqual((await self.page(client))["data"], made[::-1])
 
     async def test_filters_narrow_it(self) -> None:

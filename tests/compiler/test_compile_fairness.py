@@ -54,8 +54,9 @@ class CompileFairnessTest(ApiCase):
             ]
             other = KeyedClient(secret)
             for tools in ([], [custom('start: "a"')], [custom("a+", "regex")]):
-                answer = await other.post("/v1/responses", data={**body, "tools": tools}, content_type="application/json")
-                self.assertEqual(answer.status_code, 200, answer.content)
+                with self.subTest(tools=tools):
+                    answer = await other.post("/v1/responses", data={**body, "tools": tools}, content_type="application/json")
+                    self.assertEqual(answer.status_code, 200, answer.content)
             self.assertFalse(all(one.done() for one in attacks), "the others had to wait for all of it")
             for one in attacks:
                 answer = await one

@@ -158,25 +158,26 @@ def test_the_text_of_a_custom_tool_matches_its_grammar(client: OpenAI, model: st
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_shell_and_a_patch_are_called_and_answered(client: OpenAI, model: str) -> None:
-    tools: Any = [{"type": "shell", "environment": {"type": "local"}}, {"type": "apply_patch"}]
-    for kind, output in (
+@pytest.mark.parametrize(
+    ("kind", "output"),
+    [
         ("shell", {"output": [{"stdout": "a.txt", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]}),
         ("apply_patch", {"status": "completed"}),
-    ):
-        choice: Any = {"type": kind}
-        made = client.responses.create(
-            model=model, input="List the files.", tools=tools, tool_choice=choice, max_output_tokens=300
-        )
-        calls: list[Any] = [item for item in made.output if item.type == f"{kind}_call"]
-        if made.status == "incomplete":
-            continue
-        assert len(calls) == 1
-        answer: Any = {"type": f"{kind}_call_output", "call_id": calls[0].call_id, **output}
-        after = client.responses.create(
-            model=model, input=[answer], previous_response_id=made.id, tools=tools, max_output_tokens=50
-        )
-        assert after.status in ("completed", "incomplete")
+    ],
+)
+def test_a_shell_and_a_patch_are_called_and_answered(client: OpenAI, model: str, kind: str, output: dict[str, Any]) -> None:
+    tools: Any = [{"type": "shell", "environment": {"type": "local"}}, {"type": "apply_patch"}]
+    choice: Any = {"type": kind}
+    made = client.responses.create(model=model, input="List the files.", tools=tools, tool_choice=choice, max_output_tokens=300)
+    calls: list[Any] = [item for item in made.output if item.type == f"{kind}_call"]
+    if made.status == "incomplete":
+        return
+    assert len(calls) == 1
+    answer: Any = {"type": f"{kind}_call_output", "call_id": calls[0].call_id, **output}
+    after = client.responses.create(
+        model=model, input=[answer], previous_response_id=made.id, tools=tools, max_output_tokens=50
+    )
+    assert after.status in ("completed", "incomplete")
 
 
 def test_a_prompt_that_does_not_fit_is_made_to_fit_if_asked(client: OpenAI) -> None:

@@ -56,11 +56,19 @@ def test_the_tokenizer_agrees_with_the_configuration(chat_folder: Path) -> None:
     config = json.loads((chat_folder / "config.json").read_text())
     assert tokenizer.get_vocab_size() == config["vocab_size"]
     assert tokenizer.token_to_id("<|im_end|>") == config["eos_token_id"]
-    for token in ("<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"):
-        assert tokenizer.encode(token).ids == [tokenizer.token_to_id(token)]
-        assert tokenizer.decode(tokenizer.encode(token).ids) == token
     text = "Zürich 1234 привет 你好 🦑 get_weather('x')"
     assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+@pytest.mark.parametrize(
+    "marker", ["<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"]
+)
+def test_marker_is_a_single_token(chat_folder: Path, marker: str) -> None:
+    from tokenizers import Tokenizer
+
+    tokenizer = Tokenizer.from_file(str(chat_folder / "tokenizer.json"))
+    assert tokenizer.encode(marker).ids == [tokenizer.token_to_id(marker)]
+    assert tokenizer.decode(tokenizer.encode(marker).ids) == marker
 
 
 def test_an_up_to_date_build_is_left_alone(chat_folder: Path) -> None:

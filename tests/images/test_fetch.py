@@ -94,15 +94,13 @@ def test_an_internal_address_is_never_asked(here: ImageServer, addresses: list[s
     assert here.requests == []
 
 
-def test_an_internal_address_is_not_asked_by_redirect_either(here: ImageServer) -> None:
-    for number, target in enumerate(
-        (here.url("/b", host="127.0.0.1"), here.url("/b", host="inside.example"), "http://[::1]/b")
-    ):
-        here.pages[f"/to{number}"] = moved(target)
-        names = FakeResolver(inside_example=["127.0.0.1"], **{"127_0_0_1": ["127.0.0.1"], "::1": ["::1"]})
-        here.requests.clear()
-        refused(here.url(f"/to{number}"), "not on the public internet", names=names)
-        assert len(here.requests) == 1
+@pytest.mark.parametrize("host", ["127.0.0.1", "inside.example", "[::1]"])
+def test_an_internal_address_is_not_asked_by_redirect_either(here: ImageServer, host: str) -> None:
+    here.pages["/to"] = moved(here.url("/b", host=host))
+    names = FakeResolver(inside_example=["127.0.0.1"], **{"127_0_0_1": ["127.0.0.1"], "::1": ["::1"]})
+    here.requests.clear()
+    refused(here.url("/to"), "not on the public internet", names=names)
+    assert len(here.requests) == 1
 
 
 def test_redirects_are_followed_a_few_times(here: ImageServer) -> None:
@@ -167,7 +165,9 @@ def test_hosts_that_are_not_there_are_named_in_the_answer(here: ImageServer) -> 
         refused(f"http://{HOST}:{closed.getsockname()[1]}/a", CANNOT)
 
 
-def test_unknown_internal_and_silent_hosts_differ_only_in_the_log(here: ImageServer, caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_internal_and_silent_hosts_differ_only_in_the_log(
+    here: ImageServer, caplog: pytest.LogCaptureFixture, subtests: pytest.Subtests
+) -> None:
     caplog.set_level(logging.INFO, "responses.images")
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -176,18 +176,19 @@ def test_unknown_internal_and_silent_hosts_differ_only_in_the_log(here: ImageSer
         hosts = ("unknown.example", "inside.example", "nowhere.example", f"{HOST}:{silent.getsockname()[1]}")
         errors = set()
         for host in hosts:
-            with pytest.raises(InvalidImage) as caught:
-                fetched(f"http://{host}/a", names=names, limit_s=0.3)
-            errors.add((str(caught.value).replace(host, "HOST"), caught.value.code))
+            with subtests.test(host=host):
+                with pytest.raises(InvalidImage) as caught:
+                    fetched(f"http://{host}/a", names=names, limit_s=0.3)
+                errors.add((str(caught.value).replace(host, "HOST"), caught.value.code))
     assert len(errors) == 1
     assert len({record.getMessage().rpartition(": ")[2] for record in caplog.records}) == len(hosts)
 
 
-def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: ImageServer) -> None:
-    for host in ("unknown.example", "inside.example"):
-        began = time.monotonic()
-        refused(f"https://{host}/a", CANNOT, names=FakeResolver(inside_example=["10.0.0.1"]), min_refusal_s=0.4)
-        assert 0.4 <= time.monotonic() - began < 5
+@pytest.mark.parametrize("host", ["unknown.example", "inside.example"])
+def test_a_host_that_is_not_asked_is_refused_no_sooner_than_a_second(here: ImageServer, host: str) -> None:
+    began = time.monotonic()
+    refused(f"https://{host}/a", CANNOT, names=FakeResolver(inside_example=["10.0.0.1"]), min_refusal_s=0.4)
+    assert 0.4 <= time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize(

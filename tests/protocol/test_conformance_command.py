@@ -125,11 +125,11 @@ def test_s0_data_must_be_an_object() -> None:
     assert rules(b"data: [1]\n\n" + CLEAN) == ["S0"]
 
 
-def test_s0_json_has_no_nan() -> None:
-    for constant in (b"NaN", b"Infinity", b"-Infinity"):
-        captured = CLEAN.replace(b'"temperature": 1.0', b'"temperature": ' + constant, 1)
-        assert captured != CLEAN
-        assert "S0" in rules(captured)
+@pytest.mark.parametrize("constant", [b"NaN", b"Infinity", b"-Infinity"])
+def test_s0_json_has_no_nan(constant: bytes) -> None:
+    captured = CLEAN.replace(b'"temperature": 1.0', b'"temperature": ' + constant, 1)
+    assert captured != CLEAN
+    assert "S0" in rules(captured)
 
 
 def test_half_a_character_can_be_told(tmp_path: Path) -> None:

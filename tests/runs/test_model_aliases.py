@@ -40,9 +40,10 @@ class AliasTest(ApiCase):
         async with self.serving(said(HELLO), said(HELLO)) as client:
             self.hub.aliases = {"gpt-4o": "m", "o*": "m"}
             for name in ("gpt-4o", "o3-mini"):
-                made = orjson.loads((await self.post(client, model=name)).content)
-                self.assertEqual((made["model"], made["status"]), ("m", "completed"))
-                self.assertEqual(orjson.loads((await client.get(f"/v1/models/{name}")).content)["id"], name)
+                with self.subTest(name=name):
+                    made = orjson.loads((await self.post(client, model=name)).content)
+                    self.assertEqual((made["model"], made["status"]), ("m", "completed"))
+                    self.assertEqual(orjson.loads((await client.get(f"/v1/models/{name}")).content)["id"], name)
             listed = orjson.loads((await client.get("/v1/models")).content)["data"]
             self.assertEqual([one["id"] for one in listed], ["m", "gpt-4o"])
             self.refused(await self.post(client, model="gpt-5"), 400, "model_not_found", "model")

@@ -57,9 +57,10 @@ class LargeTest(ApiCase):
             {f"key{n}": n for n in range(1000)},
             {"text": {f"key{n}": n for n in range(1000)}},
         ):
-            with self.assertRaises(ValidationError) as raised:
-                CreateResponse.model_validate({"model": "m", **body})
-            self.assertEqual(raised.exception.error_count(), 1)
+            with self.subTest(first=next(iter(body))):
+                with self.assertRaises(ValidationError) as raised:
+                    CreateResponse.model_validate({"model": "m", **body})
+                self.assertEqual(raised.exception.error_count(), 1)
 
     async def test_arrays_are_only_so_long(self) -> None:
         many: list[Any] = [{}] * (ARRAY_LIMIT + 1)
@@ -127,8 +128,9 @@ class LargeTest(ApiCase):
         async with self.serving(said(HELLO), said(HELLO)) as client:
             with mock.patch.object(create_response, "parse_request", seen):
                 for size in (1, LONG):
-                    body = orjson.dumps({"model": "m", "input": "Hi", "metadata": None, "instructions": "x" * size})
-                    response = await client.post("/v1/responses", body, content_type="application/json")
-                    self.assertEqual(response.status_code, 200)
+                    with self.subTest(size=size):
+                        body = orjson.dumps({"model": "m", "input": "Hi", "metadata": None, "instructions": "x" * size})
+                        response = await client.post("/v1/responses", body, content_type="application/json")
+                        self.assertEqual(response.status_code, 200)
         here = threading.current_thread()
         self.assertEqual([thread is here for thread in threads], [True, False])

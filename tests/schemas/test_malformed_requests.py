@@ -135,19 +135,21 @@ class OddTest(ApiCase):
             first = orjson.loads((await self.post(client, tools=[TOOL])).content)
             output = WireResponse.model_validate(first).output
             answer = {"type": "function_call_output", "call_id": first["output"][1]["call_id"], "output": "sunny"}
-            for form in (
-                first["output"],
-                [item.model_dump() for item in output],
-                [item.model_dump(exclude_unset=True) for item in output],
-                [item.model_dump(mode="json", by_alias=True) for item in output],
-                [
+            forms = {
+                "body": first["output"],
+                "dump": [item.model_dump() for item in output],
+                "without unset": [item.model_dump(exclude_unset=True) for item in output],
+                "by alias": [item.model_dump(mode="json", by_alias=True) for item in output],
+                "parsed": [
                     {**item.model_dump(), "parsed_arguments": {"city": "Paris"}}
                     for item in output
                     if item.type == "function_call"
                 ],
-            ):
-                response = await self.post(client, tools=[TOOL], input=[HI, *form, {**answer, "id": None, "status": None}])
-                self.assertEqual(response.status_code, 200, response.content)
+            }
+            for name, form in forms.items():
+                with self.subTest(form=name):
+                    response = await self.post(client, tools=[TOOL], input=[HI, *form, {**answer, "id": None, "status": None}])
+                    self.assertEqual(response.status_code, 200, response.content)
             second = orjson.loads(response.content)["output"]
             second[0]["content"][0]["parsed"] = {"a": 1}
             last = await self.post(client, input=[{"type": None, "phase": None, **HI}, *second, HI])
@@ -232,10 +234,11 @@ class OddTest(ApiCase):
                 "/v1/models/a%0Ab",
                 "/v1/%ff",
             ):
-                response = await client.get(path)
-                self.assertEqual((response.status_code, response["Content-Type"]), (404, "application/json"), path)
-                self.assertEqual(response["openai-version"], "2020-10-01")
-                self.assertTrue(response["openai-processing-ms"].isdecimal())
+                with self.subTest(path=path):
+                    response = await client.get(path)
+                    self.assertEqual((response.status_code, response["Content-Type"]), (404, "application/json"), path)
+                    self.assertEqual(response["openai-version"], "2020-10-01")
+                    self.assertTrue(response["openai-processing-ms"].isdecimal())
             for path in (
                 "/v1/responses/resp_%ff",
                 "/v1/responses/resp_x?stream=true",
@@ -250,13 +253,15 @@ class OddTest(ApiCase):
                 ("post", "/health"),
                 ("patch", "/v1/models"),
             ):
-                response = await getattr(client, method)(path)
-                self.assertEqual(response.status_code, 405)
-                self.assertTrue(response["Allow"])
-                self.assertTrue(response["x-request-id"].startswith("req_"))
+                with self.subTest(method=method, path=path):
+                    response = await getattr(client, method)(path)
+                    self.assertEqual(response.status_code, 405)
+                    self.assertTrue(response["Allow"])
+                    self.assertTrue(response["x-request-id"].startswith("req_"))
             for method in ("get", "head"):
-                response = await getattr(client, method)("/health")
-                self.assertTrue(response["x-request-id"].startswith("req_"))
+                with self.subTest(method=method):
+                    response = await getattr(client, method)("/health")
+                    self.assertTrue(response["x-request-id"].startswith("req_"))
 
     async def test_odd_queries_are_refused_or_harmless(self) -> None:
         async with self.serving(said(HELLO)) as client:
@@ -270,13 +275,15 @@ class OddTest(ApiCase):
                 "include[]=nope",
                 "include=%00",
             ):
-                response = await client.get(f"/v1/responses/{uid}/input_items?{query}")
-                self.assertEqual(response.status_code, 400, response.content)
+                with self.subTest(query=query):
+                    response = await client.get(f"/v1/responses/{uid}/input_items?{query}")
+                    self.assertEqual(response.status_code, 400, response.content)
             for query in ("after=%00", "after=" + "x" * 5000, "after=%ED%A0%80", "after='"):
                 self.refused(await client.get(f"/v1/responses/{uid}/input_items?{query}"), 404, None, "after")
             for query in ("stream=maybe", "stream=true&starting_after=1_0", "stream=true&starting_after=%D9%A1"):
-                response = await client.get(f"/v1/responses/{uid}?{query}")
-                self.assertEqual(response.status_code, 400, query)
+                with self.subTest(query=query):
+                    response = await client.get(f"/v1/responses/{uid}?{query}")
+                    self.assertEqual(response.status_code, 400, query)
 
     async def test_error_quotes_little_of_the_request(self) -> None:
         long = "x" * 1_000_000
@@ -288,9 +295,10 @@ class OddTest(ApiCase):
                 {"model": long},
                 {"include": [long]},
             ):
-                response = await self.post(client, **body)
-                self.assertEqual(response.status_code, 400)
-                self.assertLess(len(response.content), 8000)
+                with self.subTest(first=next(iter(body))[:20]):
+                    response = await self.post(client, **body)
+                    self.assertEqual(response.status_code, 400)
+                    self.assertLess(len(response.content), 8000)
 
     async def test_integers_of_any_size_are_taken_or_named(self) -> None:
         async with self.serving(said(HELLO)) as client:
@@ -306,5 +314,6 @@ class OddTest(ApiCase):
         kinds = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x")
         async with self.serving(*[said(HELLO)] * len(kinds)) as client:
             for kind in kinds:
-                response = await client.post("/v1/responses", body, content_type=kind)
-                self.assertEqual(response.status_code, 200, (kind, response.content))
+                with self.subTest(kind=kind):
+                    response = await client.post("/v1/responses", body, content_type=kind)
+                    self.assertEqual(response.status_code, 200, (kind, response.content))

@@ -249,11 +249,13 @@ class ValidationTest(ApiCase):
         ]
         async with self.serving(*[said(HELLO)] * len(asked), said(HELLO)) as client:
             for body, image, programs in asked:
-                made = await self.made(client, **body)
-                got = orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content)
-                for response in (made, got):
-                    self.assertEqual((response.get("image"), response["access_programs"]), (image, programs), body)
-                    self.assertEqual("image" in response, image is not None)
+                with self.subTest(body=body):
+                    made = await self.made(client, **body)
+                    got = orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content)
+                    for response in (made, got):
+                        with self.subTest(stored=response is got):
+                            self.assertEqual((response.get("image"), response["access_programs"]), (image, programs), body)
+                            self.assertEqual("image" in response, image is not None)
             compacted = orjson.dumps({"model": "m", "input": "Hi", "image": {"context_compression": "auto"}})
             answer = await client.post("/v1/responses/compact", compacted, content_type="application/json")
             self.assertEqual(orjson.loads(answer.content)["image"], disabled)

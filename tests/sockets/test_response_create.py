@@ -74,7 +74,8 @@ class CreateTest(SocketCase):
         async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
             bodies: list[dict[str, Any]] = [{"stream": True}, {"stream": False, "background": False, "generate": True}]
             for fields in bodies:
-                self.assertEqual((await socket.create_response(**fields))["status"], "completed")
+                with self.subTest(fields=fields):
+                    self.assertEqual((await socket.create_response(**fields))["status"], "completed")
             refused = await socket.create_rejected(background=True)
             self.assertEqual(
                 (refused["status"], refused["code"], refused["param"]), (400, "unsupported_parameter", "background")
@@ -94,13 +95,14 @@ class CreateTest(SocketCase):
         ]
         async with self.serving(said(HELLO)) as client, self.socket() as socket:
             for fields in wrong:
-                over_http = await self.post(client, **fields)
-                await socket.send(**{"type": "response.create", "model": "m", "input": "Hi", **fields})
-                (event,) = await socket.receive_response()
-                details = error(event)
-                expected = orjson.loads(over_http.content)["error"]
-                self.assertEqual(details.pop("status"), over_http.status_code)
-                self.assertEqual(details, {**expected, "code": expected["code"] or expected["type"]})
+                with self.subTest(fields=fields):
+                    over_http = await self.post(client, **fields)
+                    await socket.send(**{"type": "response.create", "model": "m", "input": "Hi", **fields})
+                    (event,) = await socket.receive_response()
+                    details = error(event)
+                    expected = orjson.loads(over_http.content)["error"]
+                    self.assertEqual(details.pop("status"), over_http.status_code)
+                    self.assertEqual(details, {**expected, "code": expected["code"] or expected["type"]})
             self.assertEqual((await socket.create_response())["status"], "completed")
 
     async def test_invalid_frames_are_answered_and_the_socket_stays_usable(self) -> None:
@@ -121,9 +123,10 @@ class CreateTest(SocketCase):
         }
         async with self.serving(said(HELLO)), self.socket() as socket:
             for text, (code, param) in wrong.items():
-                await socket.socket.send_to(text_data=text)
-                details = error(await socket.receive())
-                self.assertEqual((details["status"], details["code"], details["param"]), (400, code, param), text)
+                with self.subTest(text=text, code=code, param=param):
+                    await socket.socket.send_to(text_data=text)
+                    details = error(await socket.receive())
+                    self.assertEqual((details["status"], details["code"], details["param"]), (400, code, param), text)
             await socket.socket.send_to(bytes_data=b"{}")
             self.assertEqual(error(await socket.receive())["code"], "invalid_json")
             self.assertEqual((await socket.create_response())["status"], "completed")
@@ -142,10 +145,11 @@ class CreateTest(SocketCase):
     async def test_the_stored_request_keeps_the_options_for_takeover(self) -> None:
         async with self.serving(said(HELLO)), self.socket() as socket:
             for generate in (True, False):
-                made = await socket.create_response(generate=generate)
-                prompt = await StoredRequest.objects.aget(response__uid=made["id"])
-                order = CreateRequest.load(prompt.create_request, [])
-                self.assertEqual((order.emit_error_event, order.generate, order.stream), (False, generate, True))
+                with self.subTest(generate=generate):
+                    made = await socket.create_response(generate=generate)
+                    prompt = await StoredRequest.objects.aget(response__uid=made["id"])
+                    order = CreateRequest.load(prompt.create_request, [])
+                    self.assertEqual((order.emit_error_event, order.generate, order.stream), (False, generate, True))
 
     async def test_a_tool_is_called_and_answered(self) -> None:
         async with self.serving(said(WEATHER), said(HELLO)), self.socket() as socket:

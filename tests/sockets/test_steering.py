@@ -80,7 +80,8 @@ class SteeringTest(SocketCase):
             prompt = self.prompt(1)
             self.assertTrue(all(word in prompt for word in ("Be kind.", "Tell me a story.", "Once", "Stop.")), prompt)
             for made in (first, second):
-                self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content), made)
+                with self.subTest(status=made["status"]):
+                    self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content), made)
             listed = orjson.loads((await client.get(f"/v1/responses/{second['id']}/input_items?order=asc")).content)["data"]
             self.assertEqual(
                 [item["content"][0]["text"] for item in listed if item.get("role") == "user"], ["Tell me a story.", "Stop."]
@@ -228,7 +229,8 @@ class SteeringTest(SocketCase):
                 [{"role": "user", "content": [{"type": "input_text"}]}],
             ]
             for input in wrong:
-                self.assertEqual(await self.failed(socket, uid, input), "invalid_input")
+                with self.subTest(input=input):
+                    self.assertEqual(await self.failed(socket, uid, input), "invalid_input")
             self.assertEqual(await self.failed(socket, uid, stream_id="a"), "invalid_input")
             await socket.create(
                 stream_id="b", context_management=[{"type": "compaction", "compact_threshold": 100_000}], store=False

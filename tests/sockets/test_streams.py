@@ -124,8 +124,9 @@ class EndsTest(SocketCase):
             await eventually(lambda: not self.hub.runs)
             self.assertEqual(set(self.engine.aborted), {request.id for request in self.engine.requests})
             for stream_id in ("a", "b"):
-                got = await client.get(f"/v1/responses/{uids[stream_id]}")
-                self.assertEqual(got.json()["status"], "cancelled")
+                with self.subTest(stream_id=stream_id):
+                    got = await client.get(f"/v1/responses/{uids[stream_id]}")
+                    self.assertEqual(got.json()["status"], "cancelled")
 
     async def test_a_response_finishes_after_the_client_left_if_the_settings_require_it(self) -> None:
         with override_settings(RESPONSES_FINISH_ON_DISCONNECT=True):

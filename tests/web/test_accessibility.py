@@ -107,35 +107,38 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
     assert not broken, json.dumps(broken, indent=1)
 
 
-def test_signed_out_too(chat_server: Server, chromium: Browser, axe: str) -> None:
+@pytest.mark.parametrize("path", ["/", "/sign-in"])
+def test_signed_out_too(chat_server: Server, chromium: Browser, axe: str, path: str) -> None:
     page = chromium.new_page()
-    for path in ("/", "/sign-in"):
-        page.goto(chat_server.url + path)
-        assert judged(page, axe) == [], path
+    page.goto(chat_server.url + path)
+    assert judged(page, axe) == []
     page.close()
 
 
-def test_the_keyboard_leads_through_every_page_and_out_again(chat_server: Server, person: Page, paths: list[str]) -> None:
+def test_the_keyboard_leads_through_every_page_and_out_again(
+    chat_server: Server, person: Page, paths: list[str], subtests: pytest.Subtests
+) -> None:
     for path in paths:
-        person.goto(chat_server.url + path, wait_until="networkidle")
-        # The chat begins in its field, as nobody comes there for anything else.
-        if person.evaluate("document.activeElement === document.body"):
-            person.keyboard.press("Tab")
-            expect(person.locator(".skip")).to_be_focused()
-            person.keyboard.press("Enter")
-            expect(person.locator("#main")).to_be_focused()
-        # No trap: whatever has the focus loses it with Tab, and it is always to be seen where that is.
-        before = None
-        for _ in range(12):
-            person.keyboard.press("Tab")
-            here = person.evaluate(
-                "() => { const one = document.activeElement; const style = getComputedStyle(one);"
-                " window.seen = (window.seen ?? 0) + 1; one.dataset.place ??= window.seen;"
-                " return [one.tagName + one.dataset.place, style.outlineStyle !== 'none' || one === document.body] }"
-            )
-            assert here[0] != before or here[0].startswith("BODY"), (path, here)
-            assert here[1], (path, here)
-            before = here[0]
+        with subtests.test(path=path):
+            person.goto(chat_server.url + path, wait_until="networkidle")
+            # The chat begins in its field, as nobody comes there for anything else.
+            if person.evaluate("document.activeElement === document.body"):
+                person.keyboard.press("Tab")
+                expect(person.locator(".skip")).to_be_focused()
+                person.keyboard.press("Enter")
+                expect(person.locator("#main")).to_be_focused()
+            # No trap: whatever has the focus loses it with Tab, and it is always to be seen where that is.
+            before = None
+            for _ in range(12):
+                person.keyboard.press("Tab")
+                here = person.evaluate(
+                    "() => { const one = document.activeElement; const style = getComputedStyle(one);"
+                    " window.seen = (window.seen ?? 0) + 1; one.dataset.place ??= window.seen;"
+                    " return [one.tagName + one.dataset.place, style.outlineStyle !== 'none' || one === document.body] }"
+                )
+                assert here[0] != before or here[0].startswith("BODY"), (path, here)
+                assert here[1], (path, here)
+                before = here[0]
 
 
 def test_nothing_moves_with_reduced_motion(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:

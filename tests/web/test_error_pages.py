@@ -83,17 +83,19 @@ class ErrorPagesTest(WebCase):
         made()
         self.client.raise_request_exception = False
         for error in (ValueError("secret detail"), OperationalError("the database is away")):
-            with mock.patch("responses_app.web.response.conversation.event_headers", side_effect=error):
-                page = self.error("/responses/resp_1", 500)
-            self.assertIn("<h1>Something went wrong</h1>", page)
-            self.assertNotIn(str(error), page)
-            self.assertNotIn("Sign out", page)
+            with self.subTest(error=error):
+                with mock.patch("responses_app.web.response.conversation.event_headers", side_effect=error):
+                    page = self.error("/responses/resp_1", 500)
+                self.assertIn("<h1>Something went wrong</h1>", page)
+                self.assertNotIn(str(error), page)
+                self.assertNotIn("Sign out", page)
 
     def test_the_page_of_our_own_mistake_is_rendered_without_a_user_or_a_query(self) -> None:
         with CaptureQueriesContext(connection) as queries:
             request = RequestFactory().get("/")
             for answer in (server_error(request), bad_request(request, ValueError())):
-                self.assertIn(b'<a class="brand" href="/">', answer.content)
+                with self.subTest(status=answer.status_code):
+                    self.assertIn(b'<a class="brand" href="/">', answer.content)
         self.assertEqual(len(queries), 0)
 
 
@@ -129,19 +131,22 @@ class FiltersTest(WebCase):
     def test_more_filters_open_only_if_one_of_them_is_set(self) -> None:
         made(status="failed")
         for query in ("", "?status=failed", "?model=m", "?q=x", "?status=failed&model=m&q=x&live=1"):
-            self.assertIn("<details><summary>More filters", self.page(f"/responses{query}"), query)
+            with self.subTest(query=query):
+                self.assertIn("<details><summary>More filters", self.page(f"/responses{query}"), query)
         for query in ("?tool=x", "?since=2h", "?seconds=odd", "?status=failed&tokens=1"):
-            self.assertIn("<details open><summary>More filters", self.page(f"/responses{query}"), query)
+            with self.subTest(query=query):
+                self.assertIn("<details open><summary>More filters", self.page(f"/responses{query}"), query)
 
     def test_invalid_filters_are_named_by_their_label(self) -> None:
         page = self.page("/responses?since=yesterday&seconds=fast&meta=x&status=odd")
-        for said in (
+        for message in (
             "“From” isn’t a valid time. Try 2026-11-20T12:00 or 2h.",
             "“Min duration (s)” must be a number.",
             "“Metadata” must be key=value, with commas between several.",
             "“Status” must be one of queued,",
         ):
-            self.assertIn(said, page)
+            with self.subTest(message=message):
+                self.assertIn(message, page)
 
     def test_an_empty_list_invites_to_a_first_request(self) -> None:
         page = self.page("/responses")

@@ -33,16 +33,19 @@ class Scales:
         return sum(self.files.values())
 
 
-def test_no_page_weighs_more(chat_server: Server, chromium: Browser, signed_in: StorageState) -> None:
+def test_no_page_weighs_more(
+    chat_server: Server, chromium: Browser, signed_in: StorageState, subtests: pytest.Subtests
+) -> None:
     uid = chat_server.ask(model="chat", input="greetings").json()["id"]
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
     for path in ("/", "/responses", "/keys", "/keys/1", "/chat", f"/chat/{uid}", *(f"/responses/{uid}{tab}" for tab in tabs)):
-        visitor = Visitor(chat_server, chromium, storage_state=signed_in)
-        page = visitor.page.context.new_page()
-        scales = Scales(page)
-        page.goto(chat_server.url + path, wait_until="networkidle")
-        assert scales.sum < LARGEST, (path, scales.files)
-        visitor.close()
+        with subtests.test(path=path):
+            visitor = Visitor(chat_server, chromium, storage_state=signed_in)
+            page = visitor.page.context.new_page()
+            scales = Scales(page)
+            page.goto(chat_server.url + path, wait_until="networkidle")
+            assert scales.sum < LARGEST, (path, scales.files)
+            visitor.close()
 
 
 def test_rare_scripts_are_fetched_on_demand(chat_server: Server, visitor: Visitor) -> None:

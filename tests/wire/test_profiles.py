@@ -46,7 +46,8 @@ class ProfileTest(ApiCase):
             ours = self.judge(await self.events(client, f"/v1/responses/{uid}"))
             self.assertEqual(bare(live), bare(opened(ours)))
             for path, told in ((OPEN, live), ("/v1", ours)):
-                self.assertEqual(orjson.loads((await client.get(f"{path}/responses/{uid}")).content), told[-1]["response"])
+                with self.subTest(path=path):
+                    self.assertEqual(orjson.loads((await client.get(f"{path}/responses/{uid}")).content), told[-1]["response"])
 
     async def test_items_leave_out_what_has_no_value(self) -> None:
         async with self.serving(said(THOUGHT)) as client:
@@ -68,11 +69,12 @@ class ProfileTest(ApiCase):
             self.assertEqual((found["type"], found["input"]), ("openai:custom_tool_call", "x"))
             output = {"type": "openai:custom_tool_call_output", "call_id": found["call_id"], "output": "y"}
             for before in ({"input": [{"role": "user", "content": "Hi"}, found, output]}, {"previous_response_id": made["id"]}):
-                again = await self.sent(client, {"model": "m", "input": [output], **before})
-                listed = orjson.loads((await client.get(f"{OPEN}/responses/{again['id']}/input_items")).content)["data"]
-                kinds = [item["type"] for item in reversed(listed)]
-                self.assertEqual(kinds, ["message", "openai:custom_tool_call", "openai:custom_tool_call_output"])
-                self.assertNotIn(None, [value for item in listed for value in item.values()])
+                with self.subTest(fields=list(before)):
+                    again = await self.sent(client, {"model": "m", "input": [output], **before})
+                    listed = orjson.loads((await client.get(f"{OPEN}/responses/{again['id']}/input_items")).content)["data"]
+                    kinds = [item["type"] for item in reversed(listed)]
+                    self.assertEqual(kinds, ["message", "openai:custom_tool_call", "openai:custom_tool_call_output"])
+                    self.assertNotIn(None, [value for item in listed for value in item.values()])
 
     async def test_items_of_conversations_are_told_and_read_likewise(self) -> None:
         call = {"type": "openai:custom_tool_call", "call_id": "c", "name": "t", "input": "x"}
@@ -97,5 +99,8 @@ class ProfileTest(ApiCase):
     async def test_every_address_is_there_under_both(self) -> None:
         async with self.serving() as client:
             for path in ("/responses", "/models", "/conversations/conv_x/items", "/responses/resp_x", "/nowhere"):
-                ours, theirs = await client.get(f"/v1{path}"), await client.get(f"{OPEN}{path}")
-                self.assertEqual((ours.status_code, ours["Content-Type"]), (theirs.status_code, theirs["Content-Type"]), path)
+                with self.subTest(path=path):
+                    ours, theirs = await client.get(f"/v1{path}"), await client.get(f"{OPEN}{path}")
+                    self.assertEqual(
+                        (ours.status_code, ours["Content-Type"]), (theirs.status_code, theirs["Content-Type"]), path
+                    )

@@ -37,8 +37,9 @@ class CompactTest(ApiCase):
             compacted = orjson.loads(answer.content)
             self.assertEqual((await Response.objects.acount(), await Item.objects.acount(), await Event.objects.acount()), rows)
             prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
-            for told in ("I am Ada.", "sunny", "Hello there!", "I like teal.", "Summarize our conversation"):
-                self.assertIn(told, prompt)
+            for text in ("I am Ada.", "sunny", "Hello there!", "I like teal.", "Summarize our conversation"):
+                with self.subTest(text=text):
+                    self.assertIn(text, prompt)
             *messages, last = compacted["output"]
             self.assertEqual([m["content"][0]["text"] for m in messages], ["I am Ada.", "I like teal."])
             self.assertEqual(set(last), {"id", "type", "encrypted_content"})
@@ -47,8 +48,9 @@ class CompactTest(ApiCase):
             third = await self.post(client, input=go_on)
             self.assertEqual(third.status_code, 200, third.content)
             prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
-            for told in ("I am Ada.", "Ada likes teal.", "Who am I?"):
-                self.assertIn(told, prompt)
+            for text in ("I am Ada.", "Ada likes teal.", "Who am I?"):
+                with self.subTest(text=text):
+                    self.assertIn(text, prompt)
             self.assertNotIn("sunny", prompt)
             uid = orjson.loads(third.content)["id"]
             listed = orjson.loads((await client.get(f"/v1/responses/{uid}/input_items?order=asc")).content)["data"]
@@ -126,8 +128,9 @@ class TriggerTest(ApiCase):
             made = events[-1]["response"]
             self.assertEqual((made["status"], [item["type"] for item in made["output"]]), ("completed", ["compaction"]))
             prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
-            for told in ("I am Ada.", "Teal.", "Summarize our conversation"):
-                self.assertIn(told, prompt)
+            for text in ("I am Ada.", "Teal.", "Summarize our conversation"):
+                with self.subTest(text=text):
+                    self.assertIn(text, prompt)
             listed = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items")).content)["data"]
             self.assertNotIn("compaction_trigger", [item["type"] for item in listed])
             await self.made(client, input=[*made["output"], {"role": "user", "content": "Who am I?"}])
@@ -168,8 +171,9 @@ class AutomaticTest(ApiCase):
             third = orjson.loads(response.content)
             self.assertLess(third["usage"]["input_tokens"], 300)
             prompt = ENCODING.decode(list(self.engine.requests[-1].prompt))
-            for told in ("I am Ada.", "Ada likes teal.", "Who am I?"):
-                self.assertIn(told, prompt)
+            for text in ("I am Ada.", "Ada likes teal.", "Who am I?"):
+                with self.subTest(text=text):
+                    self.assertIn(text, prompt)
             self.assertNotIn("sunny", prompt)
 
     async def test_without_a_threshold_it_is_a_part_of_the_window(self) -> None:
@@ -177,8 +181,9 @@ class AutomaticTest(ApiCase):
         async with self.serving(said(HELLO), said(HELLO), said(SUMMARY)) as client:
             self.engine._max_model_len = 1000
             for words, kinds in ((100, ["message"]), (800, ["message", "compaction"])):
-                response = await self.post(client, input="word " * words, context_management=own)
-                self.assertEqual([item["type"] for item in orjson.loads(response.content)["output"]], kinds)
+                with self.subTest(words=words, kinds=kinds):
+                    response = await self.post(client, input="word " * words, context_management=own)
+                    self.assertEqual([item["type"] for item in orjson.loads(response.content)["output"]], kinds)
 
     async def test_without_a_summary_the_response_is_complete_all_the_same(self) -> None:
         async with self.serving(said(HELLO), said(HELLO.replace("Hello there!", ""))) as client:

@@ -21,13 +21,15 @@ class ChainTest(ApiCase):
         async with self.serving(said(WEATHER), said(HELLO), *[said(HELLO)] * 8) as client:
             first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
             output = {"type": "function_call_output", "call_id": first["output"][1]["call_id"], "output": "sunny"}
-            for context, told in ((None, True), ("auto", True), ("current_turn", True), ("all_turns", True)):
-                chosen = {"input": [output], "previous_response_id": first["id"], "reasoning": {"context": context}}
-                second = await self.made(client, tools=[TOOL], **chosen)
-                self.assertEqual("I need the tool." in self.prompt(), told, context)
-            for context, told in ((None, False), ("auto", False), ("current_turn", False), ("all_turns", True)):
-                await self.made(client, previous_response_id=second["id"], reasoning={"context": context})
-                self.assertEqual("I need the tool." in self.prompt(), told, context)
+            for context, has_reasoning in ((None, True), ("auto", True), ("current_turn", True), ("all_turns", True)):
+                with self.subTest(context=context):
+                    chosen = {"input": [output], "previous_response_id": first["id"], "reasoning": {"context": context}}
+                    second = await self.made(client, tools=[TOOL], **chosen)
+                    self.assertEqual("I need the tool." in self.prompt(), has_reasoning)
+            for context, has_reasoning in ((None, False), ("auto", False), ("current_turn", False), ("all_turns", True)):
+                with self.subTest(context=context):
+                    await self.made(client, previous_response_id=second["id"], reasoning={"context": context})
+                    self.assertEqual("I need the tool." in self.prompt(), has_reasoning)
             self.engine._tape.clear()
 
     async def test_reasoning_calls_and_outputs_all_reach_the_model_again(self) -> None:
@@ -37,7 +39,8 @@ class ChainTest(ApiCase):
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny, 21 degrees"}
             second = await self.made(client, input=[output], tools=[TOOL], previous_response_id=first["id"])
             for part in ("Weather in Paris?", "I need the tool.", '{"city":"Paris"}', "sunny, 21 degrees"):
-                self.assertIn(part, self.prompt())
+                with self.subTest(part=part):
+                    self.assertIn(part, self.prompt())
             await self.made(client, input="Thanks", previous_response_id=second["id"])
             self.assertIn("Hello there!", self.prompt())
             self.assertIn("sunny, 21 degrees", self.prompt())

@@ -29,23 +29,27 @@ class RefusedPromptsTest(ApiCase):
 
     async def test_a_stream(self) -> None:
         for line in (AT_ONCE, LATER):
-            async with self.serving(line) as client:
-                events = await self.stream(client)
-                self.assertEqual([event["type"] for event in events[-2:]], ["error", "response.failed"])
-                self.assertEqual({key: events[-2][key] for key in KNOWN}, KNOWN)
-                self.assertEqual(events[-2]["error"], TOLD)
-                self.assertEqual(events[-1]["response"]["error"], KNOWN)
-                self.assertEqual([event["response"]["service_tier"] for event in (events[0], events[-1])], ["auto", "default"])
-                await self.check_stored(client, events[-1]["response"]["id"])
+            with self.subTest(at_once=line is AT_ONCE):
+                async with self.serving(line) as client:
+                    events = await self.stream(client)
+                    self.assertEqual([event["type"] for event in events[-2:]], ["error", "response.failed"])
+                    self.assertEqual({key: events[-2][key] for key in KNOWN}, KNOWN)
+                    self.assertEqual(events[-2]["error"], TOLD)
+                    self.assertEqual(events[-1]["response"]["error"], KNOWN)
+                    self.assertEqual(
+                        [event["response"]["service_tier"] for event in (events[0], events[-1])], ["auto", "default"]
+                    )
+                    await self.check_stored(client, events[-1]["response"]["id"])
 
     async def test_a_post_without_a_stream(self) -> None:
         for line in (AT_ONCE, LATER):
-            async with self.serving(line) as client:
-                answer = await self.post(client)
-                self.refused(answer, 400, "invalid_prompt", None, WHY)
-                self.assertEqual(orjson.loads(answer.content)["error"], TOLD)
-                listed = orjson.loads((await client.get("/v1/responses?limit=1")).content)["data"]
-                await self.check_stored(client, listed[0]["id"])
+            with self.subTest(at_once=line is AT_ONCE):
+                async with self.serving(line) as client:
+                    answer = await self.post(client)
+                    self.refused(answer, 400, "invalid_prompt", None, WHY)
+                    self.assertEqual(orjson.loads(answer.content)["error"], TOLD)
+                    listed = orjson.loads((await client.get("/v1/responses?limit=1")).content)["data"]
+                    await self.check_stored(client, listed[0]["id"])
 
     async def test_background_response_fails_with_the_code(self) -> None:
         async with self.serving(LATER) as client:
@@ -71,8 +75,9 @@ class RefusedPromptsOnSocketsTest(SocketCase):
 
     async def test_the_terminal_event_has_the_code(self) -> None:
         for line in (AT_ONCE, LATER):
-            async with self.serving(line) as client, self.socket() as socket:
-                response = await socket.create_response()
-                self.assertEqual(response["error"], KNOWN)
-                got = orjson.loads((await client.get(f"/v1/responses/{response['id']}")).content)
-                self.assertEqual(got["error"], KNOWN)
+            with self.subTest(at_once=line is AT_ONCE):
+                async with self.serving(line) as client, self.socket() as socket:
+                    response = await socket.create_response()
+                    self.assertEqual(response["error"], KNOWN)
+                    got = orjson.loads((await client.get(f"/v1/responses/{response['id']}")).content)
+                    self.assertEqual(got["error"], KNOWN)

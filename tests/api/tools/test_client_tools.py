@@ -60,11 +60,12 @@ class ClientToolsTest(ApiCase):
             item = made["output"][-1]
             self.assertEqual(item["action"]["command"], ["ls"])
             for uid in (item["id"], item["call_id"]):
-                output = {"type": "local_shell_call_output", "id": uid, "output": "a.txt"}
-                answer = await self.post(
-                    client, input=[output], previous_response_id=made["id"], tools=[{"type": "local_shell"}]
-                )
-                self.assertEqual(answer.status_code, 200, answer.content)
+                with self.subTest(uid=uid):
+                    output = {"type": "local_shell_call_output", "id": uid, "output": "a.txt"}
+                    answer = await self.post(
+                        client, input=[output], previous_response_id=made["id"], tools=[{"type": "local_shell"}]
+                    )
+                    self.assertEqual(answer.status_code, 200, answer.content)
 
     async def test_a_search_brings_a_deferred_tool(self) -> None:
         async with self.serving(said(call("tool_search", {"query": "mail"})), said(HELLO)) as client:

@@ -85,8 +85,9 @@ class ShownTest(SeeingCase):
             self.assertEqual(self.shown, [RED])
             path = f"/v1/responses/{made['id']}/input_items"
             for query, url in (("", None), ("?include=computer_call_output.output.image_url", data_url(RED))):
-                listed = orjson.loads((await client.get(path + query)).content)["data"]
-                self.assertEqual(listed[0]["output"], {"type": "computer_screenshot", "image_url": url})
+                with self.subTest(query=query):
+                    listed = orjson.loads((await client.get(path + query)).content)["data"]
+                    self.assertEqual(listed[0]["output"], {"type": "computer_screenshot", "image_url": url})
             await self.made(client, input="And now?", previous_response_id=made["id"])
             self.assertEqual(self.shown, [RED])
 

@@ -73,12 +73,13 @@ class CustomTest(ApiCase):
         allowed = {"type": "allowed_tools", "mode": "required", "tools": [named]}
         async with self.serving(said(RUN), said(RUN), said(RUN)) as client:
             for choice in (named, allowed, {**allowed, "mode": "auto"}):
-                made = orjson.loads((await self.post(client, tools=[EXEC, TOOL], tool_choice=choice)).content)
-                self.assertEqual(made["tool_choice"], choice)
-                self.assertEqual(made["output"][-1]["type"], "custom_tool_call")
-                tag = orjson.dumps(self.engine.requests[-1].constraint.value).decode()  # type: ignore[union-attr]
-                self.assertIn("functions.exec", tag)
-                self.assertNotIn("get_weather", tag)
+                with self.subTest(choice=choice):
+                    made = orjson.loads((await self.post(client, tools=[EXEC, TOOL], tool_choice=choice)).content)
+                    self.assertEqual(made["tool_choice"], choice)
+                    self.assertEqual(made["output"][-1]["type"], "custom_tool_call")
+                    tag = orjson.dumps(self.engine.requests[-1].constraint.value).decode()  # type: ignore[union-attr]
+                    self.assertIn("functions.exec", tag)
+                    self.assertNotIn("get_weather", tag)
 
     async def test_invalid_custom_tools_are_refused_by_path(self) -> None:
         allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "get_weather"}]}
@@ -142,9 +143,10 @@ class NamespaceTest(ApiCase):
             self.assertIn("crm__get_weather", ENCODING.decode(list(self.engine.requests[-1].prompt)))
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
             for body in ({"input": [output], "previous_response_id": end["id"]}, {"input": [*end["output"], output]}):
-                response = await self.post(client, tools=[CRM], **body)
-                self.assertEqual(response.status_code, 200, response.content)
-                self.assertIn("functions.crm__get_weather", ENCODING.decode(list(self.engine.requests[-1].prompt)))
+                with self.subTest(fields=list(body)):
+                    response = await self.post(client, tools=[CRM], **body)
+                    self.assertEqual(response.status_code, 200, response.content)
+                    self.assertIn("functions.crm__get_weather", ENCODING.decode(list(self.engine.requests[-1].prompt)))
 
     async def test_a_custom_tool_of_a_namespace_goes_back_as_it_came(self) -> None:
         run = RUN.replace("functions.exec", "functions.crm__exec")
@@ -178,12 +180,13 @@ class NamespaceTest(ApiCase):
     async def test_inactive_tools_are_repeated_and_not_offered(self) -> None:
         async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
             for streamed in (False, True):
-                search = {"type": "web_search", "external_web_access": streamed}
-                response = await self.post(client, tools=[search, TOOL], stream=streamed)
-                self.assertEqual((response.status_code, response["x-inactive-tools"]), (200, "web_search"))
-                end = (await self.read(response))[-1]["response"] if streamed else orjson.loads(response.content)
-                self.assertEqual(end["tools"][0], search)
-                WireResponse.model_validate(end, strict=True)
+                with self.subTest(streamed=streamed):
+                    search = {"type": "web_search", "external_web_access": streamed}
+                    response = await self.post(client, tools=[search, TOOL], stream=streamed)
+                    self.assertEqual((response.status_code, response["x-inactive-tools"]), (200, "web_search"))
+                    end = (await self.read(response))[-1]["response"] if streamed else orjson.loads(response.content)
+                    self.assertEqual(end["tools"][0], search)
+                    WireResponse.model_validate(end, strict=True)
             with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"file_search"})):
                 other = {"type": "file_search", "vector_store_ids": ["x"]}
                 self.assertEqual((await self.post(client, tools=[other]))["x-inactive-tools"], "file_search")
@@ -224,8 +227,9 @@ class NamespaceTest(ApiCase):
                 "tools": [{"type": "web_search"}, {"type": "function", "name": "get_weather"}],
             }
             for tool_choice in (both, {"type": "allowed_tools", "tools": [{"type": "web_search"}]}):
-                response = await self.made(client, tools=[TOOL, search], tool_choice=tool_choice)
-                self.assertEqual(response["tool_choice"], {"mode": "auto", **tool_choice})
+                with self.subTest(tool_choice=tool_choice):
+                    response = await self.made(client, tools=[TOOL, search], tool_choice=tool_choice)
+                    self.assertEqual(response["tool_choice"], {"mode": "auto", **tool_choice})
 
     @override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"mcp"}))
     async def test_the_secrets_of_an_inactive_tool_are_told_to_nobody(self) -> None:

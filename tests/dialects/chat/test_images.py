@@ -153,12 +153,14 @@ def test_an_image_that_the_template_would_lose_is_refused_by_its_path() -> None:
 
 
 @pytest.mark.parametrize("dialect", [HarmonyDialect(), chat(TEXT), chat(PARTS, supports_images=False)])
-def test_a_model_that_does_not_see_refuses_by_path(dialect: Any) -> None:
+@pytest.mark.parametrize(
+    ("items", "path"), [([user("Look:", IMAGE)], "input[0].content[1]"), (returned(IMAGE), "input[2].output[0]")]
+)
+def test_a_model_that_does_not_see_refuses_by_path(dialect: Any, items: list[dict[str, Any]], path: str) -> None:
     assert not dialect.supports_images
-    for items, path in (([user("Look:", IMAGE)], "input[0].content[1]"), (returned(IMAGE), "input[2].output[0]")):
-        with pytest.raises(UnsupportedInput, match="this model takes text only") as caught:
-            dialect.render(Turn(items, TODAY))
-        assert (caught.value.param, caught.value.code) == (path, "unsupported_value")
+    with pytest.raises(UnsupportedInput, match="this model takes text only") as caught:
+        dialect.render(Turn(items, TODAY))
+    assert (caught.value.param, caught.value.code) == (path, "unsupported_value")
 
 
 def test_images_are_listed_in_prompt_order() -> None:

@@ -189,12 +189,12 @@ def test_a_text_that_cannot_fit_is_refused_before_it_is_tokenized(dialect, name:
 
 
 @pytest.mark.parametrize("dialect", [harmony(), chat(vocabulary=demo_vocabulary())], ids=["harmony", "demo"])
-def test_a_budget_is_the_number_of_tokens_that_are_taken(dialect) -> None:  # type: ignore[no-untyped-def]
+def test_a_budget_is_the_number_of_tokens_that_are_taken(dialect, subtests: pytest.Subtests) -> None:  # type: ignore[no-untyped-def]
     conversation = turn(user("some words " * 5000))
     length = len(dialect.render(conversation))
     assert len(dialect.render(conversation, Budget(length))) == length
     for less in (length - 1, length // 2, 10):
-        with pytest.raises(TooLong):
+        with subtests.test(less=less), pytest.raises(TooLong):
             dialect.render(conversation, Budget(less))
 
 

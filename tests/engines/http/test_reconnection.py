@@ -217,17 +217,20 @@ def test_simultaneous_callers_share_one_health_check() -> None:
     asyncio.run(main())
 
 
-def test_a_dead_core_is_not_taken_for_a_bad_grammar() -> None:
-    words = "EngineCore encountered an issue. See stack trace (above) for the root cause."
-    constraint = Constraint("regex", "a+")
-
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("EngineCore encountered an issue. See stack trace (above) for the root cause.", EngineUnavailable),
+        ("Internal server error", RequestRejected),
+    ],
+)
+def test_a_dead_core_is_not_taken_for_a_bad_grammar(message: str, kind: type[Exception]) -> None:
     async def main() -> None:
-        for message, kind in ((words, EngineUnavailable), ("Internal server error", RequestRejected)):
-            async with serve(stream({"error": {"message": message, "code": 500}})) as stub:
-                engine = HttpVllm(stub.url)
-                await engine.start()
-                with pytest.raises(kind):
-                    await collect(engine, make_request(constraint=constraint))
-                await engine.close()
+        async with serve(stream({"error": {"message": message, "code": 500}})) as stub:
+            engine = HttpVllm(stub.url)
+            await engine.start()
+            with pytest.raises(kind):
+                await collect(engine, make_request(constraint=Constraint("regex", "a+")))
+            await engine.close()
 
     asyncio.run(main())

@@ -118,15 +118,20 @@ def test_environment_of_other_children_is_unchanged(engine: InProcessVllm) -> No
     assert "omp" not in os.environ.get("LD_PRELOAD", "")
 
 
-def test_unknown_vllm_options_are_named(runner: asyncio.Runner, engine: InProcessVllm, tiny: Path) -> None:
-    for query, words in {
-        "max_model_lem=5": "max_model_lem.*allowed.*max_model_len",
-        "max_model_len=few": "max-model-len.*few",
-        "enforce_eager=perhaps": "either 1 or 0",
-        "model=other": "unknown option 'model'",
-    }.items():
-        with pytest.raises(InvalidEngineOption, match=words):
-            runner.run(open_engine(f"vllm://{tiny}?{query}").start())
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("max_model_lem=5", "max_model_lem.*allowed.*max_model_len"),
+        ("max_model_len=few", "max-model-len.*few"),
+        ("enforce_eager=perhaps", "either 1 or 0"),
+        ("model=other", "unknown option 'model'"),
+    ],
+)
+def test_unknown_vllm_options_are_named(
+    runner: asyncio.Runner, engine: InProcessVllm, tiny: Path, query: str, words: str
+) -> None:
+    with pytest.raises(InvalidEngineOption, match=words):
+        runner.run(open_engine(f"vllm://{tiny}?{query}").start())
 
 
 def test_unloadable_model_raises(runner: asyncio.Runner, engine: InProcessVllm, tmp_path: Path) -> None:

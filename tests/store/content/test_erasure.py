@@ -52,12 +52,14 @@ class EraseCommandTest(ApiCase):
             await Image.objects.all().adelete()
             told = await sync_to_async(erase)("--project", "test")
             for words in ("2 responses", "1 conversations", "5 items", "Nothing was erased"):
-                self.assertIn(words, told)
+                with self.subTest(words=words):
+                    self.assertIn(words, told)
             self.assertEqual(await Response.objects.filter(project="test").acount(), 2)
             told = await sync_to_async(erase)("--project", "test", "--yes")
             self.assertNotIn("Nothing was erased", told)
             for model in (Response, Item, Conversation):
-                self.assertEqual(await model.objects.filter(project="test").acount(), 0)
+                with self.subTest(model=model):
+                    self.assertEqual(await model.objects.filter(project="test").acount(), 0)
             self.assertEqual((await other.get(f"/v1/conversations/{uid}/items")).status_code, 200)
             self.assertEqual((await other.get(f"/v1/responses/{outside}")).status_code, 200)
             self.assertEqual(await ApiKey.objects.acount(), 2)
@@ -120,5 +122,5 @@ class EraseCommandTest(ApiCase):
             ([], "one of the arguments"),
         ]
         for arguments, words in wrong:
-            with self.assertRaisesRegex(CommandError, words):
+            with self.subTest(arguments=arguments, words=words), self.assertRaisesRegex(CommandError, words):
                 erase(*arguments)

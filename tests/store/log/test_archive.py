@@ -45,20 +45,22 @@ class SealTest(TestCase):
         self.assertEqual(await Event.objects.acount(), 0)
         self.assertEqual(await LogPage.objects.acount(), 4)
         for after in (-1, 0, 7, 998, 999, 1000, 2000, len(frames) - 2, len(frames) - 1, len(frames), 2**31 - 1):
-            self.assertEqual(await self.read(row, after), frames[after + 1 :])
+            with self.subTest(after=after):
+                self.assertEqual(await self.read(row, after), frames[after + 1 :])
         self.assertEqual(await reader.snapshot(row.pk), before)
 
     async def test_logs_of_any_length_can_be_sealed(self) -> None:
         for count in (0, 1, 2, 999, 1000, 1001, 1002):
-            frames = [frame(n) for n in range(count)]
-            row = await sync_to_async(kept)(frames, f"resp_{count}")
-            self.assertEqual(await sync_to_async(archive.archive_log)(row.pk), count)
-            self.assertEqual(await self.read(row), frames)
-            self.assertEqual((await Response.objects.aget(pk=row.pk)).log_form, LogForm.PAGES)
-            if count:
-                last = await LogPage.objects.filter(response=row).order_by("last").alast()
-                assert last is not None
-                self.assertEqual((last.first, last.last), (count - 1, count - 1))
+            with self.subTest(count=count):
+                frames = [frame(n) for n in range(count)]
+                row = await sync_to_async(kept)(frames, f"resp_{count}")
+                self.assertEqual(await sync_to_async(archive.archive_log)(row.pk), count)
+                self.assertEqual(await self.read(row), frames)
+                self.assertEqual((await Response.objects.aget(pk=row.pk)).log_form, LogForm.PAGES)
+                if count:
+                    last = await LogPage.objects.filter(response=row).order_by("last").alast()
+                    assert last is not None
+                    self.assertEqual((last.first, last.last), (count - 1, count - 1))
 
     def test_the_snapshot_and_a_list_are_one_query_each(self) -> None:
         for number in range(5):
@@ -94,7 +96,7 @@ class SealTest(TestCase):
         row = kept(told(3))
         archive.archive_log(row.pk)
         for number in (1, 4, len(told(3))):
-            with self.assertRaises(IntegrityError), transaction.atomic():
+            with self.subTest(number=number), self.assertRaises(IntegrityError), transaction.atomic():
                 Event.objects.create(response=row, number=number, type="x", data="{}")
 
     def test_a_row_that_comes_late_is_not_lost(self) -> None:

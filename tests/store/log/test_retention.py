@@ -120,23 +120,24 @@ class EraseTest(TestCase):
 
     def test_no_table_keeps_a_byte_of_it(self) -> None:
         for seals in (False, True):
-            row = kept(told(20), self.MARK)
-            conversation = Conversation.objects.create(uid="conv_1", project="p", created_at=NOW)
-            Item.objects.create(uid="msg_mark", response=row, project="p", type="message", body='{"text":"resp_mark"}')
-            other = Item.objects.create(uid="msg_other", response=row, project="p", type="message", body="{}")
-            ConversationItem.objects.create(conversation=conversation, item=other, uid="msg_other")
-            StoredRequest.objects.create(response=row, create_request='{"x":"resp_mark"}', prompt_tokens=b"resp_mark")
-            Lease.objects.create(response=row, model=self.MARK)
-            if seals:
-                archive_log(row.pk)
-            self.assertTrue(erase("p", self.MARK))
-            self.assertNotIn("mark", contents())
-            # The data of a page is not to be read as text.
-            self.assertEqual(LogPage.objects.count(), 0)
-            # A conversation keeps its items.
-            self.assertEqual(Item.objects.get().pk, other.pk)
-            Conversation.objects.all().delete()
-            Item.objects.all().delete()
+            with self.subTest(seals=seals):
+                row = kept(told(20), self.MARK)
+                conversation = Conversation.objects.create(uid="conv_1", project="p", created_at=NOW)
+                Item.objects.create(uid="msg_mark", response=row, project="p", type="message", body='{"text":"resp_mark"}')
+                other = Item.objects.create(uid="msg_other", response=row, project="p", type="message", body="{}")
+                ConversationItem.objects.create(conversation=conversation, item=other, uid="msg_other")
+                StoredRequest.objects.create(response=row, create_request='{"x":"resp_mark"}', prompt_tokens=b"resp_mark")
+                Lease.objects.create(response=row, model=self.MARK)
+                if seals:
+                    archive_log(row.pk)
+                self.assertTrue(erase("p", self.MARK))
+                self.assertNotIn("mark", contents())
+                # The data of a page is not to be read as text.
+                self.assertEqual(LogPage.objects.count(), 0)
+                # A conversation keeps its items.
+                self.assertEqual(Item.objects.get().pk, other.pk)
+                Conversation.objects.all().delete()
+                Item.objects.all().delete()
 
 
 class CommandTest(TestCase):

@@ -41,7 +41,7 @@ GIVEN: dict[str, Any] = {
 KEPT = (*GIVEN, "model")
 
 
-def test_a_fork_keeps_every_parameter(visitor: Visitor) -> None:
+def test_a_fork_keeps_every_parameter(visitor: Visitor, subtests: pytest.Subtests) -> None:
     first = visitor.server.ask(model="chat", input="greetings", **GIVEN).json()
     visitor.page.goto(f"{visitor.server.url}/chat?previous_response_id={first['id']}")
     expect(visitor.page.locator(".note")).to_contain_text("top_p")
@@ -53,7 +53,8 @@ def test_a_fork_keeps_every_parameter(visitor: Visitor) -> None:
     expect(visitor.page.get_by_label("Weather", exact=True)).to_be_checked()
     inherited = visitor.page.locator(".inherited")
     for name in ("tools", "tool_choice", "top_p", "text", "metadata", "reasoning"):
-        expect(inherited.get_by_text(name, exact=True)).to_be_visible()
+        with subtests.test(name=name):
+            expect(inherited.get_by_text(name, exact=True)).to_be_visible()
     expect(inherited).to_contain_text("lookup, patch")
     visitor.page.keyboard.press("Escape")
     for words in ("greetings", "twice"):

@@ -56,10 +56,10 @@ def test_markdown_is_rendered_while_it_is_streamed(visitor: Visitor) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7])
-def test_streamed_markdown_ends_as_the_whole_text_does(visitor: Visitor, size: int) -> None:
-    for text in TEXTS:
-        streamed, whole = visitor.page.evaluate(STREAMED, [text, size])
-        assert streamed == whole, text
+@pytest.mark.parametrize("text", TEXTS)
+def test_streamed_markdown_ends_as_the_whole_text_does(visitor: Visitor, size: int, text: str) -> None:
+    streamed, whole = visitor.page.evaluate(STREAMED, [text, size])
+    assert streamed == whole
 
 
 @pytest.mark.parametrize("text", ["Some **words** here.\n\n" * 4000, "- a point\n" * 8000, "```\n" + "x = 1\n" * 12000])

@@ -56,11 +56,13 @@ class ThreadsTest(ApiCase):
         async with self.serving(said(HELLO)) as client:
             uid = (await self.made(client))["id"]
             for path in ("/chat", f"/chat/{uid}", f"/chat/{uid}/turns", "/chat/threads", "/chat/secret"):
-                answer = await AsyncClient().get(path)
-                self.assertEqual((answer.status_code, answer["Location"]), (302, f"/sign-in?next={path}"))
+                with self.subTest(path=path):
+                    answer = await AsyncClient().get(path)
+                    self.assertEqual((answer.status_code, answer["Location"]), (302, f"/sign-in?next={path}"))
             eve = await self.browser(self.eve)
             for path, status in ((f"/chat/{uid}", 404), (f"/chat/{uid}/turns", 404), ("/chat/threads?project=test", 403)):
-                self.assertEqual((await eve.get(path)).status_code, status, path)
+                with self.subTest(path=path, status=status):
+                    self.assertEqual((await eve.get(path)).status_code, status, path)
             self.assertEqual((await eve.get("/chat/secret?project=test")).status_code, 403)
             self.assertNotIn(uid, (await eve.get("/chat")).content.decode())
             self.assertIn(uid, (await (await self.browser(self.ada)).get("/chat")).content.decode())
@@ -132,7 +134,8 @@ class ThreadsTest(ApiCase):
             edited = await self.made(client, input="Edited", metadata={"branch_of": first["id"]})
             await self.made(client, input="Of its own")
             for uid in (first["id"], edited["id"]):
-                self.assertEqual((await self.turns(uid))["turns"][0]["siblings"], [first["id"], edited["id"]])
+                with self.subTest(uid=uid):
+                    self.assertEqual((await self.turns(uid))["turns"][0]["siblings"], [first["id"], edited["id"]])
             self.assertEqual(await self.listed(), ["Of its own", "Edited"])
 
     async def test_the_responses_of_a_conversation_are_one_thread_that_goes_on_in_it(self) -> None:
@@ -217,7 +220,8 @@ class ThreadsTest(ApiCase):
                 ("/chat/resp_%00", 404),
                 ("/chat/nothing/turns", 404),
             ):
-                self.assertEqual((await ada.get(path)).status_code, status, path)
+                with self.subTest(path=path, status=status):
+                    self.assertEqual((await ada.get(path)).status_code, status, path)
 
     async def test_a_thread_without_its_beginning_counts_the_missing_items(self) -> None:
         async with self.serving(*[said(HELLO)] * 2) as client:

@@ -64,8 +64,9 @@ class KeysTest(WebCase):
             ("allowed_models", "unknown", "not one of the available choices"),
             ("name", "a\0b", "Null characters"),
         ):
-            answer = self.client.post("/keys", {"name": "k", "project": "p", field: value})
-            self.assertContains(answer, message)
+            with self.subTest(field=field, value=value, message=message):
+                answer = self.client.post("/keys", {"name": "k", "project": "p", field: value})
+                self.assertContains(answer, message)
         self.assertFalse(ApiKey.objects.exists())
 
     def test_key_is_renamed_and_revoked(self) -> None:
@@ -94,7 +95,8 @@ class KeysTest(WebCase):
         self.client.force_login(ada)
         self.assertNotIn("theirs", self.page("/keys"))
         for path in ("", "/revoke"):
-            self.assertEqual(self.client.post(f"/keys/{key.pk}{path}").status_code, 404)
+            with self.subTest(path=path):
+                self.assertEqual(self.client.post(f"/keys/{key.pk}{path}").status_code, 404)
         self.assertContains(self.client.post("/keys", {"name": "x", "project": "q"}), "not a member of this project")
         self.assertContains(self.client.post("/keys", {"name": "", "project": "p"}), "Name: This field is required")
         self.client.post("/keys", {"name": "mine", "project": "p"})

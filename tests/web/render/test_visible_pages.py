@@ -38,9 +38,10 @@ class VisiblePagesTest(WebCase):
         searches = [f"/responses?q={quote(ODD)}&model={quote(ODD)}&meta={quote(ODD)}", f"/chat?q={quote(ODD)}"]
         admin = ["/admin/responses_app/apikey/", "/admin/responses_app/item/", f"/admin/responses_app/item/?q={quote(ODD)}"]
         for url in (*pages, *(f"/responses/resp_odd/{view}" for view in views), *searches, *admin):
-            answer = self.client.get(url, follow=True)
-            self.assertEqual(answer.status_code, 200, url)
-            self.assertIsNone(SHOWN_BY_NAME.search(answer.content.decode()), url)
+            with self.subTest(url=url):
+                answer = self.client.get(url, follow=True)
+                self.assertEqual(answer.status_code, 200, url)
+                self.assertIsNone(SHOWN_BY_NAME.search(answer.content.decode()), url)
 
     def test_a_title_names_them(self) -> None:
         self.assertIn(f"<title>{named(ODD)}", self.client.get("/chat/resp_odd").content.decode())

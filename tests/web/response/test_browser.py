@@ -150,7 +150,9 @@ def test_a_key_is_made_with_limits_used_changed_and_revoked(server: Server, page
 
 
 @pytest.mark.parametrize("path", ["", "/events", "/wire", "/chain", "/delete"])
-def test_no_page_is_wider_than_a_telephone_and_all_work_without_scripts(server: Server, page: Page, path: str) -> None:
+def test_no_page_is_wider_than_a_telephone_and_all_work_without_scripts(
+    server: Server, page: Page, path: str, subtests: pytest.Subtests
+) -> None:
     uid = server.ask(input="W" * 3000 + "\u202e" + "x " * 2000).json()["id"]
     browser = page.context.browser
     assert browser is not None
@@ -158,9 +160,10 @@ def test_no_page_is_wider_than_a_telephone_and_all_work_without_scripts(server: 
     narrow = context.new_page()
     narrow.goto(server.manage("signin", "--url", server.url))
     for url in (f"{server.url}/responses", f"{server.url}/responses/{uid}{path}"):
-        narrow.goto(url)
-        expect(narrow.get_by_role("button", name="Sign out")).to_be_visible()
-        # Without scripts the page cannot be asked for its width; what stands in it can.
-        boxes = [narrow.locator(one).first.bounding_box() for one in ("main", "header")]
-        assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes), url
+        with subtests.test(url=url):
+            narrow.goto(url)
+            expect(narrow.get_by_role("button", name="Sign out")).to_be_visible()
+            # Without scripts the page cannot be asked for its width; what stands in it can.
+            boxes = [narrow.locator(one).first.bounding_box() for one in ("main", "header")]
+            assert all(box is not None and box["x"] + box["width"] <= 360 for box in boxes), url
     context.close()

@@ -59,9 +59,10 @@ class OutcomesTest(WebCase):
 
     def test_a_failed_response_without_a_message_has_a_notice(self) -> None:
         for error in ({"code": "server_error", "message": None}, {"code": None, "message": ""}, None):
-            Response.objects.filter(uid="resp_failed").delete()
-            page = self.opened(ended("failed", "response.failed", error=error))
-            self.assertIn("The server recorded no error message.", page)
+            with self.subTest(error=error):
+                Response.objects.filter(uid="resp_failed").delete()
+                page = self.opened(ended("failed", "response.failed", error=error))
+                self.assertIn("The server recorded no error message.", page)
 
     def test_a_response_that_failed_before_any_event_was_stored_opens(self) -> None:
         row = made("resp_empty", status="failed", error_code="server_error")
@@ -77,9 +78,10 @@ class OutcomesTest(WebCase):
 
     def test_an_incomplete_response_of_another_reason_names_it(self) -> None:
         for details in ({"reason": "another"}, {}, None):
-            Response.objects.filter(uid="resp_incomplete").delete()
-            page = self.opened(ended("incomplete", "response.incomplete", incomplete_details=details))
-            self.assertIn("The response ended before it was finished.", page)
+            with self.subTest(details=details):
+                Response.objects.filter(uid="resp_incomplete").delete()
+                page = self.opened(ended("incomplete", "response.incomplete", incomplete_details=details))
+                self.assertIn("The response ended before it was finished.", page)
 
     def test_a_cancelled_response_has_a_notice(self) -> None:
         page = self.opened(ended("cancelled", "response.incomplete"))

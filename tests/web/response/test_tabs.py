@@ -32,11 +32,11 @@ class ResponseTest(WebCase):
 
     def test_every_view_opens_while_the_log_is_rows_and_when_it_is_sealed(self) -> None:
         row = made(deltas=400)
-        for kept in ("rows", "pages"):
-            if kept == "pages":
+        for form in ("rows", "pages"):
+            if form == "pages":
                 archive_log(row.pk)
             for tab in TABS:
-                with self.subTest(tab=tab, kept=kept):
+                with self.subTest(tab=tab, form=form):
                     self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST)
 
     def test_ended_response_links_to_the_chat(self) -> None:
@@ -49,7 +49,8 @@ class ResponseTest(WebCase):
         made()
         nowhere = ("resp_1/events/9999", "resp_1/items/msg_none", "resp_1/items/msg_in_resp_1/images/0")
         for path in ("nobody", "nobody/events", "%00", *nowhere):
-            self.assertEqual(self.client.get(f"/responses/{path}").status_code, 404, path)
+            with self.subTest(path=path):
+                self.assertEqual(self.client.get(f"/responses/{path}").status_code, 404, path)
 
     def test_runs_of_deltas_are_one_line_with_count_time_and_rate_and_can_be_opened(self) -> None:
         made(deltas=100)
@@ -157,10 +158,11 @@ class ResponseTest(WebCase):
         item(row, "msg_2", "message", Direction.INPUT, role="user", content=HOSTILE)
         item(row, "msg_3", "message", Direction.OUTPUT, role="assistant", content=[{"type": "output_text", "text": HOSTILE}])
         for tab in (*TABS, "/events/1"):
-            page = self.page(f"/responses/resp_1{tab}")
-            self.assertNotIn("<script>alert", page)
-            self.assertNotIn("<img src=x", page)
-            self.assertNotIn("\x1b", page)
+            with self.subTest(tab=tab):
+                page = self.page(f"/responses/resp_1{tab}")
+                self.assertNotIn("<script>alert", page)
+                self.assertNotIn("<img src=x", page)
+                self.assertNotIn("\x1b", page)
         page = self.page("/responses/resp_1")
         self.assertIn("<strong>bold</strong>", page)
         self.assertIn("⟨U+001B⟩[31mred⟨U+202E⟩eslaf", page)
@@ -173,7 +175,8 @@ class ResponseTest(WebCase):
         snapshot(row, [call])
         item(row, "fc_1", "function_call", call_id="c", name="f", arguments=huge)
         for tab in (*TABS, "/events/1"):
-            self.assertLess(len(self.page(f"/responses/resp_1{tab}")), 200_000, tab)
+            with self.subTest(tab=tab):
+                self.assertLess(len(self.page(f"/responses/resp_1{tab}")), 200_000, tab)
         page = self.page("/responses/resp_1")
         self.assertIn("4996000 more characters", page)
         self.assertGreater(len(self.client.get("/responses/resp_1/items/fc_1").content), 5_000_000)
@@ -251,11 +254,13 @@ class ResponseTest(WebCase):
     @pytest.mark.slow
     def test_pages_of_ten_thousand_events_are_small_and_ask_little(self) -> None:
         row = made(deltas=10_000)
-        for kept in ("rows", "pages"):
-            if kept == "pages":
-                archive_log(row.pk)
-            for tab in ("", "/events", "/events/9000", "/wire", "/check"):
-                with CaptureQueriesContext(connection) as queries:
-                    self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST, tab)
-                # A log is read a page at a time: 500 rows, or two sealed ones.
-                self.assertLess(len(queries), 50, tab)
+        for form in ("rows", "pages"):
+            with self.subTest(form=form):
+                if form == "pages":
+                    archive_log(row.pk)
+                for tab in ("", "/events", "/events/9000", "/wire", "/check"):
+                    with self.subTest(tab=tab):
+                        with CaptureQueriesContext(connection) as queries:
+                            self.assertLess(len(self.page(f"/responses/resp_1{tab}")), LARGEST, tab)
+                        # A log is read a page at a time: 500 rows, or two sealed ones.
+                        self.assertLess(len(queries), 50, tab)

@@ -87,15 +87,16 @@ def test_the_address_has_no_empty_filters_without_scripts(
     context.close()
 
 
-def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: list[str]) -> None:
+def test_a_pasted_id_finds_its_response(chat_server: Server, page: Page, many: list[str], subtests: pytest.Subtests) -> None:
     answer = chat_server.ask(model="chat", input="number 0 twice")
     for text in (answer.json()["id"], answer.headers["x-request-id"], answer.json()["output"][0]["id"]):
-        page.goto(f"{chat_server.url}/responses")
-        page.keyboard.press("/")
-        page.keyboard.type(text)
-        page.keyboard.press("Enter")
-        expect(page.locator("#rows tbody tr")).to_have_count(1)
-        expect(page.locator("#rows a.open")).to_have_attribute("title", answer.json()["id"])
+        with subtests.test(text=text):
+            page.goto(f"{chat_server.url}/responses")
+            page.keyboard.press("/")
+            page.keyboard.type(text)
+            page.keyboard.press("Enter")
+            expect(page.locator("#rows tbody tr")).to_have_count(1)
+            expect(page.locator("#rows a.open")).to_have_attribute("title", answer.json()["id"])
 
 
 def test_a_live_list_shows_the_end_of_the_session(chat_server: Server, page: Page, many: list[str]) -> None:

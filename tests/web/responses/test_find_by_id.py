@@ -37,13 +37,15 @@ class FindByIdTest(WebCase):
         # Also behind what a search for text looks through.
         with mock.patch.object(search, "RECENT_WINDOW", 1), mock.patch.object(search, "search_indexed", return_value=None):
             for text in (self.uid, self.request_id, self.conv, *self.items, f"%20{self.uid}%20"):
-                self.assertEqual(self.shown(text), [self.uid], text)
+                with self.subTest(text=text):
+                    self.assertEqual(self.shown(text), [self.uid], text)
 
     def test_the_beginning_of_an_id_finds_it(self) -> None:
         with mock.patch.object(search, "RECENT_WINDOW", 1), mock.patch.object(search, "search_indexed", return_value=None):
             for text in (self.uid, self.request_id, self.conv, *self.items):
-                start = text[: text.index("_") + 20]
-                self.assertEqual(self.shown(start), [self.uid], start)
+                with self.subTest(text=text):
+                    start = text[: text.index("_") + 20]
+                    self.assertEqual(self.shown(start), [self.uid], start)
 
     def test_an_id_in_the_list_as_it_is_shown_there_finds_it(self) -> None:
         self.assertIn(self.uid, self.shown(self.uid[:13]))
@@ -65,18 +67,20 @@ class FindByIdTest(WebCase):
         Membership.objects.create(user=ada, project="q")
         self.client.force_login(ada)
         for text in (self.uid, self.request_id, self.conv, *self.items):
-            self.assertEqual(self.shown(text), [], text)
+            with self.subTest(text=text):
+                self.assertEqual(self.shown(text), [], text)
 
     def test_no_query_for_an_id_reads_a_whole_table(self) -> None:
         tables = r"Seq Scan on responses_app_(response|item|conversation)\b"
         for text in (self.uid[:20], self.request_id[:20], self.conv[:20], self.items[0][:20], self.uid, self.items[1]):
-            with CaptureQueriesContext(connection) as queries:
-                self.shown(text)
-            for sql in [one["sql"] for one in queries.captured_queries if "responses_app_response" in one["sql"]]:
-                with connection.cursor() as cursor:
-                    cursor.execute("SET LOCAL enable_seqscan TO off")
-                    cursor.execute("EXPLAIN " + sql.replace("%", "%%"), None)
-                    self.assertNotRegex("\n".join(row[0] for row in cursor.fetchall()), tables, sql)
+            with self.subTest(text=text):
+                with CaptureQueriesContext(connection) as queries:
+                    self.shown(text)
+                for sql in [one["sql"] for one in queries.captured_queries if "responses_app_response" in one["sql"]]:
+                    with connection.cursor() as cursor:
+                        cursor.execute("SET LOCAL enable_seqscan TO off")
+                        cursor.execute("EXPLAIN " + sql.replace("%", "%%"), None)
+                        self.assertNotRegex("\n".join(row[0] for row in cursor.fetchall()), tables, sql)
 
 
 class RequestIdTest(ApiCase):
@@ -85,10 +89,11 @@ class RequestIdTest(ApiCase):
     async def test_over_http(self) -> None:
         async with self.serving(said("<|channel|>final<|message|>Hi<|return|>")) as client:
             for stream in (False, True):
-                answer = await self.post(client, stream=stream)
-                if stream:
-                    _ = [part async for part in answer.streaming_content]
-                row = await Response.objects.alatest("pk")
-                self.assertTrue(row.request_id.startswith("req_"))
-                self.assertEqual(row.request_id, answer["x-request-id"])
+                with self.subTest(stream=stream):
+                    answer = await self.post(client, stream=stream)
+                    if stream:
+                        _ = [part async for part in answer.streaming_content]
+                    row = await Response.objects.alatest("pk")
+                    self.assertTrue(row.request_id.startswith("req_"))
+                    self.assertEqual(row.request_id, answer["x-request-id"])
         self.assertEqual(await Item.objects.filter(response__request_id=row.request_id, direction="input").acount(), 1)

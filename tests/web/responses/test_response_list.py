@@ -85,7 +85,8 @@ class ListTest(WebCase):
             ("q=k%C3%B6ln", "resp_said"),
             ("q=from+resp_meta&status=completed", "resp_meta"),
         ):
-            self.assertEqual(self.shown(f"?{query}"), [uid], query)
+            with self.subTest(query=query, uid=uid):
+                self.assertEqual(self.shown(f"?{query}"), [uid], query)
         self.assertEqual(self.shown("?meta=user%3Dbob"), [])
         self.assertEqual(len(self.shown("?project=p")), 9)
 
@@ -136,9 +137,11 @@ class ListTest(WebCase):
             made(f"resp_{number}", deltas=1)
         with mock.patch.object(responses_search, "RECENT_WINDOW", 2):
             for text in ("second", "SECOND one", "sec", "12.5", "with", '"quotes"', "köln and f", "snake_case", "line\nsecond"):
-                self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), ["resp_old"], text)
+                with self.subTest(text=text):
+                    self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), ["resp_old"], text)
             for text in ("econd", "second first", "one second", "%", "..."):
-                self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), [], text)
+                with self.subTest(text=text):
+                    self.assertEqual(self.shown(f"?{urlencode({'q': text})}"), [], text)
             self.assertEqual(self.shown("?q=second&status=failed"), [])
             self.assertEqual(self.shown("?q=esp_2"), ["resp_2"])
 
@@ -170,7 +173,8 @@ class ListTest(WebCase):
         self.assertEqual(self.shown(), ["resp_theirs", "resp_mine"])
         self.client.logout()
         for url in ("/responses", "/responses/resp_mine", "/responses/resp_mine/events", "/responses/resp_mine.jsonl"):
-            self.assertEqual(self.client.get(url).status_code, 302)
+            with self.subTest(url=url):
+                self.assertEqual(self.client.get(url).status_code, 302)
 
     def test_responses_stored_only_for_a_conversation_are_hidden(self) -> None:
         made("resp_hidden", stored=False)
@@ -225,12 +229,13 @@ class PlanTest(WebCase):
             "?tokens=99",
             "?status=failed&tokens=1000",
         ):
-            # As in a table that is much larger than what is looked through.
-            with CaptureQueriesContext(connection) as queries, mock.patch.object(filters, "UNINDEXED_WINDOW", 4000):
-                self.page(f"/responses{query}")
-            for sql in [one["sql"] for one in queries.captured_queries]:
-                if "responses_app_response" in sql or "responses_app_item" in sql:
-                    self.assertNotRegex(self.plan(sql), r"Seq Scan on responses_app_(response|item)\b", f"{query}\n{sql}")
+            with self.subTest(query=query):
+                # As in a table that is much larger than what is looked through.
+                with CaptureQueriesContext(connection) as queries, mock.patch.object(filters, "UNINDEXED_WINDOW", 4000):
+                    self.page(f"/responses{query}")
+                for sql in [one["sql"] for one in queries.captured_queries]:
+                    if "responses_app_response" in sql or "responses_app_item" in sql:
+                        self.assertNotRegex(self.plan(sql), r"Seq Scan on responses_app_(response|item)\b", f"{query}\n{sql}")
 
     def plan(self, sql: str) -> str:
         """Explain the query without sequential scans, because Postgres may prefer a sequential scan of a small table."""
