@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -11,8 +10,11 @@ from typing import Any
 from unittest.mock import patch
 
 import orjson
+from asgiref.sync import async_to_sync
 from django.db import OperationalError
 from django.test import AsyncClient, override_settings
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from responses_app.engines.replay.engine import Delay, Fault, Recording, ReplayEngine, Tokens
 from responses_app.errors import ApiError, RateLimited
@@ -151,16 +153,17 @@ class SinglePlaceTest(AdmissionCase):
     async def test_a_client_that_leaves_in_the_planning_gives_its_place_back(self) -> None:
         async with self.serving() as client:
             for stream in (True, False):
-                task = asyncio.ensure_future(self.post(client, stream=stream))
-                await eventually(lambda: self.gated.now > 0)
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
-                self.assertEqual(self.taken, 0)
-                self.gated.gate.set()
-                await eventually(lambda: self.gated.now == 0)
-                self.assertEqual((await self.post(client)).status_code, 200)
-                self.gated.gate.clear()
+                with self.subTest(stream=stream):
+                    task = asyncio.ensure_future(self.post(client, stream=stream))
+                    await eventually(lambda: self.gated.now > 0)
+                    task.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await task
+                    self.assertEqual(self.taken, 0)
+                    self.gated.gate.set()
+                    await eventually(lambda: self.gated.now == 0)
+                    self.assertEqual((await self.post(client)).status_code, 200)
+                    self.gated.gate.clear()
 
     async def test_refusals_and_failures_give_the_place_back(self) -> None:
         self.gated.gate.set()
@@ -199,40 +202,55 @@ class SinglePlaceTest(AdmissionCase):
             response.close()
 
 
+KINDS = ("post", "stream", "unknown", "invalid", "background", "count", "compact", "socket")
+# A kind of request, and the seconds after which its client leaves, if the client leaves.
+REQUESTS = st.tuples(st.sampled_from(KINDS), st.none() | st.floats(0, 0.03))
+ROUNDS = st.lists(st.lists(REQUESTS, min_size=1, max_size=12), min_size=1, max_size=3)
+
+
 @override_settings(RESPONSES_MAX_CONCURRENT=4, RESPONSES_MAX_BACKGROUND=4, RESPONSES_FINISH_ON_DISCONNECT=False)
 class HammerTest(AdmissionCase):
-    """Random requests that end in random ways."""
+    """Drawn requests that end in drawn ways."""
 
-    async def test_after_any_mixture_of_ends_no_place_is_taken(self) -> None:
+    def test_after_any_mixture_of_ends_no_place_is_taken(self) -> None:
+        @settings(max_examples=11)
+        @given(ROUNDS)
+        @example([[(kind, late) for kind in KINDS for late in (None, 0.01)]])
+        def check(rounds: list[list[tuple[str, float | None]]]) -> None:
+            async_to_sync(self.check_places)(rounds)
+
         self.gated.gate.set()
-        chance = random.Random(7)
+        check()
+
+    async def check_places(self, rounds: list[list[tuple[str, float | None]]]) -> None:
+        """Send the requests of each round at once, and check at the end that no place is taken."""
         faults = [Recording([Fault("bad")]), Recording([*said(HELLO).steps[:4], Fault("bad")])]
         self.engine = ReplayEngine([said(HELLO), slow(), *faults, said(HELLO)], loop=True)
         async with self.serving() as client:
-            for _ in range(12):
-                await asyncio.gather(*(self.one(client, chance) for _ in range(12)))
-                self.assertLessEqual(self.gated.most, 4 + 4 + 12)
+            for requests in rounds:
+                await asyncio.gather(*(self.send(client, *request) for request in requests))
+                self.assertLessEqual(self.gated.most, 4 + 4 + 16)
                 self.assertGreaterEqual(self.taken, 0)
             for run in list(self.hub.runs.values()):
                 run.cancel()
             await eventually(lambda: not self.hub.runs and self.taken == 0)
             self.assertEqual(set(self.hub.admission.counts.values()), {0})
 
-    async def one(self, client: AsyncClient, chance: random.Random) -> None:
-        """A request of any kind, whose client may leave at any time."""
-        kinds: list[Callable[[], Awaitable[Any]]] = [
-            lambda: self.post(client, store=False),
-            lambda: self.streamed(client),
-            lambda: self.post(client, previous_response_id=new_id("resp_")),
-            lambda: self.post(client, temperature=9),
-            lambda: self.post(client, background=True),
-            lambda: self.post_to(client, "/input_tokens"),
-            lambda: self.post_to(client, "/compact"),
-            self.create_over_socket,
-        ]
-        task = asyncio.ensure_future(chance.choice(kinds)())
-        if chance.random() < 0.4:
-            await asyncio.wait({task}, timeout=chance.random() * 0.03)
+    async def send(self, client: AsyncClient, kind: str, leave_after_s: float | None) -> None:
+        """Send a request of a kind, whose client may leave."""
+        senders: dict[str, Callable[[], Awaitable[Any]]] = {
+            "post": lambda: self.post(client, store=False),
+            "stream": lambda: self.streamed(client),
+            "unknown": lambda: self.post(client, previous_response_id=new_id("resp_")),
+            "invalid": lambda: self.post(client, temperature=9),
+            "background": lambda: self.post(client, background=True),
+            "count": lambda: self.post_to(client, "/input_tokens"),
+            "compact": lambda: self.post_to(client, "/compact"),
+            "socket": self.create_over_socket,
+        }
+        task = asyncio.ensure_future(senders[kind]())
+        if leave_after_s is not None:
+            await asyncio.wait({task}, timeout=leave_after_s)
             task.cancel()
         with suppress(asyncio.CancelledError, ApiError):
             await task

@@ -1,13 +1,18 @@
-"""Two hundred varied requests: every way of asking that the demo models know, and some that they do not."""
+"""Hypothesis strategies for create requests: all features of the demo models, and inputs that the models do not know."""
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
-NAMES = ("Ada", "Grace", "Linus", "Zoltan", "Ngozi", "Mei", "Søren", "Óscar")
-CITIES = ("Paris", "Tokyo", "Lagos", "Lima", "Oslo", "Reykjavík", "New York")
-THINGS = ("a dragon", "a lighthouse", "a robot", "two mice", "the sea")
+from hypothesis import strategies as st
+
+Body = dict[str, Any]
+# Ends the answer of a demo model that does not find its end.
+MAX_OUTPUT_TOKENS = 256
+NAMES = st.sampled_from(["Ada", "Grace", "Linus", "Zoltan", "Ngozi", "Mei", "Søren", "Óscar"])
+CITIES = st.sampled_from(["Paris", "Tokyo", "Lagos", "Lima", "Oslo", "Reykjavík", "New York"])
+THINGS = st.sampled_from(["a dragon", "a lighthouse", "a robot", "two mice", "the sea"])
+ODD_TEXTS = st.sampled_from(["", " ", "🦕🦖", "\u0000\u2028", "<think>", "</tool_call>", "<|end|>", "日本語で"])
 PERSON = {
     "type": "object",
     "properties": {"name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "minimum": 0, "maximum": 130}},
@@ -16,8 +21,8 @@ PERSON = {
 }
 
 
-def function(name: str, description: str, **properties: Any) -> dict[str, Any]:
-    """A function tool whose parameters are all required."""
+def function(name: str, description: str, **properties: Any) -> Body:
+    """Build a function tool whose parameters are all required."""
     schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return {"type": "function", "name": name, "description": description, "parameters": schema}
 
@@ -26,60 +31,50 @@ STRING = {"type": "string"}
 WEATHER = function("get_weather", "Get the weather in a city", city=STRING)
 ADD = function("add", "Add two numbers", a={"type": "integer"}, b={"type": "integer"})
 MAIL = function("send_email", "Send an email", to=STRING, subject=STRING)
-ODD = function("frobnicate_widget", "Frobnicate a widget", widget=STRING, level={"type": "integer"})
+UNKNOWN = function("frobnicate_widget", "Frobnicate a widget", widget=STRING, level={"type": "integer"})
 
 
-def varied(count: int, seed: int = 7) -> list[dict[str, Any]]:
-    """`count` create bodies without a model, the same for the same seed."""
-    chance = random.Random(seed)
-    # A demo model that does not find its end goes on to the limit.
-    return [{"max_output_tokens": 256, **chance.choice(KINDS)(chance)} for _ in range(count)]
+def greeting(name: str = "Ada", question: str = "How are you?") -> Body:
+    """Build a request with a text as its input."""
+    return {"input": f"Hi, my name is {name}. {question}"}
 
 
-def _greet(chance: random.Random) -> dict[str, Any]:
-    return {"input": f"Hi, my name is {chance.choice(NAMES)}. {chance.choice(('How are you?', 'Who are you?', ''))}"}
-
-
-def _dialogue(chance: random.Random) -> dict[str, Any]:
-    name = chance.choice(NAMES)
+def dialogue(name: str = "Ada") -> Body:
+    """Build a request with an earlier answer in its input."""
     turns = [("user", f"My name is {name}."), ("assistant", f"Nice to meet you, {name}!"), ("user", "What is my name?")]
     return {"input": [{"role": role, "content": text} for role, text in turns]}
 
 
-def _parts(chance: random.Random) -> dict[str, Any]:
-    parts = [{"type": "input_text", "text": "Hello."}, {"type": "input_text", "text": f"I live in {chance.choice(CITIES)}."}]
+def content_parts(city: str = "Paris") -> Body:
+    """Build a request with a developer message and two content parts."""
+    parts = [{"type": "input_text", "text": "Hello."}, {"type": "input_text", "text": f"I live in {city}."}]
     return {"input": [{"type": "message", "role": "developer", "content": "Be brief."}, {"role": "user", "content": parts}]}
 
 
-def _story(chance: random.Random) -> dict[str, Any]:
-    return {
-        "input": f"Tell me a long story about {chance.choice(THINGS)}.",
-        "max_output_tokens": chance.choice((16, 40, 120, 400)),
-    }
+def story(thing: str = "a dragon", limit: int = 40) -> Body:
+    """Build a request whose answer often reaches the token limit."""
+    return {"input": f"Tell me a long story about {thing}.", "max_output_tokens": limit}
 
 
-def _sum(chance: random.Random) -> dict[str, Any]:
-    return {
-        "input": f"What is {chance.randint(1, 60)} + {chance.randint(1, 39)}?",
-        "reasoning": {"effort": chance.choice(("low", "high"))},
-    }
+def addition(a: int = 17, b: int = 25, effort: str = "low") -> Body:
+    """Build a request with a reasoning effort."""
+    return {"input": f"What is {a} + {b}?", "reasoning": {"effort": effort}}
 
 
-def _weather(chance: random.Random) -> dict[str, Any]:
-    return {
-        "input": f"What is the weather in {chance.choice(CITIES)}?",
-        "tools": [WEATHER],
-        "instructions": "You are a helper.",
-    }
+def tool_call(city: str = "Paris") -> Body:
+    """Build a request that a call of a function answers."""
+    return {"input": f"What is the weather in {city}?", "tools": [WEATHER], "instructions": "You are a helper."}
 
 
-def _two_cities(chance: random.Random) -> dict[str, Any]:
-    one, two = chance.sample(CITIES, 2)
-    return {"input": f"What is the weather in {one} and in {two}?", "tools": [WEATHER, ADD], "max_output_tokens": 300}
+def parallel_calls(cities: list[str]) -> Body:
+    """Build a request that two parallel calls answer."""
+    text = f"What is the weather in {' and in '.join(cities)}?"
+    return {"input": text, "tools": [WEATHER, ADD], "max_output_tokens": 300}
 
 
-def _result(chance: random.Random) -> dict[str, Any]:
-    city, call = chance.choice(CITIES), f"call_{chance.randrange(10**9)}"
+def tool_result(city: str = "Paris", number: int = 1) -> Body:
+    """Build a request with reasoning, a call and the output of the call."""
+    call = f"call_{number}"
     return {
         "input": [
             {"role": "user", "content": f"Weather in {city}?"},
@@ -91,63 +86,94 @@ def _result(chance: random.Random) -> dict[str, Any]:
     }
 
 
-def _none_fits(chance: random.Random) -> dict[str, Any]:
-    return {"input": f"Hello, I am {chance.choice(NAMES)}.", "tools": [ADD, MAIL]}
+def unsuitable_tools(name: str = "Ada") -> Body:
+    """Build a request whose tools do not help."""
+    return {"input": f"Hello, I am {name}.", "tools": [ADD, MAIL]}
 
 
-def _unseen(chance: random.Random) -> dict[str, Any]:
-    return {"input": f"Frobnicate the widget blue at level {chance.randint(1, 9)}.", "tools": [ODD], "max_output_tokens": 200}
+def unknown_tool(level: int = 1) -> Body:
+    """Build a request with a tool that the demo models were not trained on."""
+    return {"input": f"Frobnicate the widget blue at level {level}.", "tools": [UNKNOWN], "max_output_tokens": 200}
 
 
-def _required(chance: random.Random) -> dict[str, Any]:
-    choice: Any = chance.choice(("required", {"type": "function", "name": "add"}))
+def forced_call(choice: Any = "required") -> Body:
+    """Build a request whose `tool_choice` forces a call."""
     return {"input": "Add 2 and 3.", "tools": [WEATHER, ADD], "tool_choice": choice, "max_output_tokens": 250}
 
 
-def _forbidden(chance: random.Random) -> dict[str, Any]:
-    return {
-        "input": f"Weather in {chance.choice(CITIES)}?",
-        "tools": [WEATHER],
-        "tool_choice": "none",
-        "max_output_tokens": 200,
-    }
+def forbidden_call(city: str = "Paris") -> Body:
+    """Build a request whose `tool_choice` forbids calls."""
+    return {"input": f"Weather in {city}?", "tools": [WEATHER], "tool_choice": "none", "max_output_tokens": 200}
 
 
-def _json(chance: random.Random) -> dict[str, Any]:
+def json_output(name: str = "Ada") -> Body:
+    """Build a request with a strict JSON schema."""
     text = {"format": {"type": "json_schema", "name": "person", "schema": PERSON, "strict": True}}
-    return {"input": f"{chance.choice(NAMES)} is a person. Answer as JSON.", "text": text, "max_output_tokens": 400}
+    return {"input": f"{name} is a person. Answer as JSON.", "text": text, "max_output_tokens": 400}
 
 
-def _thoughtless(chance: random.Random) -> dict[str, Any]:
-    return {"input": f"Good morning from {chance.choice(CITIES)}!", "reasoning": {"effort": "none"}}
+def no_reasoning(city: str = "Paris") -> Body:
+    """Build a request without reasoning."""
+    return {"input": f"Good morning from {city}!", "reasoning": {"effort": "none"}}
 
 
-def _odd(chance: random.Random) -> dict[str, Any]:
-    return {
-        "input": chance.choice(("", " ", "🦕🦖", "\u0000\u2028", "<think>", "</tool_call>", "<|end|>", "日本語で")),
-        "max_output_tokens": 60,
-    }
+def odd_text(text: str = "") -> Body:
+    """Build a request with an unusual input."""
+    return {"input": text, "max_output_tokens": 60}
 
 
-def _hot(chance: random.Random) -> dict[str, Any]:
-    return {"input": "Say anything at all.", "temperature": 1.5, "top_p": 0.95, "max_output_tokens": chance.randint(16, 80)}
+def high_temperature(limit: int = 16) -> Body:
+    """Build a request whose answer is nearly random text."""
+    return {"input": "Say anything at all.", "temperature": 1.5, "top_p": 0.95, "max_output_tokens": limit}
 
 
-KINDS = (
-    _greet,
-    _dialogue,
-    _parts,
-    _story,
-    _sum,
-    _weather,
-    _two_cities,
-    _result,
-    _none_fits,
-    _unseen,
-    _required,
-    _forbidden,
-    _json,
-    _thoughtless,
-    _odd,
-    _hot,
+def with_defaults(body: Body, stream: bool = True) -> Body:
+    """Complete a body with a token limit and `stream`."""
+    return {"max_output_tokens": MAX_OUTPUT_TOKENS, **body, "stream": stream}
+
+
+CHOICES = st.sampled_from(["required", {"type": "function", "name": "add"}])
+SHAPES = st.one_of(
+    st.builds(greeting, NAMES, st.sampled_from(["How are you?", "Who are you?", ""])),
+    st.builds(dialogue, NAMES),
+    st.builds(content_parts, CITIES),
+    st.builds(story, THINGS, st.sampled_from([16, 40, 120, 400])),
+    st.builds(addition, st.integers(1, 60), st.integers(1, 39), st.sampled_from(["low", "high"])),
+    st.builds(tool_call, CITIES),
+    st.builds(parallel_calls, st.lists(CITIES, min_size=2, max_size=2, unique=True)),
+    st.builds(tool_result, CITIES, st.integers(0, 10**9)),
+    st.builds(unsuitable_tools, NAMES),
+    st.builds(unknown_tool, st.integers(1, 9)),
+    st.builds(forced_call, CHOICES),
+    st.builds(forbidden_call, CITIES),
+    st.builds(json_output, NAMES),
+    st.builds(no_reasoning, CITIES),
+    st.builds(odd_text, ODD_TEXTS),
+    st.builds(high_temperature, st.integers(16, 80)),
 )
+# Create bodies without a model; two of three have `stream`.
+BODIES = st.builds(with_defaults, SHAPES, st.sampled_from([True, True, False]))
+# Each shape once, so that every run has all of them.
+EVERY_SHAPE = [
+    with_defaults(body, stream=index % 3 != 0)
+    for index, body in enumerate(
+        [
+            greeting(),
+            dialogue(),
+            content_parts(),
+            story(),
+            addition(),
+            tool_call(),
+            parallel_calls(["Paris", "Oslo"]),
+            tool_result(),
+            unsuitable_tools(),
+            unknown_tool(),
+            forced_call(),
+            forbidden_call(),
+            json_output(),
+            no_reasoning(),
+            odd_text(),
+            high_temperature(),
+        ]
+    )
+]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from random import Random
+
+from asgiref.sync import async_to_sync
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Event
@@ -87,37 +91,63 @@ class CutTest(CutCase):
                 self.assertEqual(self.tools.runs, runs)
 
 
-class RandomRoundsTest(CutCase):
-    """Random numbers of rounds and parallel calls, some of which fail, each cut at two random places."""
+@dataclass(frozen=True)
+class Scenario:
+    """Cities of the calls of each round, tokens per chunk of each round and of the answer, and places of two cuts."""
 
-    def recordings(self, chance: Random) -> list[Recording]:
-        """One recording per round, found by the number of results in its prompt."""
-        lines, results = [], 0
-        for _ in range(chance.randint(1, 3)):
-            cities = [chance.choice(["Rome", "Oslo", "Nowhere"]) for _ in range(chance.randint(1, 4))]
+    rounds: list[tuple[list[str], int]]
+    answer_chunk: int
+    cuts: tuple[int, int]
+
+    def recordings(self) -> list[Recording]:
+        """Build a recording per round, found by the number of results in its prompt."""
+        recordings, results = [], 0
+        for cities, chunk in self.rounds:
             text = f"<|end|>{START}".join(call("demo__look", city, "") for city in cities) + "<|call|>"
-            lines.append(said(text, chance.randint(1, 5), match=partial(has_results, results)))
+            recordings.append(said(text, chunk, match=partial(has_results, results)))
             results += len(cities)
-        return [*lines, said(answer("Done."), chance.randint(1, 3), match=partial(has_results, results))]
+        return [*recordings, said(answer("Done."), self.answer_chunk, match=partial(has_results, results))]
 
-    async def test_every_scenario_is_one_story(self) -> None:
+
+CALLS = st.lists(st.sampled_from(["Rome", "Oslo", "Nowhere"]), min_size=1, max_size=4)
+SCENARIOS = st.builds(
+    Scenario,
+    st.lists(st.tuples(CALLS, st.integers(1, 5)), min_size=1, max_size=3),
+    st.integers(1, 3),
+    st.tuples(st.integers(0, 200), st.integers(0, 200)),
+)
+
+
+class DrawnRoundsTest(CutCase):
+    """Drawn numbers of rounds and parallel calls, some of which fail, each cut at two drawn places."""
+
+    def test_continued_run_has_the_same_bytes(self) -> None:
         logging.getLogger("responses.tools").disabled = True
         self.addCleanup(setattr, logging.getLogger("responses.tools"), "disabled", False)
-        for seed in range(8):
-            chance = Random(seed)
-            self.engine = ReplayEngine(self.recordings(chance), loop=True)
-            async with self.serving() as client:
-                pk, events, cuts, _ = await self.whole(client)
-                last = events[-1]["response"]
-                self.assertEqual((seed, last["status"]), (seed, "completed"))
-                self.assertEqual(fold(events), last)
-                saved = [one async for one in Event.objects.filter(response=pk).order_by("number")]
-                await self.hub.close()
-                await self.engine.start()
-                for number in chance.sample(cuts, 2):
-                    await self.cut(pk, number, saved)
-                    got = await self.continued(client, last["id"])
-                    self.assertEqual((seed, number, same(got)), (seed, number, same(events)))
+
+        @settings(max_examples=7)
+        @given(SCENARIOS)
+        @example(Scenario([(["Rome", "Nowhere"], 1), (["Oslo"], 3), (["Rome"] * 4, 5)], 1, (3, 17)))
+        def check(scenario: Scenario) -> None:
+            async_to_sync(self.check_cuts)(scenario)
+
+        check()
+
+    async def check_cuts(self, scenario: Scenario) -> None:
+        """Run `scenario`, cut its log at both places, and compare the bytes of the continued runs."""
+        self.engine = ReplayEngine(scenario.recordings(), loop=True)
+        async with self.serving() as client:
+            pk, events, cuts, _ = await self.whole(client)
+            last = events[-1]["response"]
+            self.assertEqual(last["status"], "completed")
+            self.assertEqual(fold(events), last)
+            saved = [one async for one in Event.objects.filter(response=pk).order_by("number")]
+            await self.hub.close()
+            await self.engine.start()
+            for place in scenario.cuts:
+                number = cuts[place % len(cuts)]
+                await self.cut(pk, number, saved)
+                self.assertEqual((number, same(await self.continued(client, last["id"]))), (number, same(events)))
 
 
 def has_results(count: int, prompt: Sequence[int]) -> bool:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-import random
+from collections.abc import Sequence
+from itertools import cycle, islice
 from unittest import TestCase
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from responses_app.store.log.event_index import EventHeader
 from responses_app.web.response.timeline import Timeline, timeline
@@ -32,10 +36,12 @@ def sums(found: Timeline) -> dict[str, int]:
     return {name: ms for name, _, ms in found.sums}
 
 
-def steadily(per_second: float, count: int, start: int, kind: str = TEXT, jitter_ms: float = 0) -> list[tuple[str, int]]:
-    """Build deltas of a constant rate from `start` milliseconds on."""
-    chance = random.Random(7)
-    return [(kind, round(start + n * 1000 / per_second + chance.uniform(0, jitter_ms))) for n in range(count)]
+def steadily(
+    per_second: float, count: int, start: int, kind: str = TEXT, delays_ms: Sequence[float] = (0,)
+) -> list[tuple[str, int]]:
+    """Build deltas of a constant rate from `start` milliseconds on, each late by the next of `delays_ms`, in a cycle."""
+    late = islice(cycle(delays_ms), count)
+    return [(kind, round(start + n * 1000 / per_second + delay_ms)) for n, delay_ms in enumerate(late)]
 
 
 class PhasesTest(TestCase):
@@ -67,9 +73,12 @@ class RateTest(TestCase):
                     self.assertAlmostEqual(bar.rate, rate, delta=rate * 0.1)
                 self.assertTrue(found.bars)
 
-    def test_jitter_and_groups_of_deltas_do_not_raise_the_rate(self) -> None:
-        found = drawn(*steadily(200, 400, 300, jitter_ms=4))
+    @given(st.lists(st.floats(0, 4), min_size=1, max_size=40))
+    def test_jitter_does_not_raise_the_rate(self, delays_ms: list[float]) -> None:
+        found = drawn(*steadily(200, 400, 300, delays_ms=delays_ms))
         self.assertLess(found.fastest, 240)
+
+    def test_groups_of_deltas_do_not_raise_the_rate(self) -> None:
         grouped = [(TEXT, 100 + step * 50) for step in range(30) for _ in range(5)]
         for bar in drawn(*grouped).bars:
             self.assertAlmostEqual(bar.rate, 100, delta=1)
