@@ -6,11 +6,10 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from django.core.exceptions import ImproperlyConfigured
@@ -149,8 +148,8 @@ async def start_all(served: Mapping[str, ServedModel]) -> None:
     try:
         for one in served.values():
             logger.info("starting %s", one.name)
-            await _named(one, one.open())
-        starts += [asyncio.create_task(_named(one, one.engine.start())) for one in served.values()]
+            await _named(one, one.open)
+        starts += [asyncio.create_task(_named(one, one.engine.start)) for one in served.values()]
         await asyncio.gather(*starts)
     except BaseException:
         for start in starts:
@@ -162,9 +161,9 @@ async def start_all(served: Mapping[str, ServedModel]) -> None:
         raise
 
 
-async def _named(served: ServedModel, step: Coroutine[Any, Any, None]) -> None:
-    """Await a step of the start of one model; its error names the model."""
+async def _named(served: ServedModel, step: Callable[[], Awaitable[None]]) -> None:
+    """Run a step of the start of one model; its error names the model."""
     try:
-        await step
+        await step()
     except Exception as error:  # A model may bring its own code, which may raise anything.
         raise EngineUnavailable(f"{served.name}: {error}") from error

@@ -11,7 +11,7 @@ from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.runs.manager import RunManager
-from responses_app.runs.models import ServedModel
+from responses_app.runs.models import ServedModel, start_all
 from tests.support.waiting import LIMIT_S, run_ready_tasks
 
 
@@ -72,6 +72,27 @@ def test_a_failure_names_the_model_and_closes_the_others(error: Exception) -> No
         await run_ready_tasks(10)
         assert not await late.is_healthy(), "its start was given up"
 
+    asyncio.run(main())
+
+
+class LoadedModel(ServedModel):
+    """Model whose dialect is loaded at once, without a thread."""
+
+    async def open(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("turns", range(4))
+def test_cancelled_start_leaves_no_unawaited_coroutine(turns: int) -> None:
+    async def main() -> None:
+        served = {name: LoadedModel(name, GatedEngine(), "", {}, dialect=HARMONY()) for name in "ab"}
+        starting = asyncio.create_task(start_all(served))
+        await run_ready_tasks(turns)
+        starting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await starting
+
+    # Python warns of a coroutine that was never awaited, and pytest makes the warning an error.
     asyncio.run(main())
 
 
