@@ -140,9 +140,13 @@ def test_a_log_that_says_something_else_is_found_out(change: str) -> None:
     place = next(at for at, (frame, _) in enumerate(run.log) if frame.type.endswith(".delta"))
     frame, blob = run.log[place]
     other = EventFrame(frame.number, frame.type, frame.data.replace(b"Let", b"Get"))
-    changed = {"other text": [(other, blob)], "no delta": [], "no tokens": [(frame, None)]}[change]
+    changes: dict[str, list[tuple[EventFrame, bytes | None]]] = {
+        "other text": [(other, blob)],
+        "no delta": [],
+        "no tokens": [(frame, None)],
+    }
     with pytest.raises(ReplayMismatch):
-        replay([*run.log[:place], *changed, *run.log[place + 1 :]], HARMONY.parser_for(turn()))
+        replay([*run.log[:place], *changes[change], *run.log[place + 1 :]], HARMONY.parser_for(turn()))
 
 
 LOGPROBS = st.builds(
