@@ -15,7 +15,9 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, u
 from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.dialects.base import Dialect
-from responses_app.dialects.registry import open_dialect
+from responses_app.dialects.checkpoint import Checkpoint
+from responses_app.dialects.families.detection import Detection
+from responses_app.dialects.registry import open_checkpoint
 from responses_app.engine_interface import Engine, EngineUnavailable
 from responses_app.engines.registry import open_engine
 
@@ -45,6 +47,8 @@ class ServedModel:
     defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
     created: int = field(default_factory=lambda: int(time.time()))
     dialect: Dialect | None = None
+    # The detected family and its parsers; None until the dialect is loaded.
+    family: Detection | None = None
 
     @property
     def supports_images(self) -> bool:
@@ -64,10 +68,14 @@ class ServedModel:
         self.dialect = await asyncio.to_thread(self._open)
 
     def _open(self) -> Dialect:
-        parsers = self.parsers
-        return self.dialect or open_dialect(
-            self.source, reasoning_parser=parsers.get("reasoning_parser"), tool_parser=parsers.get("tool_parser")
-        )
+        if self.dialect is not None:
+            return self.dialect
+        checkpoint, parsers = Checkpoint(self.source), self.parsers
+        self.family = checkpoint.detect_family(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
+        logger.info("%s: %s", self.name, self.family.summary())
+        for warning in self.family.warnings:
+            logger.warning("%s: %s", self.name, warning)
+        return open_checkpoint(checkpoint, self.family)
 
 
 def parse_models(models: str) -> dict[str, ServedModel]:

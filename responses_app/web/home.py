@@ -11,7 +11,7 @@ from responses_app.runs import manager
 
 async def home(request: HttpRequest) -> HttpResponse:
     """Render GET /: the base URL, the models with the health of the engines, and an example request to copy."""
-    served = [(model.name, await model.engine.is_healthy()) for model in manager.current().served.values()]
+    served = [(model.name, await model.engine.is_healthy(), model.family) for model in manager.current().served.values()]
     context = {
         "base_url": request.build_absolute_uri("/v1"),
         "served": served,

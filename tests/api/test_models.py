@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.test import override_settings
 
 from responses_app.access.model_access import MAX_NAMES_SHOWN
+from responses_app.dialects.families.detection import Evidence, detect
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import ApiKey
 from responses_app.runs import manager
@@ -99,6 +100,21 @@ class ModelsTest(ApiCase):
             answer = await self.call(client, "/v1/responses", model="y" * 100_000)
             self.refused(answer, 400, "model_not_found", "model", f" and {101 - MAX_NAMES_SHOWN} more")
             self.assertLess(len(answer.content), 3000)
+
+    async def test_a_model_has_the_family_that_was_detected(self) -> None:
+        async with self.serving() as client:
+            self.assertIsNone(orjson.loads((await client.get("/v1/models/m")).content)["family"])
+            self.hub.served["m"].family = detect(Evidence(model_type="seed_oss", tool_parser="hermes"))
+            family = {
+                "name": "Seed-OSS",
+                "reasoning_parser": "seed_oss",
+                "tool_parser": "hermes",
+                "chosen_by": "setting and model_type",
+                "evidence": ["tool_parser=hermes", "seed_oss"],
+                "warnings": [],
+            }
+            self.assertEqual(orjson.loads((await client.get("/v1/models/m")).content)["family"], family)
+            self.assertEqual(orjson.loads((await client.get("/v1/models")).content)["data"][0]["family"], family)
 
     async def test_no_model_can_be_deleted(self) -> None:
         async with self.serving() as client:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import json
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +57,24 @@ def test_engines_start_side_by_side() -> None:
         assert not await a.is_healthy()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("setting", "family", "warned"),
+    [({}, "gpt-oss", False), ({"model_type": "other"}, "unknown", True)],
+    ids=["known", "unknown"],
+)
+def test_opening_a_model_logs_its_family(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, setting: dict[str, str], family: str, warned: bool
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt_oss", **setting}))
+    model = ServedModel("m", ReplayEngine(), str(tmp_path), {})
+    with caplog.at_level("INFO", "responses.hub"), contextlib.suppress(ValueError, OSError):
+        asyncio.run(model.open())
+    assert model.family is not None
+    assert model.family.family == family
+    assert f"m: {family} (" in caplog.text
+    assert ("not recognised" in caplog.text) is warned
 
 
 @pytest.mark.parametrize("error", [EngineUnavailable("no memory"), ValueError("no memory"), OSError("no memory")])

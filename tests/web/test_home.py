@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.contrib.auth.models import User
 
+from responses_app.dialects.families.detection import Evidence, detect
 from tests.support.api.case import ApiCase
 
 
@@ -16,6 +17,17 @@ class HomeTest(ApiCase):
             page = (await client.get("/")).content.decode()
             self.assertInHTML('<code>m</code> <span class="ok">ready</span>', page)
             self.assertIn("curl http://testserver/v1/responses", page)
+
+    async def test_home_shows_the_family_of_a_model_and_its_warnings(self) -> None:
+        async with self.serving() as client:
+            await self.hub.start()
+            model = self.hub.served["m"]
+            model.family = detect(Evidence(model_type="seed_oss"))
+            self.assertContains(
+                await client.get("/"), "Seed-OSS (reasoning parser seed_oss, tool parser seed_oss), chosen by model_type"
+            )
+            model.family = detect(Evidence(model_type="<llama>"))
+            self.assertContains(await client.get("/"), "not recognised (model_type &#x27;&lt;llama&gt;&#x27;)")
 
     async def test_an_unreachable_engine_is_shown(self) -> None:
         async with self.serving() as client:

@@ -63,4 +63,5 @@ def _found(key: ApiKey, name: str) -> ServedModel:
 
 
 def _shape(name: str, served: ServedModel) -> dict[str, object]:
-    return {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
+    shape = {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
+    return {**shape, "family": served.family.as_json() if served.family else None}

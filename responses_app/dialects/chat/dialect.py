@@ -52,6 +52,11 @@ class ChatDialect:
         self._system_placement = _system_placement(template)
         self._texts: dict[int, str] = {}
 
+    @property
+    def template(self) -> ChatTemplate:
+        """Return the chat template."""
+        return self._template
+
     def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
         """Render the prompt token ids. Raises UnsupportedInput, TooLong, Stopped."""
         try:

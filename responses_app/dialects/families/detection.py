@@ -25,6 +25,7 @@ class Source(StrEnum):
     TEMPLATE = "chat template"
     ADDED_TOKENS = "added tokens"
     MODEL_TYPE = "model_type"
+    ARCHITECTURE = "architecture"
     FILES = "files"
     NAME = "name"
     DEFAULT = "default"
@@ -61,6 +62,12 @@ class Detection:
     evidence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     remark: str = ""
+
+    def summary(self) -> str:
+        """Return one line: the family, its parsers, and the evidence."""
+        parsers = f"reasoning parser {self.reasoning_parser or 'none'}, tool parser {self.tool_parser or 'none'}"
+        marks = f": {' '.join(self.evidence)}" if self.evidence else ""
+        return f"{self.family} ({parsers}), chosen by {self.chosen_by}{marks}"
 
     def as_json(self) -> dict[str, object]:
         """Return the object `family` of a model in the API."""
@@ -113,15 +120,14 @@ def _by_response_template(evidence: Evidence) -> Iterator[_Match]:
     fields = (evidence.response_template or {}).get("fields")
     if isinstance(fields, Mapping):
         tools, reasoning = ("hf" if name in fields else None for name in ("tool_calls", "thinking"))
-        names = f"fields {', '.join(sorted(fields))}"
-        yield _Match(Family("response_template", tools, reasoning), Source.RESPONSE_TEMPLATE, (names,))
+        yield _Match(Family("response_template", tools, reasoning), Source.RESPONSE_TEMPLATE, tuple(sorted(fields)))
 
 
 def _by_type_and_template(evidence: Evidence) -> Iterator[_Match]:
     for family in FAMILIES:
         if family.type_and_markers and _has_type(family, evidence.model_type) and _has_markers(family, evidence.template):
             source = Source.TYPE_AND_TEMPLATE if family.markers else Source.MODEL_TYPE
-            yield _Match(family, source, (f"model_type {evidence.model_type}", *family.markers))
+            yield _Match(family, source, (evidence.model_type, *family.markers))
 
 
 def _by_template(evidence: Evidence) -> Iterator[_Match]:
@@ -140,14 +146,14 @@ def _by_added_tokens(evidence: Evidence) -> Iterator[_Match]:
 def _by_model_type(evidence: Evidence) -> Iterator[_Match]:
     for family in FAMILIES:
         if not family.type_and_markers and _has_type(family, evidence.model_type):
-            yield _Match(family, Source.MODEL_TYPE, (f"model_type {evidence.model_type}",))
+            yield _Match(family, Source.MODEL_TYPE, (evidence.model_type,))
 
 
 def _by_architecture(evidence: Evidence) -> Iterator[_Match]:
     for name in evidence.architectures:
         for family in FAMILIES:
             if not (family.type_and_markers and family.markers) and _is_architecture(family, name):
-                yield _Match(family, Source.MODEL_TYPE, (f"architecture {name}",))
+                yield _Match(family, Source.ARCHITECTURE, (name,))
 
 
 def _by_files(evidence: Evidence) -> Iterator[_Match]:

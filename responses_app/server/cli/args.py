@@ -38,11 +38,19 @@ class Options:
     drain: float = 10.0
     web: int = 1
     worker: bool = False
+    reasoning_parser: str | None = None
+    tool_parser: str | None = None
 
     @property
     def is_supervised(self) -> bool:
         """Return True if several processes serve."""
         return self.worker or self.web > 1
+
+    @property
+    def parsers(self) -> dict[str, str]:
+        """Return the parsers that are named, by query key of an engine URL."""
+        named = {"reasoning_parser": self.reasoning_parser, "tool_parser": self.tool_parser}
+        return {key: name for key, name in named.items() if name}
 
     @property
     def address(self) -> str:
@@ -60,6 +68,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--engine", type=_url, metavar="URL", help="engine to use: http://host:port, script:///tape, vllm:///path"
     )
+    for kind in ("reasoning", "tool"):
+        parser.add_argument(
+            f"--{kind}-parser",
+            metavar="NAME",
+            help=f"vLLM's {kind} parser for the model, or none (default: by the family of the model, see manage.py model)",
+        )
     parser.add_argument(
         "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
     )
@@ -87,7 +101,17 @@ def parse(argv: Sequence[str]) -> Options:
     )
     declare(parser)
     given = parser.parse_args(argv)
-    return Options(given.host, given.port, tuple(given.models), given.engine, max(given.drain, 0.0), given.web, given.worker)
+    return Options(
+        given.host,
+        given.port,
+        tuple(given.models),
+        given.engine,
+        max(given.drain, 0.0),
+        given.web,
+        given.worker,
+        given.reasoning_parser,
+        given.tool_parser,
+    )
 
 
 def _port(text: str) -> int:

@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from responses_app.invisible import escaped
 from responses_app.local.data_dir import ROOT, data_dir
 from responses_app.server.cli.args import Options
+
+if TYPE_CHECKING:
+    from responses_app.runs.models import ServedModel
 
 # As in web.accounts.sign_in, which cannot be imported before Django is set up.
 VALID_SECONDS = 15 * 60
@@ -37,6 +42,14 @@ Ready.
 
 Ctrl-C stops it.
 """
+
+
+def model_lines(served: Iterable[ServedModel]) -> Iterator[str]:
+    """Yield a line for the family of each model, and a line for each warning."""
+    for model in served:
+        if model.family is not None:
+            yield escaped(f"{model.name}: {model.family.summary()}")
+            yield from (escaped(f"{model.name}: warning: {warning}") for warning in model.family.warnings)
 
 
 def sign_in_command(options: Options) -> str:

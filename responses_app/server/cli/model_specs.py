@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
@@ -49,6 +49,19 @@ def models_setting(models: tuple[str, ...], engine: str | None, build: Callable[
     return " ".join(entries)
 
 
+def with_parsers(models: str, parsers: Mapping[str, str]) -> str:
+    """Add named parsers to the engine URL of a RESPONSES_MODELS setting with one model. Raises InvalidModelSpec."""
+    if not parsers:
+        return models
+    if len(models.split()) != 1:
+        raise InvalidModelSpec(
+            "--reasoning-parser and --tool-parser name the parsers of one model: with several models, name these in the engine "
+            "URL of each, as in --model NAME=vllm:///SOURCE?tool_parser=PARSER"
+        )
+    name, _, url = models.strip().partition("=")
+    return f"{name}={_with(url, dict(parsers))}"
+
+
 def on_disk(models: str) -> bool:
     """Return True if all models and tokenizers of a RESPONSES_MODELS setting are on this machine."""
     return all(Path(_source(entry.partition("=")[2])).exists() for entry in models.split())
@@ -84,7 +97,7 @@ def _pairs(models: list[ModelSpec], engine: str | None, build: Callable[[str], P
 def _engine_url(model: ModelSpec, engine: str | None, build: Callable[[str], Path]) -> str:
     if engine and engine.startswith("vllm:"):
         return engine
-    place = _place(model.source, build)
+    place = local_source(model.source, build)
     if engine is None:
         return f"vllm:///{quote(place.lstrip('/'))}"
     more = {"tokenizer": place}
@@ -130,13 +143,14 @@ def _get_with_retry(url: str, headers: dict[str, str], engine: str) -> httpx2.Re
         time.sleep(RETRY)
 
 
-def _place(source: str, build: Callable[[str], Path]) -> str:
+def local_source(source: str, build: Callable[[str], Path]) -> str:
+    """Return the folder of a source, or the hub name. `build` builds a demo model's folder. Raises InvalidModelSpec."""
     if source in DEMOS:
         return str(build(source))
     folder = Path(source).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
-            raise InvalidModelSpec(f"{source} holds no config.json: --model takes a folder with a checkpoint")
+            raise InvalidModelSpec(f"{source} holds no config.json, so the folder has no checkpoint")
         return str(folder.resolve())
     if _is_path(source):
         raise InvalidModelSpec(f"there is no folder {source}")

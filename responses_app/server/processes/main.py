@@ -15,7 +15,7 @@ from responses_app.server.bootstrap.database import check_settings, close_connec
 from responses_app.server.bootstrap.startup import CannotStart
 from responses_app.server.cli import model_specs
 from responses_app.server.cli.args import Options, parse
-from responses_app.server.cli.banner import banner, served
+from responses_app.server.cli.banner import banner, model_lines, served
 from responses_app.server.cli.progress import Progress
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from responses_app.server.processes import supervisor
@@ -62,6 +62,7 @@ def _choose(options: Options, folder: Path, progress: Progress) -> None:
     if options.models or options.engine or not os.environ.get("RESPONSES_MODELS"):
         models = model_specs.models_setting(options.models, options.engine, lambda name: _demo(name, folder, progress))
         os.environ["RESPONSES_MODELS"] = models
+    os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
     # The hub's library reads the variable once; an unreachable hub costs minutes.
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
 
@@ -93,6 +94,8 @@ def _work(
             started = startup.start(life, folder / "logs" / "engine.log")
         if not started:
             return 130
+        for line in model_lines(manager.current().served.values()):
+            progress.line(line)
         from project.asgi import application, gate, limits
         from responses_app.server.http.server import tcp
 

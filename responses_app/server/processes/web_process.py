@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from responses_app.server.bootstrap import startup
+from responses_app.server.cli.banner import model_lines
 from responses_app.server.processes.child import PARENT, notify_ready
 from responses_app.server.processes.process_tree import die_with_parent
 
@@ -64,6 +65,8 @@ def _serve(given: argparse.Namespace) -> int:
     try:
         if not startup.start(life, given.log):
             return 130
+        if given.number == 1:  # The other web processes have the same models.
+            sys.stderr.writelines(f"{line}\n" for line in model_lines(manager.current().served.values()))
         from project.asgi import application, gate, limits
 
         _listen(given.listening)

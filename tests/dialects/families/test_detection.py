@@ -143,7 +143,7 @@ def test_detection_chooses_the_documented_parsers(
         (Evidence(added_tokens={"<|action_start|>"}, templates=["<|im_start|>"]), (None, "internlm"), "added tokens"),
         (Evidence(added_tokens={"<｜tool▁sep｜>"}, model_type="deepseek_v32"), ("deepseek_v3", "deepseek_v32"), "model_type"),
         (Evidence(model_type="seed_oss"), ("seed_oss", "seed_oss"), "model_type"),
-        (Evidence(architectures=["Glm4MoeForCausalLM"]), ("glm45", "glm45"), "model_type"),
+        (Evidence(architectures=["Glm4MoeForCausalLM"]), ("glm45", "glm45"), "architecture"),
         (Evidence(model_type="mistral", files=["tekken.json"]), ("mistral", "mistral"), "files"),
         (Evidence(name="Kimi-K2_Instruct"), ("kimi_k2", "kimi_k2"), "name"),
         (Evidence(model_type="llama", templates=["<|user|>"]), (None, None), "default"),

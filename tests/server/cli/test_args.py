@@ -21,6 +21,14 @@ def test_models_may_be_given_more_than_once() -> None:
     assert parse(["--model", "a", "--model", "b=./c"]).models == ("a", "b=./c")
 
 
+def test_named_parsers_are_query_keys_of_an_engine_url() -> None:
+    assert parse([]).parsers == {}
+    assert parse(["--reasoning-parser", "none", "--tool-parser", "hermes"]).parsers == {
+        "reasoning_parser": "none",
+        "tool_parser": "hermes",
+    }
+
+
 @pytest.mark.parametrize(
     ("host", "address"),
     [

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from responses_app.runs.models import parse_models
-from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, models_setting, on_disk
+from responses_app.server.cli.model_specs import HARMONY, InvalidModelSpec, models_setting, on_disk, with_parsers
 
 
 def build(name: str) -> Path:
@@ -129,3 +129,24 @@ def test_what_cannot_be_served_is_named(models: tuple[str, ...], engine: str | N
 def test_a_folder_without_a_checkpoint_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidModelSpec, match=r"holds no config\.json"):
         models_setting((str(tmp_path),), None, build)
+
+
+@pytest.mark.parametrize(
+    ("setting", "parsers", "expected"),
+    [
+        ("a=vllm:///srv/a", {}, "a=vllm:///srv/a"),
+        ("a=vllm:///srv/a", {"tool_parser": "hermes"}, "a=vllm:///srv/a?tool_parser=hermes"),
+        (
+            "a=http://host:1?model=a&tool_parser=x",
+            {"tool_parser": "hermes", "reasoning_parser": "none"},
+            "a=http://host:1?model=a&tool_parser=hermes&reasoning_parser=none",
+        ),
+    ],
+)
+def test_named_parsers_are_added_to_the_engine_url(setting: str, parsers: dict[str, str], expected: str) -> None:
+    assert with_parsers(setting, parsers) == expected
+
+
+def test_named_parsers_are_refused_with_several_models() -> None:
+    with pytest.raises(InvalidModelSpec, match="the parsers of one model"):
+        with_parsers("a=vllm:///a b=vllm:///b", {"tool_parser": "hermes"})

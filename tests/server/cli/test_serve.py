@@ -71,6 +71,11 @@ def test_it_takes_a_key_that_it_is_given(shared: Server) -> None:
     assert not (shared.folder / "api_key").exists()
 
 
+def test_start_prints_the_family_of_each_model(shared: Server) -> None:
+    line = "tape: gpt-oss (reasoning parser openai_gptoss, tool parser openai), chosen by model_type: gpt_oss"
+    assert shared.said.splitlines().count(line) == 1
+
+
 @pytest.mark.engine
 @pytest.mark.timeout(480)  # On a busy machine; an idle one needs 20 s.
 def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:

@@ -47,6 +47,10 @@ def wait_for_webs(server: Server, gone: set[int], count: int = 2) -> list[int]:
     return found
 
 
+def test_start_prints_the_family_of_a_model_once(fleet: Server) -> None:
+    assert fleet.said.count("tape: gpt-oss (reasoning parser openai_gptoss") == 1
+
+
 class Asking:
     """Asks all the time, on a connection of its own each; `failures` are the answers that were none."""
 

@@ -1,0 +1,54 @@
+"""`manage.py model MODEL`: prints the family of a model, its parsers and the features of its chat template."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from responses_app.invisible import escaped
+from responses_app.local.data_dir import data_dir
+from responses_app.server.cli.model_specs import DEMOS, InvalidModelSpec, local_source
+
+
+class Command(BaseCommand):
+    """Command `model`."""
+
+    help = "Print the family of a model, its parsers, and the features of its chat template. No engine is needed."
+    requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
+        parser.add_argument("model", help=f"folder with a checkpoint, name on the model hub, or {', '.join(DEMOS)}")
+        parser.add_argument("--reasoning-parser", metavar="NAME", help="vLLM's reasoning parser, or none (default: detected)")
+        parser.add_argument("--tool-parser", metavar="NAME", help="vLLM's tool parser, or none (default: detected)")
+
+    def handle(self, *_args: Any, model: str, reasoning_parser: str | None, tool_parser: str | None, **_options: Any) -> None:
+        """Run the command."""
+        try:
+            source = local_source(model, _build)
+        except InvalidModelSpec as error:
+            raise CommandError(f"{error}.") from error
+        if Path(source).is_dir():
+            os.environ.setdefault("HF_HUB_OFFLINE", "1")
+        from responses_app.dialects.families.report import report
+
+        try:
+            lines = list(report(source, reasoning_parser, tool_parser).lines())
+        except Exception as error:  # The files of a model can break the libraries that read the files in any way.
+            raise CommandError(f"{model} cannot be opened: {_first_line(error)}") from error
+        for line in lines:
+            self.stdout.write(escaped(line))
+
+
+def _build(name: str) -> Path:
+    from responses_app.demo.build import build
+
+    return build(name, data_dir() / "models")
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().partition("\n")[0]
+    return escaped(text) or type(error).__name__

@@ -1,0 +1,106 @@
+"""The command `manage.py model`."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from responses_app.local.data_dir import ROOT
+
+DEMO = ROOT / "responses_app/demo/chat_files"
+PLAIN = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command("model", *arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    for file in ("tokenizer.json", "tokenizer_config.json", "config.json", "generation_config.json", "chat_template.jinja"):
+        shutil.copy(DEMO / file, tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "family            Hermes calls",
+        "chosen by         chat template: <tool_call> <think>",
+        "reasoning parser  qwen3",
+        "tool parser       hermes",
+        "system messages   yes",
+        "tools             yes",
+        "parallel calls    yes",
+        "images            no",
+        "thinking          switched by enable_thinking",
+        "no place for      images",
+        '    {"name": "get_weather", "arguments": {"city": "Oslo"}}',
+        "    Sunny, 7 °C",
+    ],
+)
+def test_the_report_of_the_demo_model_has_the_line(line: str) -> None:
+    assert line in run(str(DEMO)).splitlines()
+
+
+def test_named_parsers_are_in_the_report(checkpoint: Path) -> None:
+    found = run(str(checkpoint), "--tool-parser", "seed_oss")
+    assert "chosen by         setting and chat template: tool_parser=seed_oss <tool_call> <think>" in found
+    assert "tool parser       seed_oss" in found
+
+
+def test_an_unknown_family_is_a_warning_and_its_template_is_reported(checkpoint: Path) -> None:
+    (checkpoint / "chat_template.jinja").write_text(PLAIN)
+    (checkpoint / "tokenizer_config.json").write_text(json.dumps({"added_tokens_decoder": {}, "eos_token": "<|im_end|>"}))
+    (checkpoint / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    found = run(str(checkpoint))
+    assert "family            unknown" in found
+    assert "warning           The family of the model is not recognised (model_type 'llama')" in found
+    assert "no place for      tools, calls of earlier turns, several calls of a turn, text beside a call, reasoning" in found
+    assert "    <|im_start|>user\n    What is the weather in Oslo?<|im_end|>" in found
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (lambda folder: shutil.rmtree(folder), "there is no folder"),
+        (lambda folder: (folder / "config.json").unlink(), r"holds no config\.json"),
+        (lambda folder: (folder / "config.json").write_text("{"), "cannot be opened: Expecting property name"),
+        (lambda folder: (folder / "chat_template.jinja").unlink(), "cannot be opened: .* has no chat template"),
+        (lambda folder: (folder / "chat_template.jinja").write_text("{% if %}"), "cannot be opened: Expected an expression"),
+    ],
+    ids=["no_folder", "no_config", "invalid_config", "no_template", "invalid_template"],
+)
+def test_a_checkpoint_that_cannot_be_opened_is_refused_in_a_sentence(checkpoint: Path, spoil: object, reason: str) -> None:
+    assert callable(spoil)
+    spoil(checkpoint)
+    with pytest.raises(CommandError, match=reason):
+        run(str(checkpoint))
+
+
+def test_the_command_needs_neither_database_nor_vllm_and_exits_1_on_errors(checkpoint: Path, tmp_path: Path) -> None:
+    environ = {
+        **os.environ,
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "RESPONSES_DATA_DIR": str(tmp_path / "data"),
+    }
+    command = [sys.executable, "-X", "importtime", str(ROOT / "manage.py"), "model"]
+    done, failed = (
+        subprocess.run([*command, str(folder)], env=environ, capture_output=True, text=True, check=False)
+        for folder in (checkpoint, tmp_path / "nowhere")
+    )
+    assert done.returncode == 0, done.stderr
+    assert "family            Hermes calls" in done.stdout
+    assert not [line for line in done.stderr.splitlines() if line.endswith("| vllm")]
+    assert failed.returncode == 1
+    assert failed.stderr.splitlines()[-1] == f"CommandError: there is no folder {tmp_path / 'nowhere'}."
