@@ -1,8 +1,9 @@
-"""Test modules import helpers from tests.support alone, and their folders mirror the packages."""
+"""Structure of the tests: imports of helpers, folders, names of tests, and random numbers."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,12 @@ MODULES = sorted(path for path in TESTS.rglob("*.py") if path.parent != TESTS / 
 # Folders that test something else than one package: programs around the package, whole servers, clients of others, the documents.
 OTHERS = frozenset({"support", "project", "bench", "chaos", "clients", "contract", "docs"})
 MAX_MODULES = 13
+# A name begins with its subject. These words name none.
+PRONOUN = re.compile(
+    r"test_(it|its|what|whatever|that|one|nobody|somebody|who|whoever|whose|those|these|they|there|this|how|when|where|why)_"
+)
+# The tests of this folder are not renamed yet.
+UNNAMED = TESTS / "server"
 
 
 def imported_test_modules(path: Path) -> Iterator[str]:
@@ -28,7 +35,7 @@ def imported_test_modules(path: Path) -> Iterator[str]:
 
 
 def is_helper(name: str, path: Path) -> bool:
-    """Whether a test module may import the module `name`: a helper, or a part of the program that its folder is."""
+    """Return whether a test module may import the module `name`: a helper, or a part of the program of its folder."""
     if name == "tests.run" or name.startswith("tests.support"):
         return True
     return CHAOS in path.parents and name.startswith("tests.chaos") and not name.rpartition(".")[2].startswith("test_")
@@ -54,3 +61,28 @@ def test_no_folder_has_too_many_modules() -> None:
     folders = {path.parent for path in MODULES}
     sizes = {str(folder.relative_to(ROOT)): len(set(folder.glob("*.py")) - {folder / "__init__.py"}) for folder in folders}
     assert {name: size for name, size in sizes.items() if size > MAX_MODULES} == {}
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if UNNAMED not in path.parents], ids=lambda path: str(path.relative_to(TESTS))
+)
+def test_names_of_tests_begin_with_a_subject(path: Path) -> None:
+    functions = (
+        node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    vague = [function.name for function in functions if PRONOUN.match(function.name)]
+    assert vague == [], "name the test test_<subject>_<behaviour>"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in MODULES if CHAOS not in path.parents], ids=lambda path: str(path.relative_to(TESTS))
+)
+def test_random_cases_come_from_hypothesis(path: Path) -> None:
+    """Forbid `random` outside the chaos test, whose runs over real processes cannot be shrunk."""
+    modules: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module or "")
+    assert "random" not in modules, "draw the cases with hypothesis"
