@@ -50,7 +50,7 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_it_serves_in_a_closed_checkout(checkout: Path, tape: str) -> None:
+def test_server_runs_in_a_closed_checkout(checkout: Path, tape: str) -> None:
     before = closed.modes(checkout)
     server = Server(checkout / ".data", "--engine", tape, root=checkout, PYTHONPATH=str(checkout.parent / "packages"))
     try:
@@ -67,7 +67,7 @@ def test_it_serves_in_a_closed_checkout(checkout: Path, tape: str) -> None:
 
 
 @pytest.mark.timeout(TEST_LIMIT_S + 60)
-def test_its_tests_run_in_a_closed_checkout(checkout: Path) -> None:
+def test_tests_run_in_a_closed_checkout(checkout: Path) -> None:
     environ = {**os.environ, "PYTHONPATH": str(checkout.parent / "packages"), "TMPDIR": str(checkout.parent)}
     command = [str(checkout / "bin" / "test"), "tests/admin/test_log_view.py", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=TEST_LIMIT_S, check=False)
@@ -75,7 +75,7 @@ def test_its_tests_run_in_a_closed_checkout(checkout: Path) -> None:
     assert re.search(r"\d+ passed", done.stdout)
 
 
-def test_what_is_installed_goes_to_the_data_folder_if_the_checkout_cannot_be_written_to(open_folder: Path) -> None:
+def test_environment_is_in_the_data_folder_if_the_checkout_is_read_only(open_folder: Path) -> None:
     checkout, data = open_folder / "checkout", open_folder / "my data"
     (checkout / "bin").mkdir(parents=True)
     for name in ("serve", ".python"):

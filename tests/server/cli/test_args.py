@@ -53,7 +53,7 @@ def test_the_address_is_one_that_a_client_can_use(host: str, address: str) -> No
         (["--web", "0"], "'0' is not a number from 1 to 64"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_the_reason(
+def test_invalid_arguments_are_refused_with_the_reason(
     arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

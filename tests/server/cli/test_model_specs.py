@@ -121,7 +121,7 @@ def test_the_hub_is_needed_for_what_is_not_on_disk(checkpoint: Path) -> None:
         ((), "http://127.0.0.1:9?start_wait=0.5", "does not list its models"),
     ],
 )
-def test_what_cannot_be_served_is_named(models: tuple[str, ...], engine: str | None, reason: str) -> None:
+def test_invalid_model_specs_are_named(models: tuple[str, ...], engine: str | None, reason: str) -> None:
     with pytest.raises(InvalidModelSpec, match=reason):
         models_setting(models, engine, build)
 

@@ -34,7 +34,7 @@ def test_the_key_is_part_of_the_url() -> None:
     assert engine._key == "p/w d"
 
 
-def test_it_keeps_its_things_in_a_folder_with_a_plain_name(tmp_path: Path) -> None:
+def test_folder_of_a_worker_has_a_plain_name(tmp_path: Path) -> None:
     assert plan("org/m odel=vllm:///a/b", "h", 1).folder(tmp_path) == tmp_path / "engines" / "org-m-odel"
 
 

@@ -1,4 +1,4 @@
-"""A whole server answers a request without a key before its body has come, in the words of the application."""
+"""Requests without a key: a whole server answers them before their body arrives, with the errors of the application."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import pytest
 from tests.support.server.processes import all_named, family
 from tests.support.server.raw_answers import MIB, answer
 from tests.support.server.serve_command import Server
-from tests.support.server.slow_clients import seconds_until
+from tests.support.waiting import wait_until
 
 PATHS = ["/v1/responses", "/openresponses/v1/responses", "/v1/conversations", "/v1/responses/compact", "/v1/nowhere"]
 
 
 @contextmanager
 def head(server: Server, path: str, size: int, *lines: str) -> Iterator[socket.socket]:
-    """A request whose head has come, and nothing of its body."""
+    """Send the head of a request, and nothing of its body."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=30) as client:
         more = "".join(f"{line}\r\n" for line in lines)
         client.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{more}Content-Length: {size}\r\n\r\n".encode())
@@ -30,7 +30,7 @@ def head(server: Server, path: str, size: int, *lines: str) -> Iterator[socket.s
 
 
 def temporary(server: Server) -> int:
-    """Bytes of temporary files that the server and all that it has started hold."""
+    """Return the bytes of deleted files that the server and its descendants have open."""
     total = 0
     for pid, _ in family(server.process.pid):
         try:
@@ -43,8 +43,8 @@ def temporary(server: Server) -> int:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("header", ["", "Authorization: Bearer sk-unknown-key-of-nobody", "Authorization: Basic eDp5"])
-def test_the_head_is_answered_as_the_application_answers(shared: Server, path: str, header: str) -> None:
+@pytest.mark.parametrize("header", ["", "Authorization: Bearer sk-unknown-key", "Authorization: Basic eDp5"])
+def test_head_without_a_valid_key_is_answered_like_the_application(shared: Server, path: str, header: str) -> None:
     name, _, value = header.partition(": ")
     expected = httpx2.get(f"{shared.url}/v1/models", headers={name: value} if name else {})
     with head(shared, path, 50 * MIB, *([header] if header else [])) as client:
@@ -56,7 +56,7 @@ def test_the_head_is_answered_as_the_application_answers(shared: Server, path: s
     assert headers["x-request-id"] in shared.said
 
 
-def test_many_bodies_without_a_key_hold_nothing(shared: Server) -> None:
+def test_bodies_without_a_key_use_no_disk(shared: Server) -> None:
     before = temporary(shared)
     with ExitStack() as stack:
         clients = [stack.enter_context(head(shared, "/v1/responses", 50 * MIB)) for _ in range(12)]
@@ -67,25 +67,32 @@ def test_many_bodies_without_a_key_hold_nothing(shared: Server) -> None:
         assert temporary(shared) - before < MIB
 
 
-def test_pages_take_a_small_body(shared: Server) -> None:
-    for path in ("/sign-in", "/admin/login/", "/health", "/static/x", "/"):
-        with head(shared, path, MIB + 1, "Authorization: Bearer sk-my-own-key") as client:
-            assert answer(client)[0] == 413
-    with head(shared, "/v1/responses", 64 * MIB + 1, "Authorization: Bearer sk-my-own-key") as client:
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [
+        ("/sign-in", MIB),
+        ("/admin/login/", MIB),
+        ("/health", MIB),
+        ("/static/x", MIB),
+        ("/", MIB),
+        ("/v1/responses", 64 * MIB),
+    ],
+)
+def test_body_over_the_limit_of_its_path_is_refused(shared: Server, path: str, limit: int) -> None:
+    with head(shared, path, limit + 1, "Authorization: Bearer sk-my-own-key") as client:
         assert answer(client)[0] == 413
 
 
-def test_a_key_that_is_known_is_served_as_before(shared: Server) -> None:
+def test_valid_key_is_served(shared: Server) -> None:
     body = json.dumps({"model": "tape", "input": "Hi", "store": False}).encode()
     with head(shared, "/v1/responses", len(body), "Authorization: Bearer sk-my-own-key", "Expect: 100-continue") as client:
         assert client.recv(65536).startswith(b"HTTP/1.1 100 ")
         client.sendall(body)
-        said = client.recv(65536)
-        assert said.startswith(b"HTTP/1.1 200 ")
-    seconds_until(lambda: temporary(shared) < 100 * MIB)
+        assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+    wait_until(lambda: temporary(shared) < 100 * MIB)
 
 
-def test_without_the_database_a_missing_key_is_401_and_an_unknown_one_503(
+def test_missing_key_is_401_and_unknown_key_503_without_the_database(
     tmp_path_factory: pytest.TempPathFactory, tape: str
 ) -> None:
     server = Server(tmp_path_factory.mktemp("away") / "data", "--engine", tape).ready()
@@ -94,7 +101,7 @@ def test_without_the_database_a_missing_key_is_401_and_an_unknown_one_503(
     try:
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
-        with head(server, "/v1/responses", 50 * MIB, "Authorization: Bearer sk-somebody") as unknown:
+        with head(server, "/v1/responses", 50 * MIB, "Authorization: Bearer sk-unknown") as unknown:
             with head(server, "/v1/responses", 50 * MIB) as missing:
                 assert answer(missing)[0] == 401
             status, headers, error = answer(unknown)

@@ -1,4 +1,4 @@
-"""The application behind an ASGI server that is not ours: it asks for the key when the body has come."""
+"""Application behind uvicorn: it checks the key when the body has arrived."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from responses_app.local.data_dir import ROOT
 from responses_app.local.database_url import default_url
 from responses_app.server.cli.model_specs import models_setting
 from tests.support.server.serve_command import Server, free_port
-from tests.support.server.slow_clients import seconds_until
+from tests.support.waiting import wait_until
 
 KEY = {"Authorization": "Bearer sk-my-own-key"}
 MIB = 2**20
@@ -27,7 +27,7 @@ MIB = 2**20
 
 @pytest.fixture(scope="module")
 def uvicorn(shared: Server, tape: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of uvicorn beside the shared server, on its database."""
+    """Start uvicorn on the database of the shared server and yield its address."""
     port = free_port()
     environ = {
         **os.environ,
@@ -41,7 +41,7 @@ def uvicorn(shared: Server, tape: str, tmp_path_factory: pytest.TempPathFactory)
         process = subprocess.Popen(command, cwd=ROOT, env=environ, stdout=out, stderr=out)
     address = f"127.0.0.1:{port}"
 
-    def listens() -> bool:
+    def is_ready() -> bool:
         assert process.poll() is None, log.read_text()
         try:
             return httpx2.get(f"http://{address}/v1/models", headers=KEY, timeout=60).status_code == 200
@@ -49,29 +49,29 @@ def uvicorn(shared: Server, tape: str, tmp_path_factory: pytest.TempPathFactory)
             return False
 
     try:
-        seconds_until(listens, limit=120)
+        wait_until(is_ready, limit_s=120, poll_s=0.1)
         yield address
     finally:
         process.terminate()
         process.wait(20)
 
 
-def test_a_response_is_made_and_streamed(uvicorn: str) -> None:
-    for stream in (False, True):
-        body = {"model": "tape", "input": "Hi", "store": False, "stream": stream}
-        answer = httpx2.post(f"http://{uvicorn}/v1/responses", json=body, headers=KEY, timeout=30)
-        assert answer.status_code == 200
-        assert "Hello there!" in answer.text
-        assert answer.text.endswith("data: [DONE]\n\n") is stream
+@pytest.mark.parametrize("stream", [False, True])
+def test_response_is_created(uvicorn: str, stream: bool) -> None:
+    body = {"model": "tape", "input": "Hi", "store": False, "stream": stream}
+    answer = httpx2.post(f"http://{uvicorn}/v1/responses", json=body, headers=KEY, timeout=30)
+    assert answer.status_code == 200
+    assert "Hello there!" in answer.text
+    assert answer.text.endswith("data: [DONE]\n\n") is stream
 
 
-def test_a_body_without_a_key_is_refused_by_the_application(uvicorn: str) -> None:
+def test_body_without_a_key_is_refused_by_the_application(uvicorn: str) -> None:
     answer = httpx2.post(f"http://{uvicorn}/v1/responses", content=b"x" * MIB, timeout=30)
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
     assert answer.headers["x-request-id"].startswith("req_")
 
 
-def test_a_websocket_makes_a_response(uvicorn: str) -> None:
+def test_websocket_creates_a_response(uvicorn: str) -> None:
     with connect(f"ws://{uvicorn}/v1/responses", additional_headers=KEY, max_size=None) as socket:
         socket.send(json.dumps({"type": "response.create", "model": "tape", "input": "Hi", "store": False}))
         while json.loads(event := str(socket.recv(30)))["type"] != "response.completed":
@@ -81,5 +81,5 @@ def test_a_websocket_makes_a_response(uvicorn: str) -> None:
         pass
 
 
-def test_an_odd_path_is_not_found(uvicorn: str) -> None:
+def test_odd_path_is_not_found(uvicorn: str) -> None:
     assert httpx2.get(f"http://{uvicorn}/static/%2e%2e/x", timeout=30).status_code == 404

@@ -1,4 +1,4 @@
-"""Clients that hurt by WebSocket: floods, crumbs, silence. What each costs is bounded, and nobody else notices."""
+"""Harmful WebSocket clients: floods, single bytes, silence. Their costs are limited, and other clients are served as usual."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ from websockets.sync.client import connect
 from responses_app.server.http.errors import BODY_LIMIT
 from responses_app.server.http.websocket import MOST_BYTES
 from tests.support.server.echo_process import Echo
-from tests.support.server.slow_clients import gone, only_ours, seconds_until, trickle
+from tests.support.server.slow_clients import (
+    LIMIT,
+    close_all,
+    gone,
+    pause_client,
+    trickle,
+    wait_until_only_ours,
+    wait_until_read,
+)
+from tests.support.waiting import wait_until
 
-LIMIT = 3
+PING_S = 0.5
 HEAD = "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
 KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
 # Masks of zeros, so that what is sent reads as it is (RFC 6455 §5.2).
@@ -25,7 +34,7 @@ MASK = b"\0\0\0\0"
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[Echo]:
-    echo = Echo(BODY_GRACE=LIMIT, STALL_LIMIT=LIMIT, PING_EVERY=1, PING_LIMIT=LIMIT)
+    echo = Echo(BODY_GRACE=LIMIT, STALL_LIMIT=LIMIT, PING_EVERY=PING_S, PING_LIMIT=LIMIT)
     yield echo
     echo.end()
 
@@ -43,11 +52,12 @@ def frame(text: bytes) -> bytes:
     return b"\x81" + size + MASK + text
 
 
-def test_one_that_sends_more_than_is_taken_has_to_wait_and_loses_nothing(strict: Echo) -> None:
+def test_client_that_sends_too_much_waits_and_loses_nothing(strict: Echo) -> None:
     before = strict.get("/state")["memory"]
     message, sent = frame(b"x" * 60_000), 0
     with call(strict) as client:
-        client.sendall(frame(b"sleep"))
+        client.sendall(frame(b"busy"))
+        wait_until(lambda: strict.get("/state")["busy"] == 1)
         client.settimeout(0.5)
         try:
             while sent < 20_000:
@@ -55,12 +65,13 @@ def test_one_that_sends_more_than_is_taken_has_to_wait_and_loses_nothing(strict:
                 sent += 1
         except TimeoutError:
             pass
-        assert sent * len(message) < MOST_BYTES + 16 * 1024 * 1024, "it was kept waiting"
+        assert sent * len(message) < MOST_BYTES + 16 * 1024 * 1024, "reading has stopped"
         assert strict.get("/state")["memory"] - before < 64 * 1024
+        strict.get("/release")
         client.settimeout(10)
-        heard = b""
-        while heard.count(b"60000") < sent:
-            heard += client.recv(2**20)
+        received = b""
+        while received.count(b"60000") < sent:
+            received += client.recv(2**20)
 
 
 def test_many_small_frames_are_all_answered(strict: Echo) -> None:
@@ -70,7 +81,7 @@ def test_many_small_frames_are_all_answered(strict: Echo) -> None:
         assert [client.recv(10) for _ in range(3000)] == ["1"] * 3000
 
 
-def test_one_that_sends_a_message_byte_by_byte_is_cut() -> None:
+def test_client_that_sends_a_message_byte_by_byte_is_cut() -> None:
     echo = Echo(BODY_GRACE=LIMIT)
     try:
         with call(echo) as client:
@@ -80,31 +91,33 @@ def test_one_that_sends_a_message_byte_by_byte_is_cut() -> None:
         echo.end()
 
 
-def test_one_that_does_not_answer_pings_is_cut_and_one_that_does_is_not(strict: Echo) -> None:
+def test_client_without_pongs_is_cut_and_a_client_with_pongs_is_not(strict: Echo) -> None:
     with connect(f"ws://127.0.0.1:{strict.port}/") as alive, call(strict) as dead:
-        assert seconds_until(lambda: gone(dead)) > LIMIT - 1
-        time.sleep(LIMIT)
+        assert wait_until(lambda: gone(dead)) > LIMIT - 1
+        pause_client(LIMIT)
         alive.send("still here")
         assert alive.recv(5) == "10"
 
 
 def test_pings_are_answered_while_the_application_is_busy(strict: Echo) -> None:
     with connect(f"ws://127.0.0.1:{strict.port}/") as client:
-        client.send("sleep")
+        client.send("busy")
+        wait_until(lambda: strict.get("/state")["busy"] == 1)
         began = time.monotonic()
         assert client.ping().wait(5)
         assert time.monotonic() - began < 1
-        assert client.recv(10) == "5"
+        strict.get("/release")
+        assert client.recv(10) == "4"
 
 
-def test_one_that_reads_nothing_is_cut(strict: Echo) -> None:
+def test_client_that_never_reads_is_cut(strict: Echo) -> None:
     with call(strict) as client:
         client.sendall(frame(b"flood"))
-        seconds_until(lambda: only_ours(strict))
+        wait_until_only_ours(strict)
 
 
 @pytest.mark.parametrize("fragments", [1, 3, 1000])
-def test_what_is_larger_than_any_request_may_be_ends_the_connection_with_1009(fragments: int) -> None:
+def test_message_over_the_limit_closes_with_1009(fragments: int) -> None:
     echo, size = Echo(), BODY_LIMIT + 1000
     try:
         with connect(f"ws://127.0.0.1:{echo.port}/", ping_interval=None) as client:
@@ -115,13 +128,13 @@ def test_what_is_larger_than_any_request_may_be_ends_the_connection_with_1009(fr
             assert closed.value.rcvd is not None
             assert closed.value.rcvd.code == 1009
             assert "64 MiB" in closed.value.rcvd.reason
-        seconds_until(lambda: only_ours(echo))
+        wait_until_only_ours(echo)
     finally:
         echo.end()
 
 
 @pytest.mark.parametrize("fragments", [1, 3])
-def test_a_message_of_exactly_the_limit_is_taken(fragments: int) -> None:
+def test_message_of_exactly_the_limit_is_accepted(fragments: int) -> None:
     echo = Echo()
     try:
         with connect(f"ws://127.0.0.1:{echo.port}/", ping_interval=None) as client:
@@ -132,15 +145,15 @@ def test_a_message_of_exactly_the_limit_is_taken(fragments: int) -> None:
         echo.end()
 
 
-@pytest.mark.parametrize("text", [b"", frame(b"flood"), frame(b"sleep"), frame(b"x" * 1000)[:500]])
+@pytest.mark.parametrize("text", [b"", frame(b"flood"), frame(b"busy"), frame(b"x" * 1000)[:500]])
 @pytest.mark.parametrize("reset", [False, True])
-def test_one_that_goes_away_leaves_nothing(strict: Echo, text: bytes, reset: bool) -> None:
+def test_disconnected_clients_leave_nothing(strict: Echo, text: bytes, reset: bool) -> None:
     clients = [call(strict) for _ in range(5)]
     for client in clients:
         client.sendall(text)
-    time.sleep(0.2)
-    for client in clients:
-        if reset:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        client.close()
-    seconds_until(lambda: only_ours(strict))
+    wait_until_read(strict, len(clients))
+    if text == frame(b"busy"):
+        wait_until(lambda: strict.get("/state")["busy"] == len(clients))
+    close_all(clients, reset)
+    strict.get("/release")
+    wait_until_only_ours(strict)

@@ -1,4 +1,4 @@
-"""Listeners of a real server that do not listen: their streams wait, and the others do not notice."""
+"""Clients of a real server that do not read: their streams wait, and other clients are served as usual."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from tests.support.server.processes import named
+from tests.support.server.processes import named, wait_until_idle
 from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
 
-DEAF = 30
+STALLED = 30
 TOKENS = 3000  # With an event of 200 bytes for each, ten times what the buffers of a connection hold.
 ALLOWED = 60 * 1024  # KiB for all of them; what they do not read is ten times as much.
 
 
 @pytest.fixture(scope="module")
-def talker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A server that says a great deal, as fast as it can."""
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server whose engine generates TOKENS tokens as fast as possible."""
     from openai_harmony import load_harmony_encoding
 
     encoding = load_harmony_encoding("HarmonyGptOss")
     begin = encoding.encode("<|channel|>final<|message|>", allowed_special="all")
     word, end = encoding.encode(" word"), encoding.encode("<|return|>", allowed_special="all")
-    folder = tmp_path_factory.mktemp("talker")
+    folder = tmp_path_factory.mktemp("server")
     tape = folder / "tape.jsonl"
     chunks = [{"tokens": begin}, *[{"tokens": word}] * TOKENS, {"tokens": end}]
     tape.write_text(json.dumps({"chunks": chunks}) + "\n")
@@ -44,7 +45,7 @@ def request(server: Server, **more: object) -> bytes:
 
 
 def call(server: Server, **more: object) -> socket.socket:
-    """A client that asks and does not read; its own buffer is as small as the kernel makes it."""
+    """Send a request and do not read the answer; the receive buffer is as small as the kernel allows."""
     client = socket.socket()
     client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     client.connect(("127.0.0.1", server.port))
@@ -58,8 +59,8 @@ def memory(server: Server) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
-def heard(server: Server) -> float:
-    """How long a whole stream takes one that reads."""
+def read_stream(server: Server) -> float:
+    """Read a whole stream and return the seconds that it took."""
     headers = {"Authorization": f"Bearer {server.key}"}
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     began = time.monotonic()
@@ -69,37 +70,40 @@ def heard(server: Server) -> float:
     return time.monotonic() - began
 
 
-def test_deaf_listeners_slow_nobody(talker: Server) -> None:
-    alone = min(heard(talker) for _ in range(2))
+def stall_clients(server: Server, stack: ExitStack) -> None:
+    """Start STALLED streams that are not read, and wait until the server has generated all that it does without readers."""
+    clients = [stack.enter_context(call(server)) for _ in range(STALLED)]
+    for client in clients:
+        client.settimeout(60)
+        assert client.recv(1, socket.MSG_PEEK)
+    wait_until_idle(named(server.process.pid, "server.processes.main"))
+
+
+def test_stalled_clients_do_not_slow_others(server: Server) -> None:
+    alone = min(read_stream(server) for _ in range(2))
     with ExitStack() as stack:
-        for _ in range(DEAF):
-            stack.enter_context(call(talker))
-        time.sleep(2)  # For what is generated in vain.
-        assert min(heard(talker) for _ in range(2)) < 3 * alone + 2
+        stall_clients(server, stack)
+        assert min(read_stream(server) for _ in range(2)) < 3 * alone + 2
 
 
-def test_deaf_listeners_cost_little(talker: Server) -> None:
+def test_stalled_clients_use_little_memory(server: Server) -> None:
     for _ in range(3):
-        heard(talker)
-    before = memory(talker)
+        read_stream(server)
+    before = memory(server)
     with ExitStack() as stack:
-        for _ in range(DEAF):
-            stack.enter_context(call(talker))
-        time.sleep(4)
-        heard(talker)
-        assert memory(talker) - before < ALLOWED
+        stall_clients(server, stack)
+        read_stream(server)
+        assert memory(server) - before < ALLOWED
 
 
 @pytest.mark.parametrize("read", [0, 1, 5000])
-def test_those_who_go_away_at_any_moment_leave_the_server_well(talker: Server, read: int) -> None:
+def test_clients_that_disconnect_at_any_moment_leave_the_server_healthy(server: Server, read: int) -> None:
     for _ in range(10):
-        client = call(talker)
+        client = call(server)
         client.settimeout(20)
         if read:
             assert client.recv(read)
         client.close()
-    began = time.monotonic()
-    while (answer := httpx2.get(f"{talker.url}/health")).status_code != 200:
-        assert time.monotonic() - began < 10, answer.text
-    heard(talker)
-    assert "Traceback" not in talker.said
+    wait_until(lambda: httpx2.get(f"{server.url}/health").status_code == 200)
+    read_stream(server)
+    assert "Traceback" not in server.said

@@ -1,9 +1,8 @@
-"""Bodies and messages that have not come to their end: refused by their head, counted, and limited in time and in all."""
+"""Incomplete bodies and messages: refused by their head, counted, and limited in time and in bytes."""
 
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 
@@ -17,14 +16,15 @@ from websockets.sync.client import connect
 from responses_app.server.http.unfinished import ByteBudget, Charge, Full
 from tests.support.server.echo_process import Echo
 from tests.support.server.raw_answers import MIB, answer
-from tests.support.server.slow_clients import gone, only_ours, seconds_until
+from tests.support.server.slow_clients import gone, only_ours, wait_until_only_ours
+from tests.support.waiting import wait_until
 
 KIB = 1024
 
 
 @pytest.fixture(scope="module")
 def small() -> Iterator[Echo]:
-    """A door with keys, 1 MiB of unfinished bodies, and 400 KiB of one key."""
+    """A server with keys, 1 MiB of unfinished bodies, and 400 KiB of one key."""
     echo = Echo(keys=True, unfinished=MIB, unfinished_each=400 * KIB, BODY_GRACE=60)
     yield echo
     echo.end()
@@ -42,14 +42,14 @@ def begin(
     return client
 
 
-def holds(echo: Echo, size: int) -> None:
-    """Wait until so many bytes are counted."""
-    seconds_until(lambda: echo.get("/state")["unfinished"] == size)
+def wait_until_counted(echo: Echo, size: int) -> None:
+    """Wait until the server counts `size` bytes of unfinished bodies."""
+    wait_until(lambda: echo.get("/state")["unfinished"] == size, explain=lambda: echo.get("/state"))
 
 
 @pytest.mark.parametrize("length", [True, False])
 @pytest.mark.parametrize("key", ["", "wrong"])
-def test_without_a_key_that_is_known_the_head_is_answered_and_the_body_dropped(small: Echo, key: str, length: bool) -> None:
+def test_request_without_a_valid_key_is_answered_and_its_body_dropped(small: Echo, key: str, length: bool) -> None:
     with begin(small, key, 50 * MIB, 0, length=length) as client:
         status, headers, error = answer(client)
         assert (status, headers["connection"]) == (401, "close")
@@ -62,7 +62,7 @@ def test_without_a_key_that_is_known_the_head_is_answered_and_the_body_dropped(s
         assert client.recv(1) == b"", "and the connection is closed"
 
 
-def test_a_client_that_sends_all_before_it_reads_sees_the_answer(small: Echo) -> None:
+def test_client_that_sends_all_before_it_reads_receives_the_answer(small: Echo) -> None:
     answered = httpx2.post(f"http://127.0.0.1:{small.port}/length", content=b"x" * (40 * MIB), timeout=30)
     assert answered.status_code == 401
     answered = httpx2.post(f"http://127.0.0.1:{small.port}/state", content=b"x" * (40 * MIB), timeout=30)
@@ -71,28 +71,28 @@ def test_a_client_that_sends_all_before_it_reads_sees_the_answer(small: Echo) ->
 
 
 @pytest.mark.parametrize(("key", "first"), [("", b"HTTP/1.1 401"), ("wrong", b"HTTP/1.1 401"), ("good", b"HTTP/1.1 100")])
-def test_who_asks_whether_to_send_is_told_by_the_first_answer(small: Echo, key: str, first: bytes) -> None:
+def test_expect_100_continue_is_answered_by_the_key(small: Echo, key: str, first: bytes) -> None:
     with begin(small, key, 5, 0, head="Expect: 100-continue\r\n") as client:
-        said = client.recv(65536)
-        assert said.startswith(first)
-        assert (b"100 Continue" in said) is (first == b"HTTP/1.1 100")
+        received = client.recv(65536)
+        assert received.startswith(first)
+        assert (b"100 Continue" in received) is (first == b"HTTP/1.1 100")
         if key == "good":
             client.sendall(b"12345")
             assert answer(client)[0] == 200
 
 
 @pytest.mark.parametrize("key", ["good", "new"])
-def test_a_body_that_comes_with_its_head_waits_for_the_key(small: Echo, key: str) -> None:
+def test_body_behind_its_head_waits_for_the_key(small: Echo, key: str) -> None:
     with begin(small, key, 5, 5) as client:
         assert answer(client)[2] == {"length": 5}
         # The connection is kept, and what is sent behind a body is the next request.
         client.sendall(b"POST /length HTTP/1.1\r\nHost: x\r\nAuthorization: other\r\nContent-Length: 3\r\n\r\nabc" * 2)
-        said = b""
-        while said.count(b'{"length": 3}') < 2:
-            said += client.recv(65536)
+        received = b""
+        while received.count(b'{"length": 3}') < 2:
+            received += client.recv(65536)
 
 
-def test_a_body_that_says_it_is_too_long_is_not_read(small: Echo) -> None:
+def test_body_with_a_length_over_the_limit_is_not_read(small: Echo) -> None:
     with begin(small, "good", 64 * MIB + 1, 0) as client:
         assert answer(client)[0] == 413
     with begin(small, "", MIB + 1, 0, path="/state") as client:
@@ -101,9 +101,9 @@ def test_a_body_that_says_it_is_too_long_is_not_read(small: Echo) -> None:
         assert answer(client)[0] == 200
 
 
-def test_one_key_and_all_of_them_hold_no_more_than_their_limits(small: Echo) -> None:
+def test_unfinished_bodies_are_limited_per_key_and_in_total(small: Echo) -> None:
     with begin(small, "a", MIB, 350 * KIB), begin(small, "b", MIB, 350 * KIB):
-        holds(small, 700 * KIB)
+        wait_until_counted(small, 700 * KIB)
         with begin(small, "a", MIB, 100 * KIB) as more:
             status, headers, error = answer(more)
             assert (status, error["type"], error["code"]) == (429, "rate_limit_error", "rate_limit_exceeded")
@@ -112,24 +112,24 @@ def test_one_key_and_all_of_them_hold_no_more_than_their_limits(small: Echo) -> 
             status, headers, error = answer(over)
             assert (status, error["type"]) == (503, "server_error")
             assert int(headers["retry-after"]) > 0
-        holds(small, 700 * KIB)
-    holds(small, 0)
+        wait_until_counted(small, 700 * KIB)
+    wait_until_counted(small, 0)
     with begin(small, "c", 350 * KIB, 350 * KIB) as client:
         assert answer(client)[0] == 200
-    holds(small, 0)
+    wait_until_counted(small, 0)
 
 
-def test_clients_without_a_key_hold_little(small: Echo) -> None:
+def test_unfinished_bodies_without_a_key_have_a_small_limit(small: Echo) -> None:
     with begin(small, "", 100 * KIB, 40 * KIB, path="/state"):
-        holds(small, 40 * KIB)
+        wait_until_counted(small, 40 * KIB)
         with begin(small, "", 100 * KIB, 40 * KIB, path="/state") as client:
             assert answer(client)[0] == 429
         with begin(small, "a", 300 * KIB, 300 * KIB) as client:
             assert answer(client)[0] == 200
-    holds(small, 0)
+    wait_until_counted(small, 0)
 
 
-def test_unfinished_messages_of_sockets_count_with_the_bodies(small: Echo) -> None:
+def test_unfinished_websocket_messages_count_with_the_bodies(small: Echo) -> None:
     url, headers = f"ws://127.0.0.1:{small.port}/", {"Authorization": "good"}
     with begin(small, "good", 5, 5) as client:
         assert answer(client)[0] == 200, "the key is remembered"
@@ -139,74 +139,75 @@ def test_unfinished_messages_of_sockets_count_with_the_bodies(small: Echo) -> No
         def wait() -> Iterator[str]:
             for part in parts:
                 yield part.decode()
-            holds(small, 300 * KIB)
+            wait_until_counted(small, 300 * KIB)
             with suppress(ConnectionClosedError):
                 other.send("y" * (200 * KIB))
             with pytest.raises(ConnectionClosedError) as closed:
                 other.recv(30)
             assert closed.value.rcvd is not None
             assert (closed.value.rcvd.code, "this key" in closed.value.rcvd.reason) == (1013, True)
-            holds(small, 300 * KIB)
+            wait_until_counted(small, 300 * KIB)
             yield "z"
 
         one.send(wait())
         assert one.recv(10) == str(300 * KIB + 1)
-    holds(small, 0)
+    wait_until_counted(small, 0)
 
 
-def test_what_comes_before_the_handshake_is_answered_is_kept_within_reason() -> None:
+def test_data_before_the_handshake_is_limited() -> None:
     echo = Echo()
     head = "GET /late HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     try:
         with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as much:
             much.sendall((head + key).encode())
-            seconds_until(lambda: not _sends(much))
+            wait_until(lambda: not _sends(much))
         with socket.create_connection(("127.0.0.1", echo.port), timeout=20) as little:
             little.sendall((head + key).encode())
-            seconds_until(lambda: echo.get("/state")["connections"] == 2)
+            wait_until(lambda: echo.get("/state")["connections"] == 2)
             little.sendall(b"\x81\x83\0\0\0\0abc")
             echo.get("/open")
-            said = b""
-            while not said.endswith(b"\x81\x013"):
-                said += little.recv(4096)
+            received = b""
+            while not received.endswith(b"\x81\x013"):
+                received += little.recv(4096)
     finally:
         echo.end()
 
 
-def test_a_body_has_an_end_in_time_however_fast_it_comes() -> None:
-    echo = Echo(BODY_LONGEST=2)
+def test_body_of_any_rate_has_a_time_limit() -> None:
+    echo = Echo(BODY_LONGEST=1)
     try:
         with begin(echo, "", 64 * MIB, 0) as client:
             client.settimeout(0.1)
-            said, began = b"", time.monotonic()
-            while not said:
-                assert time.monotonic() - began < 20
+            received = bytearray()
+
+            def is_answered() -> bool:
                 client.sendall(b"x" * 20_000)
-                try:
-                    said = client.recv(65536)
-                except TimeoutError:
-                    continue
-            assert said.startswith(b"HTTP/1.1 408 ")
-            assert b"retry" not in said.lower()
-        seconds_until(lambda: only_ours(echo))
+                with suppress(TimeoutError):
+                    received.extend(client.recv(65536))
+                return bool(received)
+
+            wait_until(is_answered)
+            assert received.startswith(b"HTTP/1.1 408 ")
+            assert b"retry" not in received.lower()
+        wait_until_only_ours(echo)
     finally:
         echo.end()
 
 
-def test_a_client_that_is_refused_and_sends_on_for_ever_is_cut() -> None:
-    echo = Echo(keys=True, LINGER_LONGEST=2)
+def test_refused_client_that_continues_to_send_is_cut() -> None:
+    echo = Echo(keys=True, LINGER_LONGEST=1)
     try:
         with begin(echo, "wrong", 50 * MIB, 0) as client:
             assert answer(client)[0] == 401
 
-            seconds_until(lambda: not _sends(client))
-        seconds_until(lambda: only_ours(echo))
+            wait_until(lambda: not _sends(client))
+        wait_until_only_ours(echo)
     finally:
         echo.end()
 
 
-def test_connections_over_the_limit_are_told_so() -> None:
+def test_connections_over_the_limit_are_answered_429() -> None:
     echo, stack = Echo(connections=5), ExitStack()
     try:
         clients = [stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=20)) for _ in range(5)]
@@ -217,14 +218,14 @@ def test_connections_over_the_limit_are_told_so() -> None:
             assert more.recv(1) == b""
         assert not any(map(gone, clients))
         stack.close()
-        seconds_until(lambda: _answers(echo))
+        wait_until(lambda: _answers(echo))
     finally:
         stack.close()
         echo.end()
 
 
 def _sends(client: socket.socket) -> bool:
-    """Whether the server still takes something."""
+    """Return whether the server still reads."""
     try:
         client.sendall(b"x" * 65536)
     except OSError:
@@ -243,7 +244,7 @@ STEPS = st.lists(st.tuples(st.sampled_from("ab-"), st.integers(0, 2), st.integer
 
 
 @given(STEPS)
-def test_no_total_is_ever_over_its_limit_and_all_comes_back(steps: list[tuple[str, int, int]]) -> None:
+def test_byte_budget_stays_within_its_limits_and_is_released(steps: list[tuple[str, int, int]]) -> None:
     budget = ByteBudget(process=100, each=40)
     charges: dict[tuple[str, int], Charge] = {}
     for who, number, size in steps:

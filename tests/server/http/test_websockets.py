@@ -7,20 +7,21 @@ import json
 import os
 import signal
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+from openai.types.responses import Response
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from tests.support.server.processes import all_named
 from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
 
 # openai 3.52 uses websockets in a way that its version 17.1 has deprecated.
-THEIRS = pytest.mark.filterwarnings("ignore:connect\\(\\) must be used as a context manager:DeprecationWarning")
+DEPRECATED = pytest.mark.filterwarnings("ignore:connect\\(\\) must be used as a context manager:DeprecationWarning")
 
 
 def client(server: Server) -> openai.OpenAI:
@@ -44,6 +45,18 @@ def turn(socket: ClientConnection) -> list[dict[str, Any]]:
     return events
 
 
+def wait_until_ended(api: openai.OpenAI, uid: str) -> Response:
+    """Wait until the response is not in progress, and return it."""
+    found: list[Response] = []
+
+    def has_ended() -> bool:
+        found[:] = [api.responses.retrieve(uid)]
+        return found[0].status != "in_progress"
+
+    wait_until(has_ended, limit_s=60, poll_s=0.1)
+    return found[0]
+
+
 @pytest.mark.parametrize(
     ("path", "header", "status", "code"),
     [
@@ -54,9 +67,7 @@ def turn(socket: ClientConnection) -> list[dict[str, Any]]:
         ("/", "Bearer sk-my-own-key", 404, None),
     ],
 )
-def test_who_may_not_come_in_is_told_before_anything_is_accepted(
-    shared: Server, path: str, header: str, status: int, code: str | None
-) -> None:
+def test_refused_upgrade_has_an_error_object(shared: Server, path: str, header: str, status: int, code: str | None) -> None:
     with pytest.raises(InvalidStatus) as refused, call(shared, path, Authorization=header, Cookie="sessionid=x"):
         pass
     answer = refused.value.response
@@ -68,16 +79,16 @@ def test_who_may_not_come_in_is_told_before_anything_is_accepted(
     assert error["code"] == code
 
 
-def test_the_answer_to_the_handshake_has_a_request_id(shared: Server) -> None:
+def test_handshake_has_a_request_id(shared: Server) -> None:
     with call(shared) as one, call(shared) as other:
         ids = [socket.response.headers["x-request-id"] for socket in (one, other) if socket.response]
         assert len({*ids}) == 2
         assert all(uid.startswith("req_") for uid in ids)
 
 
-@THEIRS
-def test_the_client_of_openai_talks_and_goes_on(shared: Server) -> None:
-    with client(shared).responses.connect() as connection:
+@DEPRECATED
+def test_openai_client_continues_a_conversation(shared: Server) -> None:
+    with client(shared) as api, api.responses.connect() as connection:
         previous = None
         for _ in range(3):
             fields: dict[str, Any] = {"store": False, **({"previous_response_id": previous} if previous else {})}
@@ -94,9 +105,9 @@ def test_the_client_of_openai_talks_and_goes_on(shared: Server) -> None:
             previous = event.response.id
 
 
-@THEIRS
-def test_the_client_of_openai_steers(shared: Server) -> None:
-    with client(shared).responses.connect() as connection:
+@DEPRECATED
+def test_openai_client_steers(shared: Server) -> None:
+    with client(shared) as api, api.responses.connect() as connection:
         connection.response.create(model="tape", input="Hi")
         events: list[Any] = []
         ends = 0
@@ -117,17 +128,17 @@ def test_the_client_of_openai_steers(shared: Server) -> None:
     assert events[-1].response.output_text == "Hello there!"
 
 
-@THEIRS
-def test_the_asynchronous_client_of_openai_has_lanes(shared: Server) -> None:
+@DEPRECATED
+def test_asynchronous_openai_client_uses_lanes(shared: Server) -> None:
     from openai.lib.responses_websocket import AsyncResponsesWebSocketSession, ResponsesWebSocketLimits
 
     async def talk() -> list[str]:
         limits = ResponsesWebSocketLimits(
             max_lanes=8, max_events_per_lane=999, max_events=9999, max_bytes_per_lane=10**7, max_bytes=10**8
         )
-        asking = openai.AsyncOpenAI(base_url=f"{shared.url}/v1", api_key=shared.key, max_retries=0)
+        api = openai.AsyncOpenAI(base_url=f"{shared.url}/v1", api_key=shared.key, max_retries=0)
         async with (
-            asking.responses.connect() as connection,
+            api.responses.connect() as connection,
             AsyncResponsesWebSocketSession(connection, limits=limits) as session,
         ):
             lanes = [session.default, session.lane("a"), session.lane("b")]
@@ -140,33 +151,32 @@ def test_the_asynchronous_client_of_openai_has_lanes(shared: Server) -> None:
                     {"type": "response.create", "model": "tape", "input": "Hi", "previous_response_id": responses[1].id}
                 )
             responses += await asyncio.gather(*(lane.get_final_response() for lane in lanes[1:]))
-        await asking.close()
+        await api.close()
         return [response.output_text for response in responses]
 
     assert asyncio.run(talk()) == ["Hello there!"] * 5
 
 
-def test_a_response_of_a_client_that_goes_ends_and_can_be_read(shared: Server) -> None:
+def test_response_of_a_disconnected_client_is_cancelled_and_stored(shared: Server) -> None:
     with call(shared) as socket:
         socket.send(create())
         uid = json.loads(socket.recv(10))["response"]["id"]
         while json.loads(socket.recv(10))["type"] != "response.output_text.delta":
             pass
-    asking = client(shared)
-    until = time.monotonic() + 10
-    while (found := asking.responses.retrieve(uid)).status == "in_progress":
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    with client(shared) as api:
+        found = wait_until_ended(api, uid)
     assert found.status == "cancelled"
     assert found.output[0].status == "incomplete"  # type: ignore[union-attr]
 
 
-@THEIRS
-def test_a_web_process_that_is_killed_takes_nothing_with_it(tmp_path: Path, tape: str) -> None:
+@DEPRECATED
+def test_response_survives_the_kill_of_its_web_process(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape, "--web", "2").ready()
     try:
-        asking = client(server)
-        with asking.responses.connect(on_reconnecting=lambda _: None, max_retries=20) as connection:
+        with (
+            client(server) as api,
+            api.responses.connect(on_reconnecting=lambda _: None, max_retries=20) as connection,
+        ):
             connection.response.create(model="tape", input="Hi")
             seen: list[Any] = []
             while not seen or seen[-1].type != "response.output_text.delta":
@@ -174,16 +184,13 @@ def test_a_web_process_that_is_killed_takes_nothing_with_it(tmp_path: Path, tape
             uid = seen[0].response.id
             for web in all_named(server.process.pid, "server.processes.web_process"):
                 os.kill(web, signal.SIGKILL)
-            until = time.monotonic() + 60
-            while (found := asking.responses.retrieve(uid)).status == "in_progress":
-                assert time.monotonic() < until, server.said
-                time.sleep(0.1)
+            found = wait_until_ended(api, uid)
             assert (found.status, found.output_text) == ("completed", "Hello there!")
-            # What was seen before is how the log begins.
-            replayed = list(asking.responses.retrieve(uid, stream=True, include_obfuscation=False))
-            for before, kept in zip(seen, replayed, strict=False):
-                assert before.sequence_number == kept.sequence_number
-                assert before.type == kept.type
+            # The log begins with the events that came before the kill.
+            replayed = list(api.responses.retrieve(uid, stream=True, include_obfuscation=False))
+            for before, stored in zip(seen, replayed, strict=False):
+                assert before.sequence_number == stored.sequence_number
+                assert before.type == stored.type
             # The client has found out by itself that it has to come back, and goes on from what is stored.
             events = iter(connection)
             threading.Timer(2, lambda: connection.response.create(model="tape", input="On", previous_response_id=uid)).start()
@@ -193,7 +200,7 @@ def test_a_web_process_that_is_killed_takes_nothing_with_it(tmp_path: Path, tape
         server.end()
 
 
-def test_a_server_that_stops_lets_responses_end_and_then_says_that_it_goes_away(tmp_path: Path, tape: str) -> None:
+def test_stopping_server_finishes_responses_and_closes_with_1001(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape).ready()
     try:
         with call(server) as busy, call(server) as idle, call(server) as other:
@@ -216,15 +223,15 @@ def test_a_server_that_stops_lets_responses_end_and_then_says_that_it_goes_away(
         server.end()
 
 
-def test_a_server_in_a_hurry_says_so_too_and_goes_on_at_its_next_start(tmp_path: Path, tape: str) -> None:
+def test_second_signal_closes_with_1001_and_the_response_continues_after_a_restart(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape).ready()
     try:
         with call(server) as busy:
             busy.send(create())
             uid = json.loads(busy.recv(10))["response"]["id"]
-            for _ in range(2):
-                server.process.send_signal(signal.SIGTERM)
-                time.sleep(0.1)
+            server.process.send_signal(signal.SIGTERM)
+            wait_until(lambda: "stopping; responses that run may take" in server.said)
+            server.process.send_signal(signal.SIGTERM)
             with pytest.raises(ConnectionClosed) as gone:
                 turn(busy)
             assert gone.value.rcvd is not None
@@ -232,10 +239,8 @@ def test_a_server_in_a_hurry_says_so_too_and_goes_on_at_its_next_start(tmp_path:
         assert server.process.wait(20) == 0
         assert "Traceback" not in server.said
         server = Server(tmp_path / "data", "--engine", tape).ready()
-        asking, until = client(server), time.monotonic() + 20
-        while (found := asking.responses.retrieve(uid)).status == "in_progress":
-            assert time.monotonic() < until
-            time.sleep(0.1)
+        with client(server) as api:
+            found = wait_until_ended(api, uid)
         assert (found.status, found.output_text) == ("completed", "Hello there!")
     finally:
         server.end()

@@ -1,4 +1,4 @@
-"""What is put on a connection leaves in order and in few writes, whatever the kernel takes of it."""
+"""Writes of a connection: in order, and few, for every amount that the kernel accepts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.server.http.tcp_limits import HELD, LimitedConnection
+from tests.support.waiting import run_ready_tasks
 
 # What happens to a connection: bytes are put or written, or a turn of the loop ends.
 STEPS = st.lists(
@@ -59,24 +60,24 @@ def test_everything_leaves_in_order_and_nothing_twice(steps: list[tuple[str, byt
             elif what == "write":
                 wire.write(data)
             else:
-                await asyncio.sleep(0)
+                await run_ready_tasks()
             given_ += data
             assert wire.whole == given_
             assert wire.pending == len(given_) - len(wire.sent)
-        await asyncio.sleep(0)
+        await run_ready_tasks()
         assert not wire._held
         assert wire.whole == given_
 
     asyncio.run(act())
 
 
-def test_what_is_put_in_one_turn_is_one_write() -> None:
+def test_data_of_one_turn_is_one_write() -> None:
     async def act() -> None:
         wire = Wire(10**9)
         for _ in range(3):
             for part in (b"one", b"two", b"three"):
                 wire.write_buffered(part)
-            await asyncio.sleep(0)
+            await run_ready_tasks()
         assert (wire.calls, wire.sent) == (3, b"onetwothree" * 3)
 
     asyncio.run(act())

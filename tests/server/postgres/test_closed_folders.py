@@ -1,4 +1,4 @@
-"""Postgres under an account of its own, where everything lies in folders that are closed to that account."""
+"""Postgres under an account of its own, with programs and data in folders that are closed to that account."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def uid(pid: int) -> int:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The package of Postgres, found in a closed folder before that of the environment."""
+    """Put the package of Postgres into a closed folder at the front of the import path."""
     folder = closed.packages(tmp_path / "closed site")
     monkeypatch.syspath_prepend(folder)
     return folder
@@ -44,11 +44,11 @@ def postgres(site: Path, tmp_path: Path) -> Iterator[Postgres]:
         yield postgres
 
 
-def test_it_runs_where_programs_and_data_are_closed_to_its_account(postgres: Postgres, site: Path) -> None:
+def test_cluster_runs_where_programs_and_data_are_closed_to_its_account(postgres: Postgres, site: Path) -> None:
     assert programs._site_packages() == site
     before = closed.modes(site) | closed.modes(postgres.cluster)
     with psycopg.connect(postgres.url) as connection:
-        # What is loaded later: a library, and a file of the programs.
+        # Postgres loads a library and a file of its programs for this statement.
         row = connection.execute("SELECT to_tsvector('english', 'dogs'), now() AT TIME ZONE 'Europe/Berlin'").fetchone()
     assert row
     assert before == closed.modes(site) | closed.modes(postgres.cluster)
@@ -56,30 +56,37 @@ def test_it_runs_where_programs_and_data_are_closed_to_its_account(postgres: Pos
     assert postgres.data_dir.stat().st_mode & 0o777 == 0o700
 
 
-def test_none_of_its_processes_has_a_right_of_root(postgres: Postgres) -> None:
-    for pid in (postgres.pid, *descendants(postgres.pid)):
-        assert uid(pid) != 0
-        assert NO_CAPABILITIES.items() <= status(pid).items()
-        assert status(pid)["Groups"] == ""
+def test_processes_have_no_rights_of_root(postgres: Postgres) -> None:
+    pids = (postgres.pid, *descendants(postgres.pid))
+    assert 0 not in map(uid, pids)
+    assert [pid for pid in pids if not NO_CAPABILITIES.items() <= status(pid).items()] == []
+    assert {status(pid)["Groups"] for pid in pids} == {""}
 
 
-def test_not_even_its_superuser_reads_files_of_root_or_our_environment(
+@pytest.mark.parametrize("path", ["/etc/shadow", "../readable", "{tmp_path}/data/readable"])
+def test_superuser_cannot_read_files_of_root(site: Path, tmp_path: Path, path: str) -> None:
+    (tmp_path / "data").mkdir(mode=0o700)
+    (tmp_path / "data" / "readable").write_text("beside the cluster")
+    with (
+        Postgres(tmp_path / "data", FAST),
+        psycopg.connect(superuser_url(tmp_path / "data"), autocommit=True) as connection,
+        pytest.raises(psycopg.errors.InsufficientPrivilege),
+    ):
+        connection.execute("SELECT pg_read_file(%s)", [path.format(tmp_path=tmp_path)])
+
+
+def test_superuser_cannot_read_the_environment_of_the_server(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_OF_OURS", "not for databases")
-    (tmp_path / "data").mkdir(mode=0o700)
-    (tmp_path / "data" / "readable").write_text("beside the cluster")
     with Postgres(tmp_path / "data", FAST), psycopg.connect(superuser_url(tmp_path / "data"), autocommit=True) as connection:
-        for path in ("/etc/shadow", "../readable", f"{tmp_path}/data/readable"):
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                connection.execute("SELECT pg_read_file(%s)", [path])
         connection.execute("CREATE TABLE lines (line text); COPY lines FROM PROGRAM 'env'")
         lines = [line for (line,) in connection.execute("SELECT line FROM lines").fetchall()]
     assert [line for line in lines if line.startswith("PATH=")]
     assert not [line for line in lines if "not for databases" in line]
 
 
-def test_an_existing_cluster_keeps_its_owner(tmp_path: Path) -> None:
+def test_existing_cluster_has_the_same_owner_after_a_start(tmp_path: Path) -> None:
     with Postgres(tmp_path / "data", FAST) as postgres:
         cluster = postgres.cluster
     account.Account(65534, 65534).give_tree(cluster)
@@ -87,13 +94,13 @@ def test_an_existing_cluster_keeps_its_owner(tmp_path: Path) -> None:
         assert uid(postgres.pid) == 65534
 
 
-def test_a_machine_where_no_account_can_be_made_runs_it_under_a_number_of_its_own(
+def test_cluster_runs_under_an_unnamed_id_where_no_account_can_be_created(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(account, "ACCOUNT", "no-such-account")
     monkeypatch.setattr(account, "SYSTEM_FOLDERS", ())
     monkeypatch.setenv("PATH", str(tmp_path))
-    for _ in range(2):
+    for _ in range(2):  # A new cluster, and an existing one.
         with Postgres(tmp_path / "data", FAST) as postgres:
             assert uid(postgres.pid) == account.UNNAMED_ID
             assert not account.Account(uid(postgres.pid), 0).has_name
@@ -104,7 +111,7 @@ def test_a_machine_where_no_account_can_be_made_runs_it_under_a_number_of_its_ow
 
 
 def test_useradd_is_found_outside_of_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As with `su`, which leaves /usr/sbin out. An account that exists is not made again, so that nothing changes here."""
+    """As with `su`, whose PATH has no /usr/sbin. An existing account is not created again, so that the machine is not changed."""
     monkeypatch.setenv("PATH", str(tmp_path))
     made = account._make()
     assert made
@@ -112,7 +119,9 @@ def test_useradd_is_found_outside_of_path(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert made.pw_uid != 0
 
 
-def test_it_says_what_to_do_where_no_copy_can_be_kept(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_database_url_where_no_copy_can_be_stored(
+    site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(programs, "PLACES", (tmp_path / "nowhere" / "copy",))
     with pytest.raises(PostgresError, match="set DATABASE_URL") as failure:
         Postgres(tmp_path / "data", FAST).start()
@@ -120,6 +129,6 @@ def test_it_says_what_to_do_where_no_copy_can_be_kept(site: Path, tmp_path: Path
     assert f"{tmp_path}/nowhere/copy: No such file or directory" in str(failure.value)
 
 
-def test_the_name_of_its_program_is_known_to_those_that_end_it(postgres: Postgres) -> None:
+def test_program_name_is_found_by_the_process_tree(postgres: Postgres) -> None:
     assert all_named(os.getpid(), "bin/postgres")
     assert Path(f"/proc/{postgres.pid}/comm").read_text().strip() == "postgres"

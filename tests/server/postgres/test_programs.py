@@ -1,4 +1,4 @@
-"""The copy of Postgres's programs for its account: by content, complete, and in a folder that only root can change."""
+"""Copy of Postgres's programs for its account: complete, named by content, in a folder that only root can change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from responses_app.server.postgres.account import Account
 from responses_app.server.postgres.programs import INSTALLED, NoPrograms, _can_run, _copy_in, _files, program_folder
 from tests.support.server import closed_folders as closed
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone keeps a copy")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone needs a copy")
 NOBODY = Account(65534, 65534)
 
 
@@ -43,7 +43,7 @@ def _copy(place: Path, site: Path) -> Path:
     return _copy_in(place, site, NOBODY)
 
 
-def test_an_account_runs_the_copy_and_not_the_original(site: Path, open_folder: Path) -> None:
+def test_account_runs_the_copy_and_not_the_original(site: Path, open_folder: Path) -> None:
     assert not _can_run(site, NOBODY)
     copy = _copy(open_folder / "copies", site)
     assert _can_run(copy, NOBODY)
@@ -52,7 +52,7 @@ def test_an_account_runs_the_copy_and_not_the_original(site: Path, open_folder: 
     assert not [path for path in copy.rglob("*") if path.stat().st_mode & 0o022]
 
 
-def test_a_strict_umask_changes_nothing(site: Path, open_folder: Path) -> None:
+def test_copy_is_readable_with_a_strict_umask(site: Path, open_folder: Path) -> None:
     before = os.umask(0o077)
     try:
         assert _can_run(_copy(open_folder / "copies", site), NOBODY)
@@ -60,7 +60,7 @@ def test_a_strict_umask_changes_nothing(site: Path, open_folder: Path) -> None:
         os.umask(before)
 
 
-def test_the_copy_is_made_once_and_again_for_other_programs(site: Path, open_folder: Path) -> None:
+def test_copy_is_made_once_per_content(site: Path, open_folder: Path) -> None:
     place = open_folder / "copies"
     first = _copy(place, site)
     made = first.stat().st_ctime_ns
@@ -87,7 +87,7 @@ def test_starts_at_the_same_moment_make_one_copy(site: Path, open_folder: Path) 
     assert list(place.iterdir()) == list(copies)
 
 
-def test_what_a_killed_start_has_left_is_removed_later(site: Path, open_folder: Path) -> None:
+def test_remains_of_a_killed_start_are_removed_later(site: Path, open_folder: Path) -> None:
     place = open_folder / "copies"
     place.mkdir()
     for name, age in ((".new-young", 10), (".new-old", 7200)):
@@ -122,7 +122,7 @@ def _file(place: Path, _: Path) -> None:
 
 
 @pytest.mark.parametrize("prepare", [_link, _foreign, _open_to_all, _below_open, _file])
-def test_a_place_that_others_could_change_is_not_used(site: Path, open_folder: Path, prepare: object) -> None:
+def test_folder_that_others_could_change_is_not_used(site: Path, open_folder: Path, prepare: object) -> None:
     assert callable(prepare)
     (open_folder / "near").mkdir()
     place = open_folder / "near" / "copies"
@@ -134,14 +134,14 @@ def test_a_place_that_others_could_change_is_not_used(site: Path, open_folder: P
     assert not (open_folder / "mine").exists() or not list((open_folder / "mine").iterdir())
 
 
-def test_a_place_that_is_closed_itself_is_passed_over(site: Path, tmp_path: Path, open_folder: Path) -> None:
+def test_folder_that_is_closed_to_the_account_is_not_used(site: Path, tmp_path: Path, open_folder: Path) -> None:
     with pytest.raises(NoPrograms, match="programs cannot be run from there"):
         program_folder(NOBODY, [tmp_path / "copies"])
     assert not list((tmp_path / "copies").iterdir())
 
 
-def test_a_root_that_cannot_become_another_account_is_told_so(site: Path, tmp_path: Path) -> None:
-    """As in a container without CAP_SETUID; nothing is copied then."""
+def test_root_without_setuid_is_reported(site: Path, tmp_path: Path) -> None:
+    """As in a container without CAP_SETUID, where nothing is copied."""
     code = (
         "import sys; from pathlib import Path; from responses_app.server.postgres import programs; "
         "from responses_app.server.postgres.account import Account; "
@@ -154,7 +154,7 @@ def test_a_root_that_cannot_become_another_account_is_told_so(site: Path, tmp_pa
     assert not (tmp_path / "copies").exists()
 
 
-def test_no_copy_is_made_where_none_is_needed(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readable_programs_are_not_copied(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = closed.packages(open_folder / "site", mode=0o755)
     monkeypatch.syspath_prepend(site)
     assert program_folder(NOBODY, []) == site / INSTALLED / "bin"

@@ -1,4 +1,4 @@
-"""Who may do what in the embedded Postgres, and what it writes down about it."""
+"""Roles of the embedded Postgres: their rights, and the statements in its log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAST = {"fsync": "off"}
 
 
 def run(url: str, *statements: str) -> list[tuple[object, ...]]:
-    """The rows of the last statement."""
+    """Execute the statements and return the rows of the last one."""
     with psycopg.connect(url, autocommit=True) as connection:
         for statement in statements:
             cursor = connection.execute(statement.encode())
@@ -35,19 +35,19 @@ def run(url: str, *statements: str) -> list[tuple[object, ...]]:
         "SET log_error_verbosity = 'default'",
     ],
 )
-def test_the_role_of_the_server_may_not(tmp_path: Path, statement: str) -> None:
+def test_server_role_has_no_superuser_rights(tmp_path: Path, statement: str) -> None:
     with Postgres(tmp_path, FAST) as postgres, pytest.raises(psycopg.errors.InsufficientPrivilege):
         run(postgres.url, statement)
 
 
-def test_the_role_of_the_server_owns_its_database(tmp_path: Path) -> None:
+def test_server_role_owns_its_database(tmp_path: Path) -> None:
     with Postgres(tmp_path, FAST) as postgres:
         assert run(postgres.url, "CREATE TABLE t (n int)", "INSERT INTO t VALUES (1)", "SELECT n, current_user FROM t") == [
             (1, "verbatim")
         ]
 
 
-def test_it_makes_databases_for_tests_only(tmp_path: Path) -> None:
+def test_databases_are_created_for_tests_only(tmp_path: Path) -> None:
     with Postgres(tmp_path, FAST, may_create_databases=True) as postgres:
         run(postgres.url, "CREATE DATABASE first")
     with Postgres(tmp_path, FAST) as postgres, pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -61,14 +61,14 @@ CREATE SEQUENCE lone;
 CREATE VIEW seen AS SELECT body FROM plain;
 CREATE FUNCTION one() RETURNS int LANGUAGE sql AS 'SELECT 1';
 CREATE TABLE "Mixed Case" ();
-INSERT INTO plain (body) VALUES ('kept');
+INSERT INTO plain (body) VALUES ('stored');
 ALTER DATABASE postgres OWNER TO postgres;
 DROP ROLE verbatim;
 """
 
 
-def test_a_cluster_of_an_older_version_goes_on(tmp_path: Path) -> None:
-    """There, Django was the superuser, and whoever could reach a port was trusted."""
+def test_cluster_of_an_older_version_is_upgraded(tmp_path: Path) -> None:
+    """In older versions Django was the superuser, and every TCP client was trusted."""
     with Postgres(tmp_path, FAST) as postgres:
         rules = postgres.cluster / "pg_hba.conf"
         owner = rules.stat().st_uid
@@ -77,7 +77,7 @@ def test_a_cluster_of_an_older_version_goes_on(tmp_path: Path) -> None:
     with Postgres(tmp_path, FAST) as postgres:
         assert run(postgres.url, "ALTER TABLE plain ADD COLUMN more int", "INSERT INTO plain (body) VALUES ('new')") == []
         assert run(postgres.url, "SELECT body FROM seen ORDER BY 1", "SELECT id, body FROM plain ORDER BY 1") == [
-            (1, "kept"),
+            (1, "stored"),
             (2, "new"),
         ]
         drops = ("DROP VIEW seen", "DROP FUNCTION one()", "DROP SEQUENCE lone", "DROP TABLE counted", 'DROP TABLE "Mixed Case"')
@@ -90,7 +90,7 @@ def test_a_cluster_of_an_older_version_goes_on(tmp_path: Path) -> None:
     assert rules.stat().st_mode & 0o777 == 0o600
 
 
-def test_nobody_is_trusted_over_tcp(tmp_path: Path) -> None:
+def test_tcp_connections_are_rejected(tmp_path: Path) -> None:
     with Postgres(tmp_path, FAST):
         rows = run(superuser_url(tmp_path), "SELECT DISTINCT type, auth_method FROM pg_hba_file_rules ORDER BY 1")
     assert rows == [("host", "reject"), ("local", "trust")]
@@ -98,7 +98,7 @@ def test_nobody_is_trusted_over_tcp(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone has an account for Postgres that is not its own")
 def test_root_follows_no_link_of_the_account(tmp_path: Path) -> None:
-    """Whoever has taken over Postgres could otherwise have root write to any file at the next start."""
+    """Otherwise an attacker in Postgres could make root write to any file at the next start."""
     with Postgres(tmp_path, FAST) as postgres:
         rules = postgres.cluster / "pg_hba.conf"
     victim = tmp_path / "victim"
@@ -110,7 +110,7 @@ def test_root_follows_no_link_of_the_account(tmp_path: Path) -> None:
     assert victim.read_text() == "host all all 0.0.0.0/0 trust\n"
 
 
-def test_its_log_holds_no_value_of_a_refused_statement_and_is_closed_to_others(tmp_path: Path) -> None:
+def test_log_has_no_values_of_refused_statements_and_is_closed_to_others(tmp_path: Path) -> None:
     (tmp_path / "logs").mkdir()
     (tmp_path / "logs" / "postgres.log").touch(mode=0o644)
     with Postgres(tmp_path, FAST) as postgres:

@@ -1,8 +1,7 @@
-"""A whole server seals what has ended, and `manage.py prune` works beside it."""
+"""Archiving of ended responses by a whole server, and `manage.py prune` beside it."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import httpx2
 import pytest
 
 from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
 
 LIMIT = 60.0
 
@@ -22,18 +22,20 @@ def server(tmp_path: Path, tape: str) -> Iterator[Server]:
 
 
 def pruned(server: Server, *arguments: str) -> str:
-    """What `manage.py prune` says, beside the embedded Postgres of the server."""
+    """Run `manage.py prune` beside the running server and return its output."""
     return server.manage("prune", *arguments)
 
 
-def test_what_has_ended_is_sealed_and_then_pruned_while_it_serves(server: Server) -> None:
+def test_ended_responses_are_archived_and_pruned_while_the_server_runs(server: Server) -> None:
     uid = server.ready().ask().json()["id"]
     address, headers = f"{server.url}/v1/responses/{uid}", {"Authorization": f"Bearer {server.key}"}
     before = httpx2.get(address, headers=headers).content
     stream = httpx2.get(f"{address}?stream=true", headers=headers).content
-    deadline = time.monotonic() + LIMIT
-    while "deltas: 1 would be deleted" not in pruned(server, "--deltas=0s", "--dry-run"):
-        assert time.monotonic() < deadline, server.said
+    wait_until(
+        lambda: "deltas: 1 would be deleted" in pruned(server, "--deltas=0s", "--dry-run"),
+        limit_s=LIMIT,
+        explain=lambda: server.said,
+    )
     assert httpx2.get(address, headers=headers).content == before
     assert httpx2.get(f"{address}?stream=true", headers=headers).content == stream
     assert "deltas: 1 deleted" in pruned(server, "--deltas=0s")

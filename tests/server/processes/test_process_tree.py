@@ -1,4 +1,4 @@
-"""Descendants are ended, also where looking for them takes longer than there is time."""
+"""Ending of all descendants, also when listing the processes takes longer than the limit."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from responses_app.engines import orphan_guard
 from responses_app.server.processes import process_tree
 from tests.support.server.processes import born, left
 
-DEAF = "trap '' TERM; echo ready; sleep 600 & wait; sleep 600"
+IGNORES_SIGTERM = "trap '' TERM; echo ready; sleep 600 & wait; sleep 600"
 
 
 @pytest.fixture
 def root() -> Iterator[subprocess.Popen[str]]:
-    """A process with a child that does not hear SIGTERM, and a grandchild."""
-    command = ["sh", "-c", f'sh -c "{DEAF}"; sleep 600']
+    """Start a process with a child that ignores SIGTERM, and a grandchild."""
+    command = ["sh", "-c", f'sh -c "{IGNORES_SIGTERM}"; sleep 600']
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as root:
         assert root.stdout
         assert root.stdout.readline() == "ready\n"
@@ -29,21 +29,21 @@ def root() -> Iterator[subprocess.Popen[str]]:
         root.kill()
 
 
-def test_it_asks_and_then_kills(root: subprocess.Popen[str]) -> None:
+def test_end_descendants_terminates_and_then_kills(root: subprocess.Popen[str]) -> None:
     family = {born(pid) for pid in process_tree.descendants(root.pid)}
-    asked = process_tree.end_descendants(root.pid, spare=())
-    assert {pid for pid, _ in family} <= set(asked)
+    signalled = process_tree.end_descendants(root.pid, spare=())
+    assert {pid for pid, _ in family} <= set(signalled)
     assert left(family, within=1) == []
 
 
-def test_it_kills_when_one_round_takes_longer_than_the_limit(
+def test_end_descendants_kills_when_one_round_takes_longer_than_the_limit(
     root: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     family = {born(pid) for pid in process_tree.descendants(root.pid)}
     look = process_tree.descendants
 
     def slowly(of: int) -> list[int]:
-        time.sleep(0.2)
+        time.sleep(0.2)  # Real time, as the orphan guard reads the clock itself: one look takes longer than LIMIT_S.
         return look(of)
 
     monkeypatch.setattr(process_tree, "descendants", slowly)

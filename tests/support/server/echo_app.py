@@ -1,4 +1,4 @@
-"""A small ASGI application behind the real door, run as a program: `python -m tests.support.server.echo_app PORT`; it tells what it saw."""
+"""ASGI application behind the real HTTP server, run as a program: `python -m tests.support.server.echo_app PORT`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import fields
 from pathlib import Path
@@ -19,11 +20,22 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 CHUNK = b"x" * 8192
+# Time for the load on the machine that the shutdown may take without a second signal; longer than any test waits.
+DRAIN = 60.0
+# Daphne checks the limits of connections every two seconds. More frequent checks let the tests set short limits.
+CHECK_S = 0.1
+# Daphne lets an application run on for ten seconds after its client has disconnected.
+CLOSE_S = 1
 made = {"/flood": 0, "/": 0}
-# The door, for those who look at it.
-doors: list[Any] = []
+# The running HTTP server.
+servers: list[Any] = []
 # Whether WebSockets at /late are accepted.
 opened = asyncio.Event()
+# Set for a moment by /release: WebSockets that are busy go on. `busy` is their number.
+released = asyncio.Event()
+busy = {"count": 0}
+# Set at the end of a stream of /slow, for which the shutdown waits.
+streamed = asyncio.Event()
 
 
 async def application(scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -45,7 +57,7 @@ async def _length(_scope: dict[str, Any], receive: Receive, send: Send) -> None:
 
 
 async def _flood(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
-    """Send a gigabyte, if anybody takes it."""
+    """Send a gigabyte, as far as the client reads."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for made["/flood"] in range(2**17):
         await send({"type": "http.response.body", "body": CHUNK, "more_body": True})
@@ -53,12 +65,13 @@ async def _flood(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
 
 
 async def _slow(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
-    """One small chunk every tenth of a second, ten times."""
+    """Send one small chunk every tenth of a second, ten times."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     for number in range(10):
         await send({"type": "http.response.body", "body": b"%d\n" % number, "more_body": True})
-        await asyncio.sleep(0.1)
+        await pause(0.1)
     await send({"type": "http.response.body", "body": b"end\n"})
+    streamed.set()
 
 
 async def _made(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
@@ -66,13 +79,13 @@ async def _made(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
 
 
 async def _large(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
-    """Much in one piece, as a long response is."""
+    """Send 32 MiB in one message, as for a long response."""
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": bytes(32 * 1024 * 1024)})
 
 
 async def _wait(_scope: dict[str, Any], receive: Receive, _send: Send) -> None:
-    """Say nothing until the client has gone, as one that is queued."""
+    """Send no answer until the client has disconnected, as for a queued response."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -83,11 +96,17 @@ def _memory() -> int:
 
 
 async def _state(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
-    """What the clients cost: connections, requests that Daphne remembers, and KiB of memory."""
-    (port,) = doors[0].ports
-    unfinished = doors[0].budget.totals["process"]
-    told = {"connections": len(port.open), "requests": len(doors[0].connections), "memory": _memory(), "unfinished": unfinished}
-    await _answer(send, told)
+    """Answer with the costs of the clients: among others the requests that Daphne remembers, and KiB of memory."""
+    (port,) = servers[0].ports
+    state = {
+        "connections": len(port.open),
+        "requests": len(servers[0].connections),
+        "memory": _memory(),
+        "unfinished": servers[0].budget.totals["process"],
+        "paused": sum(bool(connection.producerPaused) for connection in port.open),
+        "busy": busy["count"],
+    }
+    await _answer(send, state)
 
 
 async def _open(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
@@ -96,8 +115,15 @@ async def _open(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
     await _answer(send, {})
 
 
+async def _release(_scope: dict[str, Any], _receive: Receive, send: Send) -> None:
+    """Let the WebSockets that are busy go on."""
+    released.set()
+    released.clear()
+    await _answer(send, {})
+
+
 async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None:
-    """TCP_NODELAY of the connection that this request came by."""
+    """Answer with TCP_NODELAY of the connection of this request."""
     for name in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(name))) as one:
             if one.family == socket.AF_INET and list(one.getpeername()) == scope["client"]:
@@ -105,7 +131,10 @@ async def _nodelay(scope: dict[str, Any], _receive: Receive, send: Send) -> None
 
 
 async def _socket(receive: Receive, send: Send) -> None:
-    """Accept, and answer each message with its length; `flood` with too much, `sleep` after a while, `twice` twice, and a close."""
+    """Accept, and answer each message with its length.
+
+    `flood` is answered with a gigabyte before, `busy` after the next GET /release, `twice` with two messages and a close.
+    """
     await receive()
     await send({"type": "websocket.accept"})
     while (message := await receive())["type"] == "websocket.receive":
@@ -113,8 +142,12 @@ async def _socket(receive: Receive, send: Send) -> None:
             for made["/"] in range(2**17):
                 await send({"type": "websocket.send", "bytes": CHUNK})
                 await asyncio.sleep(0)
-        if message["text"] == "sleep":
-            await asyncio.sleep(2)
+        if message["text"] == "busy":
+            busy["count"] += 1
+            try:
+                await released.wait()
+            finally:
+                busy["count"] -= 1
         await send({"type": "websocket.send", "text": str(len(message["text"]))})
         if message["text"] == "twice":
             await send({"type": "websocket.send", "text": "twice"})
@@ -136,20 +169,25 @@ PATHS = {
     "/state": _state,
     "/nodelay": _nodelay,
     "/open": _open,
+    "/release": _release,
 }
 
 
-# Long enough for a busy machine to tell it from no wait at all.
-DRAIN = 4.0
+async def pause(seconds: float) -> None:
+    """Let `seconds` pass for the clients.
+
+    Real time: a stream that lasts while other clients misbehave, and a query of a database that the body of a request overtakes.
+    """
+    await asyncio.sleep(seconds)
 
 
-def tell(word: str) -> None:
+def print_line(word: str) -> None:
     sys.stdout.write(f"{word}\n")
     sys.stdout.flush()
 
 
-class Keys:
-    """A gate: at /length any key is known that is not `wrong`, and looked up once; `slow` takes longer than a test."""
+class ScriptedGate:
+    """Gate of /length: every key but `wrong` is valid and looked up once; the lookup of `slow` does not end."""
 
     def __init__(self) -> None:
         self.known: set[str] = set()
@@ -161,15 +199,15 @@ class Keys:
         return authorization if authorization in self.known else None
 
     async def look_up(self, authorization: str) -> str:
-        await asyncio.sleep(60 if authorization == "slow" else 0.1)
+        await (asyncio.Event().wait() if authorization == "slow" else pause(0.1))
         if authorization in ("", "wrong"):
             raise Unauthorized("Incorrect API key provided.")
         self.known.add(authorization)
         return authorization
 
 
-class Idle:
-    """A hub without runs, which takes as long to drain as it may."""
+class StreamManager:
+    """Run manager without runs; its `drain` ends with a stream of /slow, or after the given time."""
 
     async def start(self) -> None:
         await asyncio.sleep(0)
@@ -178,10 +216,22 @@ class Idle:
         pass
 
     async def drain(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        print_line("draining")
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(streamed.wait(), seconds)
 
     async def close(self) -> None:
-        tell("closed")
+        print_line("closed")
+
+
+def check_often(loop: asyncio.AbstractEventLoop, server: Any) -> None:
+    """Check the limits of the connections now and every `CHECK_S` seconds."""
+    for port in server.ports:
+        for connection in list(port.open):
+            connection.check_timeouts(time.monotonic())
+    for protocol in list(server.connections):
+        protocol.check_timeouts()
+    loop.call_later(CHECK_S, check_often, loop, server)
 
 
 def main(port: int) -> None:
@@ -194,17 +244,26 @@ def main(port: int) -> None:
     from responses_app.server.http.server import tcp
     from responses_app.server.processes.lifecycle import ServerLifecycle
 
-    told = json.loads(os.environ.get("LIMITS", "{}"))
-    gate = Keys() if told.pop("keys", False) else None
-    limits = TransportLimits(**{field.name: told.pop(field.name) for field in fields(TransportLimits) if field.name in told})
-    for name, value in told.items():
+    options = json.loads(os.environ.get("LIMITS", "{}"))
+    gate = ScriptedGate() if options.pop("keys", False) else None
+    limits = TransportLimits(
+        **{field.name: options.pop(field.name) for field in fields(TransportLimits) if field.name in options}
+    )
+    for name, value in options.items():
         assert hasattr(tcp_limits, name)
         setattr(tcp_limits, name, value)
-    opened = http_server.DaphneServer.listen_success
-    http_server.DaphneServer.listen_success = lambda self, port: (doors.append(self), opened(self, port))[1]  # type: ignore[method-assign, func-returns-value]
-    life = ServerLifecycle(loop, Idle(), drain=DRAIN)
+    listen_success = http_server.DaphneServer.listen_success
+
+    def remember(self: http_server.DaphneServer, port: Any) -> None:
+        servers.append(self)
+        self.application_close_timeout = CLOSE_S
+        listen_success(self, port)
+        check_often(loop, self)
+
+    http_server.DaphneServer.listen_success = remember  # type: ignore[method-assign]
+    life = ServerLifecycle(loop, StreamManager(), drain=DRAIN)
     assert life.start()
-    failure = life.listen(application, tcp("127.0.0.1", port), lambda: tell("ready"), gate, limits)
+    failure = life.listen(application, tcp("127.0.0.1", port), lambda: print_line("ready"), gate, limits)
     life.close()
     sys.exit(failure)
 

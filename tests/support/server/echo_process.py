@@ -1,4 +1,4 @@
-"""The echo application in a process of its own."""
+"""Echo application in a process of its own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.server.serve_command import free_port
 class Echo:
     """Run tests.support.server.echo_app in a process of its own.
 
-    `limits` are other values for those of server/http/tcp_limits.py and of `Limits`.
+    `limits` replace constants of server/http/tcp_limits.py and fields of `TransportLimits`.
     """
 
     def __init__(self, **limits: float) -> None:

@@ -1,16 +1,22 @@
-"""Which processes are there, for tests that nothing is left of them."""
+"""Processes of a server: its descendants, and those that are left after its end."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
+import psutil
+
 from responses_app.server.processes.process_tree import descendants
+from tests.support.waiting import WaitTimeout, wait_until
+
+# A fifth of one core.
+IDLE_POLL_S, IDLE_CPU_S = 0.5, 0.1
 
 
 def born(pid: int) -> tuple[int, str]:
-    """A process and its start time, since numbers are used again; the time is empty if it is dead."""
+    """Return a process id with its start time, since process ids are reused; the time is empty for a dead process."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -19,25 +25,41 @@ def born(pid: int) -> tuple[int, str]:
 
 
 def family(root: int) -> set[tuple[int, str]]:
-    """The process and all that it has started."""
+    """Return the process and its descendants."""
     return {born(pid) for pid in [root, *descendants(root)]}
 
 
 def left(family: Iterable[tuple[int, str]], within: float) -> list[str]:
-    """What of the family still lives after so many seconds, as command lines; returns as soon as nothing does."""
-    deadline = time.monotonic() + within
-    while (alive := [pid for pid, start in family if start and born(pid)[1] == start]) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return [_command(pid) for pid in alive]
+    """Wait until all of `family` have ended, at most `within` seconds; return the command lines of those that have not."""
+    processes = [(pid, start) for pid, start in family if start]
+
+    def alive() -> list[int]:
+        return [pid for pid, start in processes if born(pid)[1] == start]
+
+    with suppress(WaitTimeout):
+        wait_until(lambda: not alive(), limit_s=within, poll_s=0.05)
+    return [_command(pid) for pid in alive()]
+
+
+def wait_until_idle(pid: int) -> None:
+    """Wait until the process has used little CPU time for half a second."""
+    process, seconds = psutil.Process(pid), [0.0]
+
+    def is_idle() -> bool:
+        times = process.cpu_times()
+        seconds.append(times.user + times.system)
+        return seconds[-1] - seconds[-2] < IDLE_CPU_S
+
+    wait_until(is_idle, poll_s=IDLE_POLL_S)
 
 
 def named(root: int, word: str) -> int:
-    """The first descendant with that word in its command line."""
+    """Return the first descendant with that word in its command line."""
     return next(iter(all_named(root, word)))
 
 
 def all_named(root: int, *words: str) -> list[int]:
-    """All descendants with one of these words in their command lines."""
+    """Return all descendants with one of these words in their command lines."""
     return [pid for pid in descendants(root) if any(word in _command(pid) for word in words)]
 
 

@@ -9,14 +9,14 @@ MIB = 1024 * 1024
 
 
 def answer(client: socket.socket) -> tuple[int, dict[str, str], dict[str, object]]:
-    """The status, the headers and the error of a response that has come."""
-    said = b""
-    while not said.rstrip().endswith((b"}", b"}\r\n0")):
+    """Read a response; return its status, its headers and its error or content."""
+    received = b""
+    while not received.rstrip().endswith((b"}", b"}\r\n0")):
         chunk = client.recv(65536)
-        assert chunk, said
-        said += chunk
-    head, _, body = said.partition(b"\r\n\r\n")
+        assert chunk, received
+        received += chunk
+    head, _, body = received.partition(b"\r\n\r\n")
     status, *lines = head.decode().split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-    told = json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
-    return int(status.split()[1]), headers, told.get("error", told)
+    content = json.loads(body[body.index(b"{") : body.rindex(b"}") + 1])
+    return int(status.split()[1]), headers, content.get("error", content)

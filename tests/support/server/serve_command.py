@@ -1,4 +1,4 @@
-"""A whole `bin/serve` in a folder of its own, started and asked as a user would."""
+"""Whole `bin/serve` in a folder of its own, started and used as by its owner."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,13 @@ import psycopg
 
 from responses_app.local.data_dir import ROOT
 from responses_app.local.database_url import superuser_url
+from tests.support.waiting import wait_until
 
 # Five seconds on an idle machine; fifty were seen on a busy one.
 START_LIMIT = 120.0
 END_LIMIT = 15.0
+# The last line of the banner.
+READY = "Ctrl-C stops it."
 
 
 def free_port() -> int:
@@ -60,12 +62,14 @@ class Server:
     def key(self) -> str:
         return self.given_key or (self.folder / "api_key").read_text().strip()
 
-    def ready(self) -> Server:
-        deadline = time.monotonic() + START_LIMIT
-        while "Ctrl-C stops it." not in self.said:
+    def ready(self, limit_s: float = START_LIMIT) -> Server:
+        """Wait until the server is ready, at most `limit_s` seconds."""
+
+        def is_ready() -> bool:
             assert self.process.poll() is None, self.said
-            assert time.monotonic() < deadline, self.said
-            time.sleep(0.1)
+            return READY in self.said
+
+        wait_until(is_ready, limit_s=limit_s, poll_s=0.1, explain=lambda: self.said)
         return self
 
     def ask(self, **more: Any) -> httpx2.Response:
@@ -74,14 +78,14 @@ class Server:
         return httpx2.post(f"{self.url}/v1/responses", json=body, headers=headers, timeout=30)
 
     def manage(self, *arguments: str, **environ: str) -> str:
-        """What `manage.py` prints, as its owner would call it beside the running server."""
+        """Run `manage.py` beside the running server and return its output."""
         kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         command = [str(self.root / ".venv" / "bin" / "python"), str(self.root / "manage.py"), *arguments]
         environ = {**kept, "RESPONSES_DATA_DIR": str(self.folder), **environ}
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
     def sql(self, statement: str) -> None:
-        """Tell the embedded Postgres something, as its superuser."""
+        """Execute a statement in the embedded Postgres as its superuser."""
         with psycopg.connect(superuser_url(self.folder), autocommit=True) as connection:
             connection.execute(statement)
 
@@ -90,7 +94,7 @@ class Server:
         return self.process.wait(END_LIMIT)
 
     def end(self) -> None:
-        """However the test went."""
+        """End the server, whether the test has passed or failed."""
         if self.process.poll() is None:
             self.process.terminate()
             try:

@@ -1,4 +1,4 @@
-"""Clients that send and read slowly, and waiting for what the server does about them."""
+"""Clients that send and read slowly, and waits for the reaction of the server."""
 
 from __future__ import annotations
 
@@ -7,16 +7,25 @@ import time
 from collections.abc import Callable
 
 from tests.support.server.echo_process import Echo
+from tests.support.waiting import wait_until
 
-LIMIT = 3.0
+# Seconds that the tests' servers allow.
+LIMIT = 2.0
+# Two equal readings with this distance count as the end of a change.
+STABLE_S = 0.3
+RESET = b"\1\0\0\0\0\0\0\0"
 
 
-# A look every two seconds, and then a busy machine.
-SLACK = 12.0
+def pause_client(seconds: float) -> None:
+    """Let a client do nothing for `seconds`.
+
+    Real time: the server judges by the clock whether a client is too slow, so that a slow client has to be slow.
+    """
+    time.sleep(seconds)
 
 
 def gone(client: socket.socket) -> bool:
-    """Whether the server has hung up; what it has sent before is read."""
+    """Return whether the server has closed the connection; data that it sent before is dropped."""
     client.setblocking(False)
     try:
         while client.recv(2**20):
@@ -28,29 +37,54 @@ def gone(client: socket.socket) -> bool:
     return True
 
 
-def seconds_until(happened: Callable[[], bool], limit: float = LIMIT + SLACK) -> float:
-    began = time.monotonic()
-    while not happened():
-        assert time.monotonic() - began < limit, "it did not happen in time"
-        time.sleep(0.05)
-    return time.monotonic() - began
-
-
 def only_ours(echo: Echo) -> bool:
-    """Whether the connection that asks is the only one that is left, and so is its request."""
+    """Return whether the connection of this request is the only one, and its request the only one."""
     state = echo.get("/state")
     return state["connections"] == 1 and state["requests"] <= 2
 
 
-def trickle(client: socket.socket, byte: bytes, pause: float) -> None:
-    """Send byte for byte until the server has had enough."""
+def wait_until_only_ours(echo: Echo) -> None:
+    """Wait until the server has forgotten all clients."""
+    wait_until(lambda: only_ours(echo), poll_s=0.05, explain=lambda: echo.get("/state"))
 
-    def enough() -> bool:
+
+def wait_until_read(echo: Echo, count: int) -> None:
+    """Wait until the server has accepted `count` connections and has read the data that they sent before this call."""
+    wait_until(lambda: echo.get("/state")["connections"] > count, poll_s=0.05)
+    # The loop reads from all connections in turn: a request that comes later is read later.
+    for _ in range(2):
+        echo.get("/state")
+
+
+def stable_value(read: Callable[[], int]) -> int:
+    """Return `read()` when two readings in a row are equal."""
+    values = [-1]
+
+    def is_stable() -> bool:
+        values.append(read())
+        return values[-1] == values[-2]
+
+    wait_until(is_stable, poll_s=STABLE_S)
+    return values[-1]
+
+
+def close_all(clients: list[socket.socket], reset: bool) -> None:
+    """Close the connections, with a reset in place of an end if `reset`."""
+    for client in clients:
+        if reset:
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        client.close()
+
+
+def trickle(client: socket.socket, byte: bytes, pause_s: float) -> None:
+    """Send byte for byte until the server closes the connection."""
+
+    def is_cut() -> bool:
         try:
             client.sendall(byte)
         except OSError:
             return True
-        time.sleep(pause)
+        pause_client(pause_s)
         return gone(client)
 
-    assert seconds_until(enough) > LIMIT - 1
+    assert wait_until(is_cut, poll_s=0) > LIMIT - 1
