@@ -11,7 +11,7 @@ from responses_app.models import Response
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.retention import prune
 from tests.support.store.log_records import NOW
-from tests.support.store.stored_logs import kept, told
+from tests.support.store.stored_logs import log_frames, stored_response
 
 
 class LogTest(TestCase):
@@ -19,7 +19,7 @@ class LogTest(TestCase):
 
     def setUp(self) -> None:
         self.client.force_login(User.objects.create_superuser("root", "", "x"))
-        self.frames = told(2500)
+        self.frames = log_frames(2500)
 
     def url(self, row: Response, after: int | None = None) -> str:
         """The address of a page of the log."""
@@ -36,7 +36,7 @@ class LogTest(TestCase):
         return [(int(number), int(ms), int(later), kind) for number, ms, later, kind in found]
 
     def test_log_is_the_same_before_and_after_archiving(self) -> None:
-        row = kept(self.frames)
+        row = stored_response(self.frames)
         places = (None, 0, 1, 99, 950, 998, 999, 1000, len(self.frames) - 2, len(self.frames))
         before = [self.lines(self.url(row, after)) for after in places]
         archive_log(row.pk)
@@ -48,7 +48,7 @@ class LogTest(TestCase):
                 self.assertEqual(lines, [(one.number, one.ms, 17 if one.number else 0, one.type) for one in wanted])
 
     def test_page_links_lead_through_the_whole_log(self) -> None:
-        row = kept(self.frames)
+        row = stored_response(self.frames)
         archive_log(row.pk)
         seen, url = [], self.url(row)
         while url:
@@ -63,7 +63,7 @@ class LogTest(TestCase):
         self.assertEqual(self.lines(self.url(row) + last[1])[-1][0], len(self.frames) - 1)
 
     def test_each_event_can_be_read_in_full(self) -> None:
-        row = kept(self.frames)
+        row = stored_response(self.frames)
         for _ in range(2):
             page = self.client.get(f"{self.url(row)}5/").content.decode()
             self.assertIn("sequence_number&quot;: 5", page)
@@ -73,7 +73,7 @@ class LogTest(TestCase):
             archive_log(row.pk)
 
     def test_a_log_without_its_deltas_shows_what_it_has(self) -> None:
-        row = kept(self.frames, ended_at=NOW)
+        row = stored_response(self.frames, ended_at=NOW)
         archive_log(row.pk)
         sum(prune("deltas", NOW.replace(year=NOW.year + 1)))
         shown = [number for number, *_ in self.lines(self.url(row))]
@@ -82,7 +82,7 @@ class LogTest(TestCase):
         self.assertEqual(self.client.get(f"{self.url(row)}7/").status_code, 404)
 
     def test_a_log_that_has_not_begun_or_is_not_there(self) -> None:
-        row = kept([])
+        row = stored_response([])
         for after in (None, 0, 5):
             with self.subTest(after=after):
                 self.assertEqual(self.lines(self.url(row, after)), [])
@@ -92,7 +92,7 @@ class LogTest(TestCase):
         self.assertIn("No events yet", page)
 
     def test_log_needs_permission_to_view_responses(self) -> None:
-        row = kept(self.frames[:3])
+        row = stored_response(self.frames[:3])
         for account, status in ((None, 302), (User.objects.create_user("staff", is_staff=True), 403)):
             with self.subTest(account=str(account)):
                 self.client.logout()

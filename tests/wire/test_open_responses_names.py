@@ -60,22 +60,22 @@ CUSTOM = {"type": "custom", "name": "t", "description": None, "format": {"type":
 SPACE = {"type": "namespace", "name": "n", "description": "d", "tools": [FUNCTION, CUSTOM]}
 
 
-def spoken(name: str) -> list[Event]:
+def protocol_events(name: str) -> list[Event]:
     """A stream as the log has it."""
     pieces, ending, status = SPEECHES[name]
     return tell(pieces, ending, status=status, **NULLS, tools=[FUNCTION, CUSTOM, SPACE])[0]
 
 
-def asked(raw: dict[str, Any], path: str = "/openresponses/v1/responses") -> dict[str, Any]:
+def parsed_body(raw: dict[str, Any], path: str = "/openresponses/v1/responses") -> dict[str, Any]:
     """The body of a request, as the rest of the API reads it."""
     return profiles.normalize_request(RequestFactory().post(path), raw)
 
 
 @pytest.mark.parametrize("name", SPEECHES)
 def test_every_event_is_one_of_the_union_with_its_keys_or_has_the_prefix(name: str) -> None:
-    told = opened(spoken(name))
-    assert validate(told, "openresponses") == []
-    for event in told:
+    renamed = opened(protocol_events(name))
+    assert validate(renamed, "openresponses") == []
+    for event in renamed:
         needed = REQUIRED.get(event["type"])
         assert needed is not None or event["type"].startswith("openai:response."), event
         assert {"type", "sequence_number", *(needed or "").split()} <= set(event), event
@@ -83,8 +83,8 @@ def test_every_event_is_one_of_the_union_with_its_keys_or_has_the_prefix(name: s
 
 @pytest.mark.parametrize("name", SPEECHES)
 def test_every_item_is_one_of_the_union_or_has_the_prefix_and_says_no_null(name: str) -> None:
-    told = opened(spoken(name))
-    items = [event["item"] for event in told if "item" in event] + told[-1]["response"]["output"]
+    renamed = opened(protocol_events(name))
+    items = [event["item"] for event in renamed if "item" in event] + renamed[-1]["response"]["output"]
     for item in items:
         assert item["type"] in ITEMS or item["type"].startswith("openai:"), item
         assert {"id", "type", "status", *ITEMS.get(item["type"], "").split()} <= set(item), item
@@ -96,18 +96,18 @@ def test_the_union_is_all_that_the_reference_lists() -> None:
 
 
 def test_every_event_that_the_grammar_can_say_is_tried() -> None:
-    said = {event["type"] for name in SPEECHES for event in spoken(name)}
-    assert EVENTS["openai"] - said == UNSAID
+    types = {event["type"] for name in SPEECHES for event in protocol_events(name)}
+    assert EVENTS["openai"] - types == UNSAID
 
 
 def test_delta_and_text_events_change_only_their_type() -> None:
-    events = [event for event in spoken("all") if "item" not in event and "response" not in event]
-    told = [event for event in opened(spoken("all")) if "item" not in event and "response" not in event]
-    assert [{**event, "type": ""} for event in told] == [{**event, "type": ""} for event in events]
+    events = [event for event in protocol_events("all") if "item" not in event and "response" not in event]
+    renamed = [event for event in opened(protocol_events("all")) if "item" not in event and "response" not in event]
+    assert [{**event, "type": ""} for event in renamed] == [{**event, "type": ""} for event in events]
 
 
 def test_a_response_leaves_out_what_says_nothing_and_need_not_be_there() -> None:
-    response = opened(spoken("message"))[-1]["response"]
+    response = opened(protocol_events("message"))[-1]["response"]
     assert {"prompt_cache_retention", "moderation", "access_programs"} & set(response) == set()
     assert (response["user"], response["instructions"], response["max_tool_calls"]) == (None, None, None)
     assert response["reasoning"] == {"effort": None, "summary": None}
@@ -117,22 +117,22 @@ def test_tools_and_choices_are_echoed_with_the_prefix() -> None:
     function = {"type": "function", "name": "f", "description": None, "parameters": None, "strict": False}
     custom = {"type": "openai:custom", "name": "t", "format": {"type": "text"}}
     choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "t"}, {"type": "shell"}]}
-    told = opened(tell([TextDelta("a")], tools=[FUNCTION, CUSTOM, SPACE], tool_choice=choice)[0])[-1]["response"]
-    assert told["tools"][:2] == [function, custom]
-    assert [one["type"] for one in told["tools"][2]["tools"]] == ["function", "openai:custom"]
-    assert [one["type"] for one in told["tool_choice"]["tools"]] == ["openai:custom", "openai:shell"]
+    renamed = opened(tell([TextDelta("a")], tools=[FUNCTION, CUSTOM, SPACE], tool_choice=choice)[0])[-1]["response"]
+    assert renamed["tools"][:2] == [function, custom]
+    assert [one["type"] for one in renamed["tools"][2]["tools"]] == ["function", "openai:custom"]
+    assert [one["type"] for one in renamed["tool_choice"]["tools"]] == ["openai:custom", "openai:shell"]
 
 
 def test_renamed_items_are_valid_input() -> None:
     items = tell(SPEECHES["all"][0])[0][-1]["response"]["output"]
-    told = [
+    renamed = [
         orjson.loads(profiles.item_to_profile(RequestFactory().get("/openresponses/v1/x"), orjson.dumps(item)))
         for item in items
     ]
-    back = asked({"input": told})["input"]
-    assert back == [{key: said for key, said in item.items() if said is not None} for item in items]
+    back = parsed_body({"input": renamed})["input"]
+    assert back == [{key: value for key, value in item.items() if value is not None} for item in items]
     tools = [{"type": "openai:namespace", "tools": [{"type": "openai:custom"}, {"type": "function"}]}, {"type": "web_search"}]
-    read = asked({"tools": tools, "tool_choice": {"type": "openai:custom", "name": "t"}, "input": "Hi"})
+    read = parsed_body({"tools": tools, "tool_choice": {"type": "openai:custom", "name": "t"}, "input": "Hi"})
     assert read["tools"] == [{"type": "namespace", "tools": [{"type": "custom"}, {"type": "function"}]}, {"type": "web_search"}]
     assert (read["tool_choice"], read["input"]) == ({"type": "custom", "name": "t"}, "Hi")
 
@@ -144,8 +144,8 @@ def test_malformed_lists_are_left_to_validation() -> None:
         "tool_choice": "auto",
         "items": "x",
     }
-    assert asked(odd) == odd
+    assert parsed_body(odd) == odd
 
 
 def test_the_prefix_means_nothing_below_v1() -> None:
-    assert asked({"tools": [{"type": "openai:custom"}]}, "/v1/responses") == {"tools": [{"type": "openai:custom"}]}
+    assert parsed_body({"tools": [{"type": "openai:custom"}]}, "/v1/responses") == {"tools": [{"type": "openai:custom"}]}

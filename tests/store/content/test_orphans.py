@@ -36,7 +36,7 @@ class OrphansTest(ApiCase):
     async def deleted(self, client: AsyncClient, path: str) -> None:
         self.assertEqual((await client.delete(path)).status_code, 200)
 
-    async def kept(self, later: timedelta = timedelta(0)) -> int:
+    async def remaining(self, later: timedelta = timedelta(0)) -> int:
         """How many items are there after the upkeep of a later time."""
         await sync_to_async(lambda: list(prune_due(timezone.now() + later)))()
         return await Item.objects.acount()
@@ -44,20 +44,20 @@ class OrphansTest(ApiCase):
     async def test_orphaned_items_stay_unless_configured_otherwise(self) -> None:
         async with self.serving() as client:
             await self.deleted(client, f"/v1/conversations/{await self.conversation(client, 'one', 'two')}")
-            self.assertEqual(await self.kept(1000 * DAY), 2)
+            self.assertEqual(await self.remaining(1000 * DAY), 2)
             with override_settings(RESPONSES_KEEP_RESPONSES=DAY):
-                self.assertEqual(await self.kept(), 2)
-                self.assertEqual(await self.kept(2 * DAY), 0)
+                self.assertEqual(await self.remaining(), 2)
+                self.assertEqual(await self.remaining(2 * DAY), 0)
 
     @override_settings(RESPONSES_DELETE_CONVERSATION_ITEMS=True)
     async def test_by_the_setting_they_go_at_once_and_those_of_others_stay(self) -> None:
         async with self.serving() as client:
             other = await self.conversation(client, "three")
             await self.deleted(client, f"/v1/conversations/{await self.conversation(client, 'one', 'two')}")
-            self.assertEqual(await self.kept(), 1)
+            self.assertEqual(await self.remaining(), 1)
             listed = orjson.loads((await client.get(f"/v1/conversations/{other}/items")).content)["data"]
             await self.deleted(client, f"/v1/conversations/{other}/items/{listed[0]['id']}")
-            self.assertEqual(await self.kept(), 0)
+            self.assertEqual(await self.remaining(), 0)
 
     @override_settings(RESPONSES_DELETE_CONVERSATION_ITEMS=True)
     async def test_an_item_in_another_conversation_stays_there(self) -> None:
@@ -69,7 +69,7 @@ class OrphansTest(ApiCase):
             added = await client.post(f"/v1/conversations/{second}/items", body, content_type="application/json")
             self.assertEqual(added.status_code, 200, added.content)
             await self.deleted(client, f"/v1/conversations/{first}")
-            self.assertEqual(await self.kept(), 1)
+            self.assertEqual(await self.remaining(), 1)
             self.assertEqual(
                 orjson.loads((await client.get(f"/v1/conversations/{second}/items")).content)["data"][0]["id"], listed[0]["id"]
             )
@@ -80,7 +80,7 @@ class OrphansTest(ApiCase):
             uid = await self.conversation(client, "My name is Ada.")
             made = await self.made(client, conversation=uid, input="Hi")
             await self.deleted(client, f"/v1/conversations/{uid}")
-            self.assertEqual(await self.kept(), 3)
+            self.assertEqual(await self.remaining(), 3)
             again = await self.made(client, previous_response_id=made["id"], input="Who am I?")
             prompt = self.dialect.encoding.decode(list(self.engine.requests[-1].prompt))  # type: ignore[attr-defined]
             self.assertIn("My name is Ada.", prompt)
@@ -88,7 +88,7 @@ class OrphansTest(ApiCase):
             self.assertEqual(len(orjson.loads(listed.content)["data"]), 4)
             for one in (made, again):
                 await self.deleted(client, f"/v1/responses/{one['id']}")
-            self.assertEqual(await self.kept(), 0)
+            self.assertEqual(await self.remaining(), 0)
 
     async def test_the_command_prunes_them_too(self) -> None:
         async with self.serving() as client:

@@ -17,7 +17,7 @@ from responses_app.store.content import responses
 from responses_app.store.log import archive, reader
 from responses_app.store.log.records import EventFrame
 from tests.support.store.log_records import NOW, frame, log
-from tests.support.store.stored_logs import kept, told
+from tests.support.store.stored_logs import log_frames, stored_response
 from tests.support.waiting import LIMIT_S
 
 
@@ -37,8 +37,8 @@ class SealTest(TestCase):
         return [one async for one in reader.stored_frames(row.pk, after)]
 
     async def test_log_reads_the_same_before_and_after_archiving(self) -> None:
-        frames = told(2500)
-        row = await sync_to_async(kept)(frames)
+        frames = log_frames(2500)
+        row = await sync_to_async(stored_response)(frames)
         self.assertEqual(await self.read(row), frames)
         before = await reader.snapshot(row.pk)
         self.assertEqual(await sync_to_async(archive.archive_log)(row.pk), len(frames))
@@ -53,7 +53,7 @@ class SealTest(TestCase):
         for count in (0, 1, 2, 999, 1000, 1001, 1002):
             with self.subTest(count=count):
                 frames = [frame(n) for n in range(count)]
-                row = await sync_to_async(kept)(frames, f"resp_{count}")
+                row = await sync_to_async(stored_response)(frames, f"resp_{count}")
                 self.assertEqual(await sync_to_async(archive.archive_log)(row.pk), count)
                 self.assertEqual(await self.read(row), frames)
                 self.assertEqual((await Response.objects.aget(pk=row.pk)).log_form, LogForm.PAGES)
@@ -64,7 +64,7 @@ class SealTest(TestCase):
 
     def test_the_snapshot_and_a_list_are_one_query_each(self) -> None:
         for number in range(5):
-            row = kept(told(30), f"resp_{number}")
+            row = stored_response(log_frames(30), f"resp_{number}")
             if number % 2:
                 archive.archive_log(row.pk)
         with self.assertNumQueries(1):
@@ -75,33 +75,33 @@ class SealTest(TestCase):
         self.assertEqual([body for _, body in shelf.rows], [snapshot] * 5)
 
     def test_only_what_has_ended_is_sealed_and_only_once(self) -> None:
-        running, ended = kept(told(3), "resp_a", ended_at=None), kept(told(3), "resp_b")
+        running, ended = stored_response(log_frames(3), "resp_a", ended_at=None), stored_response(log_frames(3), "resp_b")
         self.assertEqual(archive.list_unarchived(NOW + timedelta(seconds=1), 10), [ended.pk])
         self.assertEqual(archive.list_unarchived(NOW, 10), [])
         self.assertEqual(archive.archive_log(running.pk), 0)
-        self.assertEqual(archive.archive_log(ended.pk), len(told(3)))
+        self.assertEqual(archive.archive_log(ended.pk), len(log_frames(3)))
         self.assertEqual(archive.archive_log(ended.pk), 0)
         self.assertEqual(archive.list_unarchived(NOW + timedelta(seconds=1), 10), [])
 
     def test_logs_to_archive_are_found_by_an_index(self) -> None:
         Response.objects.bulk_create([log(f"resp_{n}").row for n in range(2000)])
         Response.objects.update(ended_at=NOW, log_form=LogForm.PAGES)
-        kept(told(1), "resp_new")
+        stored_response(log_frames(1), "resp_new")
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE responses_app_response")
         found = Response.objects.filter(log_form=LogForm.ROWS, ended_at__lt=NOW).order_by("ended_at")
         self.assertIn("response_log_form", found.explain())
 
     def test_a_writer_that_was_replaced_cannot_add_to_a_sealed_log(self) -> None:
-        row = kept(told(3))
+        row = stored_response(log_frames(3))
         archive.archive_log(row.pk)
-        for number in (1, 4, len(told(3))):
+        for number in (1, 4, len(log_frames(3))):
             with self.subTest(number=number), self.assertRaises(IntegrityError), transaction.atomic():
                 Event.objects.create(response=row, number=number, type="x", data="{}")
 
     def test_a_row_that_comes_late_is_not_lost(self) -> None:
-        frames = told(3)
-        row = kept(frames)
+        frames = log_frames(3)
+        row = stored_response(frames)
         late = mock.patch.object(archive, "_split", return_value=iter([frames[:-1]]))
         with late, self.assertRaises(archive.LogChanged):
             archive.archive_log(row.pk)
@@ -113,8 +113,8 @@ class TogetherTest(TransactionTestCase):
     """Several connections at a time."""
 
     def test_processes_that_seal_the_same_logs_seal_each_once(self) -> None:
-        frames = told(40)
-        keys = [kept(frames, f"resp_{n}").pk for n in range(20)]
+        frames = log_frames(40)
+        keys = [stored_response(frames, f"resp_{n}").pk for n in range(20)]
         with ThreadPoolExecutor(4) as pool:
             work = [pool.submit(apart, lambda: [archive.archive_log(pk) for pk in keys]) for _ in range(4)]
             counts = [one.result() for one in work]
@@ -123,8 +123,8 @@ class TogetherTest(TransactionTestCase):
             self.assertEqual(reader.read(pk), frames)
 
     def test_a_reader_in_the_middle_sees_every_event_once(self) -> None:
-        frames = told(700)
-        keys = [kept(frames, f"resp_{n}").pk for n in range(12)]
+        frames = log_frames(700)
+        keys = [stored_response(frames, f"resp_{n}").pk for n in range(12)]
 
         async def read(pk: int, turn: int) -> list[EventFrame]:
             """Read a log whose archiving starts meanwhile. In odd turns the reader waits for the end of the archiving."""
@@ -144,8 +144,8 @@ class TogetherTest(TransactionTestCase):
         self.assertEqual(Event.objects.count(), 0)
 
     def test_a_log_is_sealed_between_the_two_questions_of_a_reader(self) -> None:
-        frames = told(20)
-        row = kept(frames)
+        frames = log_frames(20)
+        row = stored_response(frames)
         rows = reader.rows
 
         def late(*args: Any) -> list[EventFrame]:

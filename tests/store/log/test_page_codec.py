@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from responses_app.store.log.page_codec import UnreadablePage, pack, unpack, unpack_headers
 from responses_app.store.log.records import EventFrame
-from tests.support.store.stored_logs import told
+from tests.support.store.stored_logs import log_frames
 
 NUMBERS = st.integers(0, 2**31 - 1)
 TIMES = st.integers(-(2**31), 2**31 - 1)
@@ -54,7 +54,7 @@ def test_any_frames_come_back_as_they_were(frames: list[EventFrame]) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 127, 128, 129, 1000])
 def test_real_logs_come_back_as_they_were(count: int) -> None:
-    frames = told(count)
+    frames = log_frames(count)
     assert unpack(pack(frames)) == frames
 
 
@@ -64,13 +64,13 @@ def test_long_events_come_back_as_they_were() -> None:
 
 
 def test_only_the_frames_with_the_given_numbers_are_decoded() -> None:
-    frames = told(100)
+    frames = log_frames(100)
     assert unpack(pack(frames), {3, 50}) == [frames[3], frames[50]]
     assert list(unpack_headers(pack(frames))) == [(frame.number, frame.type, frame.ms) for frame in frames]
 
 
 def test_a_delta_takes_a_few_bytes() -> None:
-    frames = told(1000)
+    frames = log_frames(1000)
     assert len(pack(frames)) / len(frames) < 8
 
 
@@ -91,12 +91,12 @@ def test_a_page_of_another_dictionary_is_refused() -> None:
 
 def test_a_damaged_page_is_refused() -> None:
     with pytest.raises(UnreadablePage):
-        unpack(pack(told(3))[:-5])
+        unpack(pack(log_frames(3))[:-5])
 
 
 def test_a_page_that_was_written_long_ago_can_still_be_read() -> None:
     # Bytes as they were first written. Should this fail, the lines or the dictionary have changed without a new id.
-    assert unpack(bytes.fromhex(OLD)) == told(3)
+    assert unpack(bytes.fromhex(OLD)) == log_frames(3)
 
 
 OLD = (

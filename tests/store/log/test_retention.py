@@ -23,7 +23,7 @@ from responses_app.store.log.archive import archive_log
 from responses_app.store.log.writer import LogWriter
 from tests.support.store.log_records import NOW
 from tests.support.store.response_chains import chain
-from tests.support.store.stored_logs import kept, told
+from tests.support.store.stored_logs import log_frames, stored_response
 from tests.support.store.table_contents import contents
 from tests.support.waiting import eventually
 
@@ -40,8 +40,8 @@ class RetentionTest(TestCase):
     """Against the real database."""
 
     def test_without_its_deltas_a_log_still_answers_get_and_has_all_other_events(self) -> None:
-        frames = told(2500)
-        row = kept(frames)
+        frames = log_frames(2500)
+        row = stored_response(frames)
         self.assertEqual(prune("deltas"), 0)
         archive_log(row.pk)
         snapshot = async_to_sync(reader.snapshot)(row.pk)
@@ -54,7 +54,7 @@ class RetentionTest(TestCase):
         self.assertLess(sum(len(page.data) for page in LogPage.objects.all()), size)
 
     def test_pruned_log_is_not_replayed(self) -> None:
-        row = kept(told(20))
+        row = stored_response(log_frames(20))
         reader.check_replayable(row)
         archive_log(row.pk)
         prune("deltas")
@@ -86,22 +86,22 @@ class RetentionTest(TestCase):
 
     def test_batches_follow_each_other_and_what_runs_stays(self) -> None:
         for number in range(7):
-            kept(told(2), f"resp_{number}", ended_at=NOW if number else None)
+            stored_response(log_frames(2), f"resp_{number}", ended_at=NOW if number else None)
         with mock.patch.object(retention, "BATCH", 4):
             self.assertEqual(list(retention.prune("responses", SOON)), [4, 2])
         self.assertEqual([row.uid for row in Response.objects.all()], ["resp_0"])
 
     def test_log_locked_by_another_process_is_left_alone(self) -> None:
-        archive_log(kept(told(2)).pk)
+        archive_log(stored_response(log_frames(2)).pk)
         with mock.patch.object(retention, "lock_for_archive", return_value=False):
             self.assertEqual(list(retention.prune("deltas", SOON)), [0])
 
     def test_the_server_does_what_the_settings_say(self) -> None:
-        old, new = kept(told(2), "resp_old"), kept(told(2), "resp_new", ended_at=NOW + DAY)
+        old, new = stored_response(log_frames(2), "resp_old"), stored_response(log_frames(2), "resp_new", ended_at=NOW + DAY)
         now = NOW + DAY + timedelta(seconds=31)
         with override_settings(RESPONSES_SEAL_AFTER=None):
             self.assertEqual(list(archive_due(now)), [])
-        self.assertEqual(sum(archive_due(now)), 2 * len(told(2)))
+        self.assertEqual(sum(archive_due(now)), 2 * len(log_frames(2)))
         self.assertEqual(list(prune_due(now)), [])
         with override_settings(RESPONSES_KEEP_DELTAS=timedelta(hours=1)):
             self.assertEqual(list(prune_due(now)), [1])
@@ -121,7 +121,7 @@ class EraseTest(TestCase):
     def test_no_table_keeps_a_byte_of_it(self) -> None:
         for seals in (False, True):
             with self.subTest(seals=seals):
-                row = kept(told(20), self.MARK)
+                row = stored_response(log_frames(20), self.MARK)
                 conversation = Conversation.objects.create(uid="conv_1", project="p", created_at=NOW)
                 Item.objects.create(uid="msg_mark", response=row, project="p", type="message", body='{"text":"resp_mark"}')
                 other = Item.objects.create(uid="msg_other", response=row, project="p", type="message", body="{}")
@@ -150,8 +150,8 @@ class CommandTest(TestCase):
         return out.getvalue()
 
     def setUp(self) -> None:
-        archive_log(kept(told(5), "resp_a").pk)
-        kept(told(5), "resp_b", stored=False, background=True)
+        archive_log(stored_response(log_frames(5), "resp_a").pk)
+        stored_response(log_frames(5), "resp_b", stored=False, background=True)
 
     def test_command_prunes_only_named_kinds(self) -> None:
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
@@ -163,8 +163,8 @@ class CommandTest(TestCase):
     def test_a_dry_run_counts_and_does_nothing(self) -> None:
         said = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
         counts = {"deltas": 1, "responses": 2, "temporary": 1}
-        told = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
-        self.assertEqual(said, told + "items: kept, no age given\n")
+        expected = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
+        self.assertEqual(said, expected + "items: kept, no age given\n")
         self.assertEqual((Response.objects.count(), LogPage.objects.count()), (2, 2))
 
     def test_command_prints_progress_and_total(self) -> None:
@@ -181,7 +181,7 @@ class UpkeepTest(TransactionTestCase):
     """The task of the hub, which has a connection of its own."""
 
     async def test_maintenance_archives_until_cancelled(self) -> None:
-        row = await sync_to_async(kept)(told(5))
+        row = await sync_to_async(stored_response)(log_frames(5))
         with (
             mock.patch.object(maintenance, "ARCHIVE_EVERY_S", 0.01),
             mock.patch.object(maintenance, "PRUNE_EVERY_S", 0.01),

@@ -1,4 +1,4 @@
-"""Logs for the tests of what is kept: told by the writer, the same every time."""
+"""Stored logs for tests: written by the protocol writer, the same each time."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SAID = ["Nothing", " is", " lost", ":", " \0", ' "quoted"', "\n\n", " größer",
 BORN: dict[str, Any] = {"id": "resp_1", "status": "in_progress", "output": [], "usage": None, "error": None}
 
 
-def told(deltas: int) -> list[EventFrame]:
-    """The log of a response with so many deltas, a few of them reasoning; its times rise by 17 ms."""
+def log_frames(deltas: int) -> list[EventFrame]:
+    """Build the log of a response with `deltas` deltas, a few of them reasoning. Times rise by 17 ms."""
     numbers = count()
     writer = Writer(BORN, lambda prefix: f"{prefix}{next(numbers):048x}")
     events = writer.open()
@@ -32,8 +32,8 @@ def told(deltas: int) -> list[EventFrame]:
     ]
 
 
-def kept(frames: Sequence[EventFrame], uid: str = "resp_1", **fields: Any) -> Response:
-    """A response that has ended, with these frames as the rows of its log."""
+def stored_response(frames: Sequence[EventFrame], uid: str = "resp_1", **fields: Any) -> Response:
+    """Store an ended response with `frames` as the rows of its log."""
     row = log(uid).row
     for name, value in {"status": Status.COMPLETED, "ended_at": NOW, **fields}.items():
         setattr(row, name, value)

@@ -14,7 +14,7 @@ from django.test import TestCase
 from responses_app.models import Direction, Event, Item, Response, Status
 from responses_app.web import csp
 from tests.support.store.log_records import NOW
-from tests.support.store.stored_logs import kept, told
+from tests.support.store.stored_logs import log_frames, stored_response
 
 INLINE = re.compile(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=|(href|src)=\"?javascript:", re.IGNORECASE)
 LARGEST = 60_000
@@ -22,8 +22,8 @@ LARGEST = 60_000
 
 def made(uid: str = "resp_1", *, deltas: int = 40, **fields: Any) -> Response:
     """Store an ended response with a log and an output message."""
-    row = kept(
-        told(deltas),
+    row = stored_response(
+        log_frames(deltas),
         uid,
         **{"ended_at": NOW + timedelta(seconds=2), "output_tokens": deltas, "time_to_first_token_ms": 120, **fields},
     )

@@ -8,7 +8,7 @@ import orjson
 
 from responses_app.models import Event, Response
 from responses_app.store.log.archive import archive_log
-from tests.support.store.stored_logs import told
+from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import WebCase, made
 
 PAGES = ("", "/events", "/events/0", "/wire", "/prompt", "/chain", "/check", "/delete", ".json", ".jsonl", ".sse")
@@ -94,7 +94,7 @@ class OutcomesTest(WebCase):
         self.assertIn('class="status queued"', page)
 
     def test_a_response_in_progress_opens_at_any_event(self) -> None:
-        for events in (0, 1, 2, 3, 9, len(told(40)) - 1):
+        for events in (0, 1, 2, 3, 9, len(log_frames(40)) - 1):
             Response.objects.filter(uid="resp_in_progress").delete()
             row = running("in_progress", events)
             for path in PAGES if events else [one for one in PAGES if not one.startswith(("/events/", "."))]:

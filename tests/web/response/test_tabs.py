@@ -15,7 +15,7 @@ from PIL import Image as Picture
 from responses_app.models import Direction, Event, Item, LogForm, Response, StoredRequest
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.group_commit import encode_tokens
-from tests.support.store.stored_logs import told
+from tests.support.store.stored_logs import log_frames
 from tests.support.web.page_case import LARGEST, WebCase, item, made, snapshot
 
 TABS = ("", "/events", "/wire", "/prompt", "/chain", "/check", "/delete")
@@ -94,7 +94,7 @@ class ResponseTest(WebCase):
         folded = orjson.loads(self.client.get("/responses/resp_1/events/20?as=folded").content)
         self.assertEqual(folded["status"], "in_progress")
         self.assertTrue(folded["output"])
-        self.assertEqual(self.client.get("/responses/resp_1/events/20?as=json").content, told(30)[20].data)
+        self.assertEqual(self.client.get("/responses/resp_1/events/20?as=json").content, log_frames(30)[20].data)
 
     def test_the_wire_is_what_was_sent_and_can_be_taken_away(self) -> None:
         made(deltas=5)
@@ -105,7 +105,7 @@ class ResponseTest(WebCase):
         self.assertTrue(sse.startswith(b"event: response.created\ndata: "))
         self.assertTrue(sse.endswith(b"data: [DONE]\n\n"))
         lines = self.download("/responses/resp_1.jsonl").splitlines()
-        self.assertEqual(lines, [frame.data for frame in told(5)])
+        self.assertEqual(lines, [frame.data for frame in log_frames(5)])
         self.assertEqual(orjson.loads(self.client.get("/responses/resp_1.json").content)["status"], "completed")
 
     def test_a_thinned_log_is_still_shown_and_not_judged(self) -> None:
