@@ -9,7 +9,12 @@ from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.installed import OWN_REASONING_PARSERS, OWN_TOOL_PARSERS
+from responses_app.dialects.families.installed import (
+    HARMONY_REASONING_PARSER,
+    HARMONY_TOOL_PARSER,
+    OWN_REASONING_PARSERS,
+    OWN_TOOL_PARSERS,
+)
 
 if TYPE_CHECKING:
     from responses_app.dialects.chat.prompt import ImagePlaceholder
@@ -30,7 +35,8 @@ def open_dialect(source: str, *, reasoning_parser: str | None = None, tool_parse
 
 def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
     """Create the dialect of a checkpoint with the parsers of `family`. Raises ValueError, OSError."""
-    if checkpoint.config.get("model_type") == "gpt_oss":
+    is_harmony = (family.reasoning_parser, family.tool_parser) == (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER)
+    if is_harmony and checkpoint.config.get("model_type") == "gpt_oss":
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
         return HarmonyDialect()
