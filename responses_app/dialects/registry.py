@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.installed import (
-    HARMONY_REASONING_PARSER,
-    HARMONY_TOOL_PARSER,
-    OWN_REASONING_PARSERS,
-    OWN_TOOL_PARSERS,
-)
+from responses_app.dialects.families.installed import HERMES_PARSERS
+from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
+from responses_app.dialects.formats.table import MISTRAL_LIST, REASONING, THINK_FORMAT, output_format
 
 if TYPE_CHECKING:
     from responses_app.dialects.chat.prompt import ImagePlaceholder
+    from responses_app.dialects.text.tokenizer import TokenizerAdapter
 
 # `config.json` keys whose presence means that the model accepts images.
 _IMAGE_KEYS = ("vision_config", "image_token_id", "image_token_index")
@@ -35,8 +35,7 @@ def open_dialect(source: str, *, reasoning_parser: str | None = None, tool_parse
 
 def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
     """Create the dialect of a checkpoint with the parsers of `family`. Raises ValueError, OSError."""
-    is_harmony = (family.reasoning_parser, family.tool_parser) == (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER)
-    if is_harmony and checkpoint.config.get("model_type") == "gpt_oss":
+    if checkpoint.config.get("model_type") == "gpt_oss":
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
         return HarmonyDialect()
@@ -46,41 +45,93 @@ def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
 def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
     from transformers import AutoTokenizer
 
-    from responses_app.dialects.chat.dialect import ChatDialect
-    from responses_app.dialects.chat.scanner import MARKERS
-    from responses_app.dialects.text.tokenizer import TokenizerAdapter
-
     tokenizer = AutoTokenizer.from_pretrained(checkpoint.source)
     if not tokenizer.is_fast:
         raise ValueError(f"{checkpoint.source} has no fast tokenizer (tokenizer.json).")
     template = _template(checkpoint.source, tokenizer)
-    stops = sorted(_stop_ids(checkpoint, tokenizer))
-    config = checkpoint.config
-    supports_images = any(config.get(key) is not None for key in _IMAGE_KEYS)
-    image_placeholder = _image_placeholder(config) if supports_images and template.image is None else None
-    if reasoning_parser in {None, *OWN_REASONING_PARSERS} and tool_parser in {None, *OWN_TOOL_PARSERS}:
-        vocabulary = TokenizerAdapter(tokenizer.backend_tokenizer, visible=MARKERS)
-        return ChatDialect(
-            vocabulary,
-            template,
-            stops,
-            always_thinks=reasoning_parser == "deepseek_r1",
-            supports_images=supports_images,
-            image_placeholder=image_placeholder,
-        )
-    from responses_app.dialects.vllm.adapters import ParserRegistry
-    from responses_app.dialects.vllm.dialect import VllmDialect
-
-    # vLLM's parsers search for special tokens of all kinds, in the text and by id.
-    vocabulary = TokenizerAdapter(tokenizer.backend_tokenizer, visible=tokenizer.all_special_tokens)
-    return VllmDialect(
-        vocabulary,
+    supports_images = any(checkpoint.config.get(key) is not None for key in _IMAGE_KEYS)
+    parts = _Parts(
+        tokenizer,
         template,
-        stops,
-        ParserRegistry(tokenizer, reasoning_parser, tool_parser),
-        supports_images=supports_images,
-        image_placeholder=image_placeholder,
+        sorted(_stop_ids(checkpoint, tokenizer)),
+        supports_images,
+        _image_placeholder(checkpoint.config) if supports_images and template.image is None else None,
     )
+    has_think = REASONING.get(reasoning_parser or "", THINK_FORMAT) == THINK_FORMAT
+    if has_think and tool_parser in {None, *HERMES_PARSERS} and reasoning_parser in {None, *REASONING}:
+        return parts.think_and_hermes(reasoning_parser)
+    output = output_format(reasoning_parser, tool_parser)
+    return parts.vllm(reasoning_parser, tool_parser) if output is None else parts.declared(output, reasoning_parser)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Parts that all chat dialects of a checkpoint share."""
+
+    tokenizer: Any
+    template: ChatTemplate
+    stops: list[int]
+    supports_images: bool
+    image_placeholder: ImagePlaceholder | None
+
+    def think_and_hermes(self, reasoning_parser: str | None) -> Dialect:
+        from responses_app.dialects.chat.dialect import ChatDialect
+        from responses_app.dialects.chat.scanner import MARKERS
+
+        return ChatDialect(
+            self._vocabulary(MARKERS),
+            self.template,
+            self.stops,
+            always_thinks=self._always_thinks(reasoning_parser),
+            may_think=reasoning_parser is not None,
+            supports_images=self.supports_images,
+            image_placeholder=self.image_placeholder,
+        )
+
+    def declared(self, output: OutputFormat, reasoning_parser: str | None) -> Dialect:
+        from responses_app.dialects.formats.dialect import FormatDialect
+
+        if isinstance(output.calls and output.calls.syntax, MistralCalls) and "[ARGS]" not in self._added_tokens():
+            output = replace(output, calls=MISTRAL_LIST)
+        return FormatDialect(
+            self._vocabulary(output.markers),
+            self.template,
+            self.stops,
+            output,
+            always_thinks=self._always_thinks(reasoning_parser),
+            supports_images=self.supports_images,
+            image_placeholder=self.image_placeholder,
+        )
+
+    def vllm(self, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
+        from vllm.tokenizers.hf import get_cached_tokenizer
+
+        from responses_app.dialects.vllm.adapters import ParserRegistry
+        from responses_app.dialects.vllm.dialect import VllmDialect
+
+        # Every parser asks for the whole vocabulary, which takes up to half a second if it is not cached.
+        registry = ParserRegistry(get_cached_tokenizer(self.tokenizer), reasoning_parser, tool_parser)
+        return VllmDialect(
+            # vLLM's parsers search for added tokens of all kinds, in the text and by id.
+            self._vocabulary(self._added_tokens()),
+            self.template,
+            self.stops,
+            registry,
+            supports_images=self.supports_images,
+            image_placeholder=self.image_placeholder,
+        )
+
+    def _vocabulary(self, visible: Collection[str]) -> TokenizerAdapter:
+        from responses_app.dialects.text.tokenizer import TokenizerAdapter
+
+        return TokenizerAdapter(self.tokenizer.backend_tokenizer, visible=visible)
+
+    def _added_tokens(self) -> frozenset[str]:
+        return frozenset(token.content for token in self.tokenizer.backend_tokenizer.get_added_tokens_decoder().values())
+
+    def _always_thinks(self, reasoning_parser: str | None) -> bool:
+        """Return True for models that reason although no template of theirs shows it."""
+        return reasoning_parser == "deepseek_r1" and THINK_FORMAT.begins[0] not in self.template.source
 
 
 def _template(source: str, tokenizer: Any) -> ChatTemplate:

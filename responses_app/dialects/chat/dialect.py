@@ -10,11 +10,12 @@ from weakref import finalize
 from responses_app.dialects.base import OutputParser, Turn, UnsupportedInput
 from responses_app.dialects.chat.parser import ChatParser
 from responses_app.dialects.chat.prompt import ImagePlaceholder, SystemMessagePlacement, escape_json, messages, template_tool
-from responses_app.dialects.chat.scanner import END_THINK, THINK
+from responses_app.dialects.chat.scanner import END_THINK, THINK, ChatScanner
 from responses_app.dialects.chat.structural_tags import ReasoningMarkers, ReasoningStart, constrain
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from responses_app.dialects.content import iter_images
 from responses_app.dialects.text.budget import Budget
+from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.dialects.tools.selection import toolset
 from responses_app.engine_interface import Constraint
@@ -27,7 +28,8 @@ _ANY_DAY = date(2000, 1, 1)
 class ChatDialect:
     """Dialect of a chat model. `marks` begin and end the reasoning, by default `<think>` and `</think>`.
 
-    `always_thinks` is for models that omit the opening marker although their template does not write it. `supports_images`
+    `always_thinks` is for models that omit the opening marker although their template does not write it, `may_think` for models
+    whose template does not show that the model reasons. `supports_images`
     means that the model accepts images. They are rendered by the template, or else by `image_placeholder`.
     """
 
@@ -38,6 +40,7 @@ class ChatDialect:
         stop_token_ids: Sequence[int],
         *,
         always_thinks: bool = False,
+        may_think: bool = False,
         marks: ReasoningMarkers | None = None,
         supports_images: bool = False,
         image_placeholder: ImagePlaceholder | None = None,
@@ -48,6 +51,7 @@ class ChatDialect:
         self.supports_images = supports_images and (template.image is not None or self._image_placeholder is not None)
         self._template = template
         self._always_thinks = always_thinks
+        self._may_think = may_think
         self._marks = marks or (THINK, END_THINK)
         self._system_placement = _system_placement(template)
         self._texts: dict[int, str] = {}
@@ -73,13 +77,14 @@ class ChatDialect:
 
     def parser_for(self, turn: Turn) -> OutputParser:
         """Create an output parser. With `parallel_tool_calls: false` the parser ends after the first call."""
-        return ChatParser(
-            self.vocabulary,
-            self.stop_token_ids,
+        deltas = DeltaBuffer()
+        scanner = ChatScanner(
+            deltas,
             toolset(turn).allows,
             thinking=self._reasoning_start(turn) is ReasoningStart.OPEN,
             one_call=not turn.parallel_tool_calls,
         )
+        return ChatParser(self.vocabulary, self.stop_token_ids, deltas, scanner)
 
     def token_text(self, tokens: Sequence[int]) -> str:
         """Decode tokens to text, special tokens included."""
@@ -142,7 +147,8 @@ class ChatDialect:
             return ReasoningStart.NEVER
         if prompt.endswith(start) or (self._always_thinks and turn.effort not in QUIET):
             return ReasoningStart.OPEN
-        return ReasoningStart.FREE if start in self._template.source else ReasoningStart.NEVER
+        may_think = self._may_think or start in self._template.source
+        return ReasoningStart.FREE if may_think else ReasoningStart.NEVER
 
 
 def _system_placement(template: ChatTemplate) -> SystemMessagePlacement:

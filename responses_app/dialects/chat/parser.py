@@ -1,39 +1,60 @@
-"""Output parser of chat models with `<think>` reasoning and Hermes tool calls."""
+"""Output parser of chat models: feeds the text of tokens to a scanner."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
+from typing import Protocol
 
-from responses_app.dialects.chat.scanner import END_THINK, THINK, ChatScanner, ScannerMode
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.logprobs import to_wire
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.engine_interface import Chunk, Logprob
-from responses_app.protocol.deltas import Delta
+from responses_app.protocol.deltas import Delta, Json
+
+
+class TextScanner(Protocol):
+    """Scanner of generated text, which writes deltas to a buffer."""
+
+    @property
+    def done(self) -> bool:
+        """True after the only allowed call; later text is dropped."""
+        ...
+
+    @property
+    def is_thinking(self) -> bool:
+        """True inside of reasoning."""
+        ...
+
+    def feed(self, text: str) -> None:
+        """Scan more text."""
+        ...
+
+    def mark(self, logprob: Json) -> None:
+        """Record the log-probability of a token before the text of the token."""
+        ...
+
+    def end(self) -> None:
+        """End the turn: text held back is emitted, the open item is complete."""
+        ...
+
+    def cut(self) -> None:
+        """End a generation cut off in the middle: the open item stays open."""
+        ...
 
 
 class ChatParser:
     """Feeds text to the scanner token by token, so the grouping of tokens in chunks has no effect.
 
-    A stop token ends the open item; other special tokens produce no text. With `one_call` everything after the first complete
-    call is dropped.
+    A stop token ends the open item; other special tokens produce no text. Everything after the only allowed call is dropped.
     """
 
-    def __init__(
-        self,
-        vocabulary: TokenizerAdapter,
-        stops: Collection[int],
-        allows: Callable[[str], bool],
-        *,
-        thinking: bool,
-        one_call: bool = False,
-    ) -> None:
+    def __init__(self, vocabulary: TokenizerAdapter, stops: Collection[int], deltas: DeltaBuffer, scanner: TextScanner) -> None:
         self.reasoning_tokens = 0
         self._vocabulary = vocabulary
         self._stops = stops
-        self._deltas = DeltaBuffer()
+        self._deltas = deltas
         self._decoder = vocabulary.decoder()
-        self._scanner = ChatScanner(self._deltas, allows, thinking=thinking, one_call=one_call)
+        self._scanner = scanner
 
     @property
     def done(self) -> bool:
@@ -59,9 +80,10 @@ class ChatParser:
             self._scanner.end()
             return
         text = self._decoder.feed(token)
-        if self._scanner.mode is ScannerMode.THINKING and text not in (THINK, END_THINK):
-            self.reasoning_tokens += 1
+        was_thinking = self._scanner.is_thinking
         if logprob is not None:
             self._scanner.mark(to_wire(logprob, self._vocabulary.token_bytes))
         if text:
             self._scanner.feed(text)
+        # A token that begins or ends the reasoning is a marker.
+        self.reasoning_tokens += was_thinking and self._scanner.is_thinking

@@ -59,6 +59,11 @@ class ChatScanner:
         self._consumed = 0  # number of characters consumed from `_held`
         self._logprobs_held: deque[tuple[int, Json]] = deque()
 
+    @property
+    def is_thinking(self) -> bool:
+        """True inside of reasoning."""
+        return self.mode is ScannerMode.THINKING
+
     def feed(self, text: str) -> None:
         """Scan more text."""
         if not self._held and "<" not in text and self.mode in _PROSE:

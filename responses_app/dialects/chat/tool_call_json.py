@@ -9,6 +9,7 @@ from collections.abc import Callable
 from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.whitespace import WHITE
 
+_NAMES = frozenset({"name", "tool_name"})
 _ARGUMENTS = frozenset({"arguments", "parameters"})
 _IN_STRING = re.compile(r'["\\<]')
 _OUTSIDE = re.compile(r'["{}\[\]<]')
@@ -180,7 +181,7 @@ class ToolCallJsonParser:
         if self._key is None:
             self._key, self._state = str(self._loads()), self._read_colon
             return
-        if self._key == "name":
+        if self._key in _NAMES:
             self._set_name(self._loads())
         elif self._key in _ARGUMENTS and not self._is_passed_on:
             self._set_scalar_arguments(self._loads())

@@ -248,7 +248,6 @@ FAMILIES: tuple[Family, ...] = (
         remark="thinking switches the reasoning.",
     ),
     Family("Granite 20B function calling", "granite-20b-fc", markers=("<function_call>",), names="granite-20b-func"),
-    Family("xLAM", "xlam", names="xlam"),
     Family("Dots", "dots", markers=("<dots_function_call>",), names=r"dots\d"),
     Family("GigaChat 3", "gigachat3", markers=("<|function_call|>",), names="gigachat-?3"),
     Family("GigaChat 3", "gigachat3", markers=("<|role_sep|>", "function call"), template_only=True),
@@ -311,15 +310,15 @@ FAMILIES: tuple[Family, ...] = (
         remark=_ENABLE_THINKING,
     ),
     Family(
-        "Qwen3.5",
+        "Qwen3-Coder",
         "qwen3_coder",
         "qwen3",
-        markers=("<function=", "<parameter=", "<think>"),
+        markers=("<function=", "<parameter="),
+        reasoning_markers=_THINK,
         model_types="qwen3_5.*|qwen4.*",
-        names=r"qwen3\.[5-9]",
+        names=r"qwen3-coder|qwen3\.[5-9]",
         remark=_ENABLE_THINKING,
     ),
-    Family("Qwen3-Coder", "qwen3_coder", markers=("<function=", "<parameter="), names="qwen3-coder"),
     # Formats that many families share.
     Family(
         "Hermes calls",

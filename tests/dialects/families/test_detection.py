@@ -133,8 +133,8 @@ def test_detection_chooses_the_documented_parsers(
 @pytest.mark.parametrize(
     ("evidence", "parsers", "chosen_by"),
     [
-        (Evidence(tool_parser="jamba", reasoning_parser="qwen3", templates=[_HERMES]), ("qwen3", "jamba"), "setting"),
-        (Evidence(tool_parser="jamba", templates=[_HERMES + _SWITCH]), ("qwen3", "jamba"), "setting and chat template"),
+        (Evidence(tool_parser="xlam", reasoning_parser="qwen3", templates=[_HERMES]), ("qwen3", "xlam"), "setting"),
+        (Evidence(tool_parser="xlam", templates=[_HERMES + _SWITCH]), ("qwen3", "xlam"), "setting and chat template"),
         (Evidence(reasoning_parser="none", templates=[_HERMES + _SWITCH]), (None, "hermes"), "setting and chat template"),
         (Evidence(response_template={"fields": {"thinking": {}}}, templates=[_HERMES]), ("hf", None), "response_template"),
         (Evidence(response_template={"fields": {"tool_calls": {}}}, templates=[_HERMES]), (None, "hf"), "response_template"),
@@ -169,13 +169,6 @@ def test_detection_warns_of_an_unknown_family() -> None:
 
 def test_detection_has_no_warning_when_both_parsers_are_named() -> None:
     assert detect(Evidence(model_type="llama", reasoning_parser="none", tool_parser="llama3_json")).warnings == ()
-
-
-@pytest.mark.parametrize("kind", ["reasoning", "tool"])
-def test_detection_warns_of_a_named_parser_that_vllm_does_not_have(kind: str) -> None:
-    found = detect(Evidence(reasoning_parser="nonsense", tool_parser="nonsense"), ALL)
-    assert (found.reasoning_parser, found.tool_parser) == ("nonsense", "nonsense")
-    assert f"The installed vLLM has no {kind} parser 'nonsense', which is named in the settings." in found.warnings
 
 
 @pytest.mark.parametrize("kind", ["reasoning", "tool"])

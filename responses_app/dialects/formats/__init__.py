@@ -1,0 +1,1 @@
+"""Output formats of chat models: parsers and structural tags, declared per family."""

@@ -1,0 +1,100 @@
+"""Writer of tool calls found in the output."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from responses_app.dialects.formats.reader import EndOfText, Reader
+from responses_app.dialects.text.delta_buffer import ARGUMENTS, DeltaBuffer
+from responses_app.protocol.deltas import Call
+
+
+class NotACall(Exception):
+    """The text is no call of a tool that may be called."""
+
+
+class CallWriter:
+    """Writes calls to the delta buffer. Text read since the last complete call can be read again as text.
+
+    `schemas` are the parameters of the declared tools by name. `end_item` ends the item before a call. After the first call
+    with `one_call`, `done` is True.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        deltas: DeltaBuffer,
+        allows: Callable[[str], bool],
+        schemas: Mapping[str, Mapping[str, Any]],
+        end_item: Callable[[], None],
+        *,
+        one_call: bool = False,
+    ) -> None:
+        self.is_open = self.done = self._has_called = False
+        self._reader = reader
+        self._deltas = deltas
+        self._allows = allows
+        self._schemas = schemas
+        self._end_item = end_item
+        self._one_call = one_call
+
+    def is_declared(self, name: str) -> bool:
+        """Return True if the request declares a tool of this name."""
+        return name in self._schemas
+
+    def properties(self, name: str) -> Mapping[str, Any]:
+        """Return the schemas of the parameters of a tool, empty if unknown."""
+        properties = self._schemas.get(name, {}).get("properties")
+        return properties if isinstance(properties, Mapping) else {}
+
+    def open(self, name: str) -> None:
+        """Begin a call. Raises NotACall, and EndOfText behind the only allowed call."""
+        if self.done:
+            raise EndOfText
+        if not name or not self._allows(name):
+            raise NotACall
+        self._end_item()
+        self._deltas.add(Call(name))
+        self._reader.release()
+        self.is_open = True
+
+    def write(self, arguments: str) -> None:
+        """Append to the arguments of the open call."""
+        self._deltas.append(ARGUMENTS, arguments)
+
+    def close(self) -> None:
+        """End the open call."""
+        self._end_item()
+        self.is_open = False
+        self.done = self._one_call
+        self._has_called = True
+        self._reader.mark()
+
+    def commit(self) -> None:
+        """Take the separators behind a complete call as read."""
+        if self._has_called and not self.is_open:
+            self._reader.mark()
+
+
+class ObjectWriter:
+    """Writes the arguments of a call as a JSON object, key by key."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._is_empty = True
+
+    def key(self, key: str) -> None:
+        """Begin a property."""
+        self._write(("{" if self._is_empty else ", ") + json.dumps(key, ensure_ascii=False) + ": ")
+        self._is_empty = False
+
+    def end(self) -> None:
+        """End the object."""
+        self._write("{}" if self._is_empty else "}")
+
+
+def json_string_part(text: str) -> str:
+    """Return `text` as the inside of a JSON string."""
+    return json.dumps(text, ensure_ascii=False)[1:-1]

@@ -1,0 +1,168 @@
+"""Reader of a growing text: coroutines that wait for text, so that the grouping of tokens has no effect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator
+from itertools import pairwise
+from typing import TypeAlias, TypeVar
+
+from responses_app.dialects.text.json_tracker import JsonTracker
+from responses_app.dialects.text.whitespace import WHITE
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""Coroutine that yields whenever it needs more text."""
+
+
+class EndOfText(Exception):
+    """The generation ended where more text is needed."""
+
+
+class Markers:
+    """Set of marker texts to search for. Raises ValueError if a marker begins another, as the grouping of text then matters."""
+
+    def __init__(self, *texts: str) -> None:
+        self._texts = sorted(set(filter(None, texts)))
+        for one, other in pairwise(self._texts):
+            if other.startswith(one):
+                raise ValueError(f"The marker {one!r} begins the marker {other!r}.")
+        self._pattern = re.compile("|".join(map(re.escape, self._texts)) or r"(?!)")
+        self._firsts = frozenset(text[0] for text in self._texts)
+        self._longest = max(map(len, self._texts), default=0)
+
+    def search(self, text: str, at: int) -> re.Match[str] | None:
+        """Find the first marker in `text` from `at` on."""
+        return self._pattern.search(text, at)
+
+    def match(self, text: str, at: int) -> bool:
+        """Return True if a marker stands at `at`."""
+        return self._pattern.match(text, at) is not None
+
+    def partial(self, text: str, at: int) -> int:
+        """Return the length of the longest end of `text[at:]` that begins a marker without completing it."""
+        for start in range(max(at, len(text) - self._longest + 1), len(text)):
+            if text[start] in self._firsts and self.begins(text[start:]):
+                return len(text) - start
+        return 0
+
+    def begins(self, text: str) -> bool:
+        """Return True if `text` is a proper beginning of a marker, or empty."""
+        return any(len(marker) > len(text) and marker.startswith(text) for marker in self._texts)
+
+
+class Reader:
+    """Text of a generation with a position. `closed` means that no text follows, `cut` that the model was not finished."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.at = 0
+        self.closed = self.cut = False
+        self._dropped = 0
+        self._mark: int | None = None
+
+    @property
+    def position(self) -> int:
+        """Number of characters read so far."""
+        return self._dropped + self.at
+
+    @property
+    def unread(self) -> str:
+        """Text not yet read."""
+        return self.text[self.at :]
+
+    def append(self, text: str) -> None:
+        """Append text, and forget the text that no `rewind` needs."""
+        first = self.at if self._mark is None else self._mark
+        self.text = self.text[first:] + text
+        self._dropped += first
+        self.at -= first
+        self._mark = None if self._mark is None else 0
+
+    def mark(self) -> None:
+        """Remember the position for `rewind`."""
+        self._mark = self.at
+
+    def release(self) -> None:
+        """Forget the position of `mark`."""
+        self._mark = None
+
+    def rewind(self) -> None:
+        """Go back to the position of `mark`, and forget it."""
+        if self._mark is not None:
+            self.at, self._mark = self._mark, None
+
+    def take(self, count: int) -> str:
+        """Read `count` characters that are known to be there."""
+        text = self.text[self.at : self.at + count]
+        self.at += count
+        return text
+
+    def wait(self) -> Steps[None]:
+        """Wait for more text. Raises EndOfText."""
+        if self.closed:
+            raise EndOfText
+        yield
+
+    def peek(self) -> Steps[str]:
+        """Return the next character without reading it. Raises EndOfText."""
+        while self.at >= len(self.text):
+            yield from self.wait()
+        return self.text[self.at]
+
+    def skip_space(self, more: str = "") -> Steps[None]:
+        """Skip white space and the characters of `more`. Does not raise at the end of the text."""
+        while True:
+            while self.at < len(self.text) and self.text[self.at] in WHITE + more:
+                self.at += 1
+            if self.at < len(self.text) or self.closed:
+                return
+            yield
+
+    def accept(self, *literals: str) -> Steps[str | None]:
+        """Read the longest literal that follows; None if none follows. Raises EndOfText if cut off at a possible literal."""
+        while True:
+            rest = self.text[self.at : self.at + max(map(len, literals))]
+            if (self.cut or not self.closed) and any(len(each) > len(rest) and each.startswith(rest) for each in literals):
+                yield from self.wait()
+                continue
+            found = max((each for each in literals if rest.startswith(each)), key=len, default=None)
+            self.at += len(found or "")
+            return found
+
+    def pass_until(self, markers: Markers, emit: Callable[[str], None]) -> Steps[str]:
+        """Pass the text on to `emit` up to a marker; read and return the marker. Raises EndOfText.
+
+        Text that may begin a marker is held back. If the generation was cut off there, it stays unread.
+        """
+        while True:
+            match = markers.search(self.text, self.at)
+            if match is not None:
+                emit(self.text[self.at : match.start()])
+                self.at = match.end()
+                return match[0]
+            held = 0 if self.closed and not self.cut else markers.partial(self.text, self.at)
+            end = len(self.text) - held
+            if end > self.at:
+                emit(self.text[self.at : end])
+                self.at = end
+            yield from self.wait()
+
+    def read_until(self, markers: Markers) -> Steps[tuple[str, str]]:
+        """Read the text up to a marker; return the text and the marker. Raises EndOfText."""
+        parts: list[str] = []
+        marker = yield from self.pass_until(markers, parts.append)
+        return "".join(parts), marker
+
+    def pass_json(self, stops: Markers, emit: Callable[[str], None]) -> Steps[None]:
+        """Pass on an object or array, verbatim, up to its end or before a marker of `stops`. Raises EndOfText."""
+        tracker = JsonTracker()
+        while True:
+            match = stops.search(self.text, self.at)
+            held = 0 if self.closed and not self.cut else stops.partial(self.text, self.at)
+            text = self.text[self.at : match.start() if match else len(self.text) - held]
+            count = tracker.read(text)
+            emit(self.take(count))
+            if match is not None or tracker.is_complete:
+                return
+            yield from self.wait()

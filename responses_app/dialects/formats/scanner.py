@@ -1,0 +1,181 @@
+"""Scanner of generated text by a declared format: separates reasoning, text and calls."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from responses_app.dialects.formats.base import OutputFormat, Schemas, Syntax
+from responses_app.dialects.formats.calls import CallWriter, NotACall
+from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.text.delta_buffer import MESSAGE, REASONING, DeltaBuffer
+from responses_app.dialects.text.whitespace import WhitespaceBuffer
+from responses_app.protocol.deltas import Json
+
+
+class FormatScanner:
+    """Scanner: text in, deltas into the buffer. The grouping of the text has no effect.
+
+    White space at the borders of items is dropped. After a call inside of reasoning the reasoning continues. Text behind a call
+    marker that is no call becomes text without the marker. Closing markers without an opening marker are dropped.
+    """
+
+    def __init__(
+        self,
+        deltas: DeltaBuffer,
+        format: OutputFormat,
+        allows: Callable[[str], bool],
+        schemas: Schemas,
+        *,
+        thinking: bool = False,
+        one_call: bool = False,
+    ) -> None:
+        self.is_thinking = thinking
+        self._deltas = deltas
+        self._format = format
+        self._reader = Reader()
+        self._calls = CallWriter(self._reader, deltas, allows, schemas, self._end_item, one_call=one_call)
+        self._white_space = WhitespaceBuffer(bare=thinking)
+        self._logprobs_held: deque[tuple[int, Json]] = deque()
+        self._text_markers, self._reasoning_markers = _markers(format)
+        self._steps = self._read()
+        next(self._steps)
+
+    @property
+    def done(self) -> bool:
+        """True after the only allowed call; later text is dropped."""
+        return self._calls.done
+
+    def feed(self, text: str) -> None:
+        """Scan more text."""
+        if self.done or not text:
+            return
+        self._reader.append(text)
+        self._continue()
+
+    def mark(self, logprob: Json) -> None:
+        """Record the log-probability of a token before the text of the token."""
+        self._logprobs_held.append((self._reader.position + len(self._reader.unread), logprob))
+
+    def end(self) -> None:
+        """End the turn: text held back is emitted, the open item is complete, and further text begins anew."""
+        self._finish(cut=False)
+        self._end_item()
+        self.is_thinking = False
+        self._reader.closed = False
+        self._steps = self._read()
+        next(self._steps)
+
+    def cut(self) -> None:
+        """End a generation cut off in the middle: the open item stays open, a partial marker or call is dropped."""
+        self._finish(cut=True)
+
+    def _continue(self) -> None:
+        next(self._steps, None)
+
+    def _finish(self, *, cut: bool) -> None:
+        if self.done:
+            return
+        self._reader.closed, self._reader.cut = True, cut
+        self._continue()
+        if self._reader.unread:  # a partial marker or call, with the white space before
+            self._reader.take(len(self._reader.unread))
+            self._white_space.reset()
+        white_space = self._white_space.flush()
+        if not self.is_thinking:  # white space behind text is part of the text
+            self._deltas.append(MESSAGE, white_space)
+
+    def _read(self) -> Steps[None]:
+        """Read the whole output."""
+        yield
+        while not self.done:
+            try:
+                yield from self._read_prose()
+            except EndOfText:
+                return
+
+    def _read_prose(self) -> Steps[None]:
+        """Read reasoning or text up to a marker, and follow the marker."""
+        markers = self._reasoning_markers if self.is_thinking else self._text_markers
+        marker = yield from self._reader.pass_until(markers, self._emit)
+        reasoning, calls = self._format.reasoning, self._format.calls
+        if reasoning is not None and marker in reasoning.begins and not self.is_thinking:
+            self._end_item()
+            self.is_thinking = True
+            if reasoning.title:
+                yield from self._reader.accept(reasoning.title)
+        elif reasoning is not None and marker in reasoning.ends and self.is_thinking:
+            self._end_item()
+            self.is_thinking = False
+        elif calls is not None and marker in calls.begins:
+            self._end_item()
+            yield from self._read_calls(calls.syntax, marker)
+        elif calls is not None and marker in calls.leads:
+            yield from self._read_lead(calls.syntax, marker)
+
+    def _read_calls(self, syntax: Syntax, marker: str) -> Steps[None]:
+        self._reader.mark()
+        try:
+            yield from syntax.read(self._reader, self._calls, marker)
+        except NotACall:
+            self._reader.rewind()
+        except EndOfText:
+            self._end_in_calls()
+        self._reader.release()
+
+    def _read_lead(self, syntax: Syntax, marker: str) -> Steps[None]:
+        """Read calls that begin without a marker, or the first character as text."""
+        before = self._reader.position - len(marker)
+        self._reader.at -= len(marker)
+        yield from self._read_calls(syntax, marker)
+        if self._reader.position == before:
+            self._emit(marker)
+            self._reader.at += len(marker)
+
+    def _end_in_calls(self) -> None:
+        """Handle the end of the generation in a call: an open call is complete unless cut off, other text is read as text.
+
+        A call that was cut off before its name was complete is dropped.
+        """
+        if self._reader.cut:
+            self._reader.at = len(self._reader.text)
+            self._white_space.reset()
+        elif self._calls.is_open:
+            self._calls.close()
+        else:
+            self._reader.rewind()
+
+    def _emit(self, text: str) -> None:
+        """Append text without trailing white space."""
+        visible = self._white_space.feed(text)
+        if self.is_thinking:
+            self._deltas.append(REASONING, visible)
+        elif visible:
+            self._deltas.append(MESSAGE, visible, self._logprobs(len(visible), len(text)) if self._logprobs_held else ())
+
+    def _logprobs(self, count: int, size: int) -> list[Json]:
+        """Return the log-probabilities of tokens that begin in the last `count` characters before the white space."""
+        end = self._reader.position + size - self._white_space.held
+        logprobs = []
+        while self._logprobs_held and self._logprobs_held[0][0] < end:
+            at, logprob = self._logprobs_held.popleft()
+            if at >= end - count:
+                logprobs.append(logprob)
+        return logprobs
+
+    def _end_item(self) -> None:
+        self._deltas.end()
+        self._white_space.reset()
+        while self._logprobs_held and self._logprobs_held[0][0] < self._reader.position:
+            self._logprobs_held.popleft()
+
+
+def _markers(format: OutputFormat) -> tuple[Markers, Markers]:
+    """Return the markers to search for in text and in reasoning."""
+    reasoning, calls = format.reasoning, format.calls
+    begins = calls.begins if calls else ()
+    text = [*begins, *(calls.ends if calls else ()), *(calls.leads if calls else ()), *format.ignored]
+    if reasoning is None:
+        return Markers(*text), Markers()
+    both = (*reasoning.begins, *reasoning.ends)
+    return Markers(*both, *text), Markers(*both, *(begins if reasoning.has_calls else ()))

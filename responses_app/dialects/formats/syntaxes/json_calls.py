@@ -1,0 +1,154 @@
+"""Calls written as JSON objects: `{"name": ..., "arguments": {...}}`, alone or in a list, between markers or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from responses_app.dialects.chat.tool_call_json import ToolCallJsonParser
+from responses_app.dialects.constraints.structural_tag import Format, arguments, tag, tags
+from responses_app.dialects.formats.base import Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall
+from responses_app.dialects.formats.reader import Markers, Reader, Steps
+
+
+@dataclass(frozen=True, slots=True)
+class JsonCalls:
+    """Objects with the name and the arguments of a call.
+
+    `begin` and `end` are the text of a section in the grammar, `separator` stands between two objects, `ends` close the section.
+    Without a marker (`needs_declared`) only calls of declared tools are calls.
+    """
+
+    begin: str
+    end: str = ""
+    separator: str = ", "
+    ends: tuple[str, ...] = ()
+    name_key: str = "name"
+    arguments_key: str = "arguments"
+    before_name: str = ""
+    # Marker that may stand before the objects.
+    prefix: str = ""
+    needs_declared: bool = False
+
+    def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
+        """Read objects up to an end marker or other text. Raises NotACall, EndOfText."""
+        if self.prefix:
+            yield from reader.skip_space()
+            yield from reader.accept(self.prefix)
+        is_first = True
+        while True:
+            yield from reader.skip_space("[],;" if not is_first or self.begin.endswith("[") else "[")
+            calls.commit()
+            if self.ends and (yield from reader.accept(*self.ends)):
+                return
+            if (yield from reader.peek()) != "{":
+                if is_first:
+                    raise NotACall
+                return
+            yield from self._object(reader, calls)
+            is_first = False
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Markers inside of calls."""
+        return (self.prefix, *self.ends)
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return self.begin or f'{{"{self.name_key}": "'
+
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+        """Return the tag of a section, or without markers the tags of the objects."""
+        objects = [self._tag(tool) for tool in tools]
+        return [tag(self.begin, tags(objects, self.separator, only_one=only_one), self.end)] if self.begin else objects
+
+    def _tag(self, tool: Tool) -> Format:
+        begin = f'{{{self.before_name}"{self.name_key}": "{tool["name"]}", "{self.arguments_key}": '
+        return tag(begin, arguments(dict(tool)), "}")
+
+    def _object(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+        parser, stops = ToolCallJsonParser(), Markers(*self.ends)
+        while True:
+            reader.at = parser.feed(reader.text, reader.at)
+            self._write(parser, calls)
+            if parser.over:
+                return
+            if reader.at == len(reader.text):
+                yield from reader.wait()
+            elif stops.match(reader.text, reader.at):
+                self._stop(calls)
+                return
+            elif stops.begins(reader.unread) and not reader.closed:
+                yield from reader.wait()
+            else:
+                before = reader.at
+                reader.at = parser.feed(reader.text, reader.at, literal=True)
+                if reader.at == before:  # half of an escape
+                    yield from reader.wait()
+
+    def _write(self, parser: ToolCallJsonParser, calls: CallWriter) -> None:
+        """Write the part of the call that is certain. Raises NotACall."""
+        if parser.called and not calls.is_open:
+            if self.needs_declared and not calls.is_declared(parser.name):
+                raise NotACall
+            calls.open(parser.name)
+        if parser.broken and not calls.is_open:
+            raise NotACall
+        if calls.is_open:
+            calls.write(parser.take())
+            if parser.over:
+                calls.close()
+
+    def _stop(self, calls: CallWriter) -> None:
+        """End a call at a marker inside of its object. Raises NotACall."""
+        if not calls.is_open:
+            raise NotACall
+        calls.close()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCalls:
+    """List of objects with the name of the tool as key: `[{"get_weather": {"city": "Oslo"}}]`."""
+
+    begin: str
+    end: str
+    ends: tuple[str, ...]
+
+    def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
+        """Read the list up to the end marker. Raises NotACall, EndOfText."""
+        ends = Markers(*self.ends)
+        while True:
+            yield from reader.skip_space("[],")
+            calls.commit()
+            if (yield from reader.accept(*self.ends)):
+                return
+            if (yield from reader.accept('{"', '{ "')) is None:
+                raise NotACall
+            name, _ = yield from reader.read_until(Markers('"'))
+            yield from reader.skip_space(":")
+            calls.open(name)
+            yield from reader.pass_json(ends, calls.write)
+            calls.close()
+            yield from reader.skip_space("}")
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Markers inside of calls."""
+        return self.ends
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return self.begin
+
+    @property
+    def separator(self) -> str:
+        """Text between two sections."""
+        return ""
+
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+        """Return the tag of a section."""
+        objects = [tag(f'{{"{tool["name"]}": ', arguments(dict(tool)), "}") for tool in tools]
+        return [tag(self.begin, tags(objects, ", ", only_one=only_one), self.end)]

@@ -1,0 +1,144 @@
+"""Calls written as a name before a JSON object, each between special tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from responses_app.dialects.constraints.structural_tag import Format, arguments, tag, tags
+from responses_app.dialects.formats.base import Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall
+from responses_app.dialects.formats.reader import Markers, Reader, Steps
+from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCalls:
+    """Section of calls `call_begin` name `argument_begin` JSON `call_end`, between `begin` and `end`.
+
+    `prefix` stands before a name, a number behind `index_separator`. With `fenced` the head is `function`, and the name and a
+    fenced block of JSON follow `argument_begin`.
+    """
+
+    begin: str
+    end: str
+    call_begin: str
+    argument_begin: str
+    call_end: str
+    prefix: str = ""
+    index_separator: str = ""
+    fenced: bool = False
+
+    def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
+        """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
+        found: str | None = begin
+        if begin == self.begin:
+            yield from reader.skip_space()
+            found = yield from reader.accept(self.call_begin, self.end)
+        if found is None:
+            raise NotACall
+        while found == self.call_begin:
+            yield from self._call(reader, calls)
+            yield from reader.skip_space()
+            found = yield from reader.accept(self.call_begin, self.end)
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Markers inside of calls."""
+        return (self.begin, self.end, self.call_begin, self.argument_begin, self.call_end)
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return self.begin
+
+    @property
+    def separator(self) -> str:
+        """Text between two sections."""
+        return ""
+
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+        """Return the tag of a section. The number of a call is always 0."""
+        one = [tag(self._head(str(tool["name"])), arguments(dict(tool)), self._tail()) for tool in tools]
+        return [tag(self.begin, tags(one, "", only_one=only_one), self.end)]
+
+    def _head(self, name: str) -> str:
+        if self.fenced:
+            return f"{self.call_begin}function{self.argument_begin}{name}\n```json\n"
+        return f"{self.call_begin}{self.prefix}{name}{self.index_separator and self.index_separator + '0'}{self.argument_begin}"
+
+    def _tail(self) -> str:
+        return f"\n```{self.call_end}" if self.fenced else self.call_end
+
+    def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+        head, stop = yield from reader.read_until(Markers(self.argument_begin, self.call_end, self.end))
+        if stop != self.argument_begin:
+            raise NotACall
+        if self.fenced:
+            head, stop = yield from reader.read_until(Markers("\n", "```", "{"))
+            reader.at -= len(stop)
+            yield from reader.skip_space()
+            yield from reader.accept("```json", "```")
+        yield from reader.skip_space()
+        calls.open(self._name(head))
+        yield from reader.pass_json(Markers(self.call_end, self.end, self.call_begin), calls.write)
+        calls.close()
+        yield from reader.skip_space("`" if self.fenced else "")
+        yield from reader.accept(self.call_end)
+
+    def _name(self, head: str) -> str:
+        name = head.strip()
+        if self.index_separator:
+            name = name.rpartition(self.index_separator)[0] or name
+        return name.removeprefix(self.prefix)
+
+
+_MISTRAL_LIST = JsonCalls(begin="[TOOL_CALLS][", end="]")
+_HEAD_ENDS = Markers("[CALL_ID]", "[ARGS]", "{")
+
+
+@dataclass(frozen=True, slots=True)
+class MistralCalls:
+    """Calls of Mistral models, old and new.
+
+    New: `[TOOL_CALLS]name[ARGS]{...}` with an optional `[CALL_ID]id`, also without `[ARGS]`. Old: `[TOOL_CALLS][{...}, {...}]`.
+    """
+
+    is_list: bool
+
+    def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
+        """Read a call of the new form, or a list of the old form. Raises NotACall, EndOfText."""
+        yield from reader.skip_space()
+        if (yield from reader.peek()) in "[{":
+            yield from _MISTRAL_LIST.read(reader, calls, begin)
+            return
+        name, stop = yield from reader.read_until(_HEAD_ENDS)
+        if stop == "[CALL_ID]":
+            _, stop = yield from reader.read_until(Markers("[ARGS]", "{"))
+        reader.at -= stop == "{"
+        if (yield from reader.peek()) != "{":
+            raise NotACall
+        calls.open(name.strip())
+        yield from reader.pass_json(Markers("[TOOL_CALLS]"), calls.write)
+        calls.close()
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Markers inside of calls."""
+        return ("[TOOL_CALLS]", "[CALL_ID]", "[ARGS]")
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return "[TOOL_CALLS]"
+
+    @property
+    def separator(self) -> str:
+        """Text between two calls."""
+        return ""
+
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+        """Return the tags of the calls, or of a list of the old form."""
+        if self.is_list:
+            return _MISTRAL_LIST.tags(tools, only_one=only_one)
+        return [tag(f"[TOOL_CALLS]{tool['name']}[ARGS]", arguments(dict(tool)), "") for tool in tools]

@@ -1,0 +1,156 @@
+"""Calls written as Python: `[get_weather(city="Oslo"), clock()]`."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, sequence, tag, tags
+from responses_app.dialects.formats.base import Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
+from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.formats.syntaxes.grammar import parameters, separated, value
+
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
+_HEAD_ENDS = Markers("(", "=", ")", ",", "[", "]", " ", "<", '"')
+_JSON_NAMES = {"true": "True", "false": "False", "null": "None"}
+_JSON_NAME = re.compile(r"\b(true|false|null)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class PythonCalls:
+    """Calls with keyword arguments. `begin` and `end` are the text of a section in the grammar, `ends` close the section.
+
+    Without a marker (`needs_declared`) only calls of declared tools are calls.
+    """
+
+    begin: str = "["
+    end: str = "]"
+    separator: str = ", "
+    ends: tuple[str, ...] = ()
+    needs_declared: bool = False
+
+    def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
+        """Read calls up to the end of the section. Raises NotACall, EndOfText."""
+        yield from reader.skip_space("[")
+        while True:
+            yield from self._call(reader, calls)
+            yield from reader.skip_space(",;")
+            calls.commit()
+            if (yield from reader.accept("]", *self.ends)) is not None:
+                yield from self._skip_end(reader)
+                return
+            if reader.closed and reader.at == len(reader.text):
+                return
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Markers inside of calls."""
+        return self.ends
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return self.begin
+
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+        """Return the tag of a section."""
+        one = [tag(f"{tool['name']}(", _arguments(tool), ")") for tool in tools]
+        return [tag(self.begin, tags(one, self.separator, only_one=only_one), self.end)]
+
+    def _skip_end(self, reader: Reader) -> Steps[None]:
+        """Skip the marker behind the closing bracket."""
+        if self.ends:
+            yield from reader.skip_space()
+            yield from reader.accept(*self.ends)
+
+    def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+        name, stop = yield from reader.read_until(_HEAD_ENDS)
+        if stop != "(" or not _NAME.match(name) or (self.needs_declared and not calls.is_declared(name)):
+            raise NotACall
+        calls.open(name)
+        writer = ObjectWriter(calls.write)
+        try:
+            while (yield from self._argument(reader, calls, writer)):
+                pass
+        except EndOfText:
+            if not reader.cut:
+                writer.end()
+            raise
+        writer.end()
+        calls.close()
+
+    def _argument(self, reader: Reader, calls: CallWriter, writer: ObjectWriter) -> Steps[bool]:
+        """Read an argument, or the end of the call; return True if more arguments may follow."""
+        yield from reader.skip_space(",")
+        if (yield from reader.accept(")")):
+            return False
+        key, _ = yield from reader.read_until(Markers("="))
+        text = yield from self._value(reader)
+        writer.key(key.strip())
+        calls.write(_to_json(text))
+        return True
+
+    def _value(self, reader: Reader) -> Steps[str]:
+        """Read the text of a value, up to a comma or the closing parenthesis."""
+        scan = _ValueScan()
+        parts: list[str] = []
+        while True:
+            text = reader.unread
+            count = scan.read(text)
+            parts.append(reader.take(count))
+            if count < len(text):
+                return "".join(parts)
+            yield from reader.wait()
+
+
+class _ValueScan:
+    """Search for the end of a Python value: brackets and quotes that are open."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._quote = ""
+        self._is_escaped = False
+
+    def read(self, text: str) -> int:
+        """Return the number of characters that belong to the value."""
+        for index, char in enumerate(text):
+            if self._quote:
+                self._in_string(char)
+            elif self._depth == 0 and char in ",)":
+                return index
+            elif char in "\"'":
+                self._quote = char
+            else:
+                self._depth += (char in "([{") - (char in ")]}")
+        return len(text)
+
+    def _in_string(self, char: str) -> None:
+        if self._is_escaped:
+            self._is_escaped = False
+        elif char == "\\":
+            self._is_escaped = True
+        elif char == self._quote:
+            self._quote = ""
+
+
+def _to_json(text: str) -> str:
+    """Convert a Python or JSON literal to JSON; other text becomes a string."""
+    text = text.strip()
+    for candidate in (text, _JSON_NAME.sub(lambda match: _JSON_NAMES[match[0]], text)):
+        try:
+            return json.dumps(ast.literal_eval(candidate), ensure_ascii=False, allow_nan=False)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _arguments(tool: Tool) -> Format:
+    found = parameters(tool)
+    if found is None:
+        return any_text(")")
+    items = [sequence(literal(f"{each.name}="), value(each.schema)) for each in found]
+    return separated(items, ", ", sum(each.is_required for each in found))

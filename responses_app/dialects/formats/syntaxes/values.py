@@ -1,0 +1,98 @@
+"""Argument values written as plain text, converted to JSON by the schema of the parameter."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
+
+
+def types_of(schema: object) -> frozenset[str]:
+    """Return the JSON types that a schema allows; `string` if the schema names none."""
+    if not isinstance(schema, Mapping):
+        return frozenset({"string"})
+    declared = schema.get("type", ())
+    found = {declared} if isinstance(declared, str) else {each for each in declared if isinstance(each, str)}
+    choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
+    found |= {_type_of(value) for value in choices} if isinstance(choices, list) else set()
+    for key in ("anyOf", "oneOf", "allOf"):
+        if isinstance(schema.get(key), list):
+            found |= {each for choice in schema[key] for each in types_of(choice)}
+    return frozenset(found or {"object" if "properties" in schema else "string"})
+
+
+def is_text(schema: object) -> bool:
+    """Return True if every value of the schema is a string, so that the text can be passed on as it comes."""
+    return types_of(schema) == {"string"}
+
+
+def to_json(text: str, schema: object) -> str:
+    """Convert the text of a value to JSON by the types of the schema; a text of no such type stays a string."""
+    types = types_of(schema)
+    for name, convert in _CONVERTERS.items():
+        if name in types:
+            value = convert(text.strip())
+            if value is not None:
+                return value
+    return json.dumps(text, ensure_ascii=False)
+
+
+def json_or_text(text: str) -> str:
+    """Return `text` as JSON if it is JSON, else as a JSON string."""
+    return _json(text) or json.dumps(text, ensure_ascii=False)
+
+
+def _type_of(value: Any) -> str:
+    names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
+    return names.get(type(value), "null")
+
+
+def _json(text: str) -> str | None:
+    try:
+        value = json.loads(text)
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _null(text: str) -> str | None:
+    return "null" if text.lower() in ("null", "none") else None
+
+
+def _integer(text: str) -> str | None:
+    try:
+        return str(int(text))
+    except ValueError:
+        return None
+
+
+def _number(text: str) -> str | None:
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(value):
+        return None
+    return str(int(value)) if value == int(value) else str(value)
+
+
+def _boolean(text: str) -> str | None:
+    value = _BOOLEANS.get(text.lower())
+    return None if value is None else json.dumps(value)
+
+
+def _container(opening: str) -> Callable[[str], str | None]:
+    return lambda text: _json(text) if text.startswith(opening) else None
+
+
+_CONVERTERS: dict[str, Callable[[str], str | None]] = {
+    "null": _null,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "object": _container("{"),
+    "array": _container("["),
+}

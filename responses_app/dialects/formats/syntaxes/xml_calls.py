@@ -1,0 +1,211 @@
+"""Calls written as elements: a name, and an element for each parameter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, optional, sequence, tag
+from responses_app.dialects.formats.base import Tool
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
+from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
+from responses_app.dialects.formats.syntaxes.values import is_text, json_or_text, to_json
+
+_ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
+
+
+@dataclass(frozen=True, slots=True)
+class XmlCalls:
+    """Section of elements with the name of the tool, which contain elements with the names of parameters.
+
+    `call_open` and `parameter_open` are the beginnings of start tags up to the name: `<function=`, or with `attributes`
+    `<invoke name=`. With `pads` a line break before and after a value is no part of the value. With `marks_strings` the
+    attribute `string` says if a value is a string or JSON.
+    """
+
+    begin: str
+    end: str
+    call_open: str
+    call_close: str
+    parameter_open: str
+    parameter_close: str
+    attributes: bool = False
+    marks_strings: bool = False
+    pads: bool = False
+
+    def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
+        """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
+        found: str | None = begin
+        if begin != self.call_open:
+            yield from reader.skip_space()
+            found = yield from reader.accept(self.call_open, self.end)
+        if found is None:
+            raise NotACall
+        while found == self.call_open:
+            yield from self._call(reader, calls)
+            yield from reader.skip_space()
+            found = yield from reader.accept(self.call_open, self.end)
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Markers inside of calls."""
+        return (self.begin, self.end, self.call_open, self.call_close, self.parameter_open, self.parameter_close)
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return self.begin
+
+    @property
+    def separator(self) -> str:
+        """Text between two sections."""
+        return "\n"
+
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:  # noqa: ARG002
+        """Return a tag of a section for each tool; all calls of a model are sections with a single call."""
+        return [
+            tag(f"{self.begin}\n{self._start(self.call_open, str(tool['name']))}", self._parameters(tool), self._closing())
+            for tool in tools
+        ]
+
+    def _closing(self) -> str:
+        return f"{self.call_close}\n{self.end}"
+
+    # Reading
+
+    def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+        head, stop = yield from reader.read_until(Markers(">", self.call_close, self.end))
+        name = self._name(head)
+        calls.open(name)
+        writer = ObjectWriter(calls.write)
+        try:
+            if stop == ">":
+                yield from self._read_parameters(reader, calls, name, writer)
+        except EndOfText:
+            if not reader.cut:
+                writer.end()
+            raise
+        writer.end()
+        calls.close()
+
+    def _read_parameters(self, reader: Reader, calls: CallWriter, name: str, writer: ObjectWriter) -> Steps[None]:
+        """Read parameters up to the closing marker of the call, or to other text."""
+        while True:
+            yield from reader.skip_space()
+            found = yield from reader.accept(self.parameter_open, self.call_close)
+            if found != self.parameter_open:
+                if found is None and reader.at == len(reader.text):
+                    raise EndOfText
+                return
+            head, _ = yield from reader.read_until(Markers(">"))
+            key = self._name(head)
+            schema = self._schema(head, calls.properties(name).get(key))
+            writer.key(key)
+            yield from self._value(reader, calls, schema)
+
+    def _value(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
+        stops = Markers(self.parameter_close, self.parameter_open, self.call_close)
+        if is_text(schema):
+            yield from self._string(reader, calls, stops)
+        else:
+            text, stop = yield from self._until(reader, stops)
+            calls.write(json_or_text(self._trimmed(text)) if schema is _ANY else to_json(self._trimmed(text), schema))
+            self._put_back(reader, stop)
+
+    def _until(self, reader: Reader, stops: Markers) -> Steps[tuple[str, str]]:
+        """Read a value; at the end of the generation the value ends too, unless cut off."""
+        parts: list[str] = []
+        try:
+            stop = yield from reader.pass_until(stops, parts.append)
+        except EndOfText:
+            if reader.cut:
+                raise
+            stop = ""
+        return "".join(parts), stop
+
+    def _string(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
+        """Pass a string value on as it comes."""
+        text = _StringPart(calls, pads=self.pads)
+        calls.write('"')
+        try:
+            stop = yield from reader.pass_until(stops, text.write)
+        except EndOfText:
+            if not reader.cut:
+                text.end()
+                calls.write('"')
+            raise
+        text.end()
+        calls.write('"')
+        self._put_back(reader, stop)
+
+    def _put_back(self, reader: Reader, stop: str) -> None:
+        if stop and stop != self.parameter_close:
+            reader.at -= len(stop)
+
+    def _trimmed(self, text: str) -> str:
+        return text.removeprefix("\n").removesuffix("\n") if self.pads else text
+
+    def _name(self, head: str) -> str:
+        """Return the name in a start tag behind `call_open` or `parameter_open`."""
+        if not self.attributes:
+            return head.strip()
+        match = _ATTRIBUTE.match(f"name={head.strip()}")
+        return next((each for each in match.groups()[1:] if each), "") if match else ""
+
+    def _schema(self, head: str, schema: object) -> object:
+        if not self.marks_strings:
+            return schema
+        marks = {match[1]: match[2] for match in _ATTRIBUTE.finditer(head)}
+        return _TEXT if marks.get("string") == "true" else _ANY
+
+    # Grammar
+
+    def _start(self, opening: str, name: str, mark: str = "") -> str:
+        return f'{opening}"{name}"{mark}>' if self.attributes else f"{opening}{name}>"
+
+    def _parameters(self, tool: Tool) -> Format:
+        found = parameters(tool)
+        if found is None:
+            return any_text(self.call_close)
+        return sequence(optional(literal("\n")), *map(self._parameter, found))
+
+    def _parameter(self, parameter: Parameter) -> Format:
+        string = is_text(parameter.schema)
+        mark = f' string="{"true" if string else "false"}"' if self.marks_strings else ""
+        space = "\n" if self.pads else ""
+        content = text_value(parameter.schema, self.parameter_close) if string else value(parameter.schema)
+        begin = self._start(self.parameter_open, parameter.name, mark) + space
+        element = sequence(tag(begin, content, f"{space}{self.parameter_close}"), optional(literal("\n")))
+        return element if parameter.is_required else optional(element)
+
+
+_TEXT: Mapping[str, Any] = {"type": "string"}
+_ANY: Mapping[str, Any] = {"type": ["object", "array", "number", "boolean", "null", "string"]}
+
+
+class _StringPart:
+    """Writer of the inside of a JSON string. With `pads` a line break at either end is left out."""
+
+    def __init__(self, calls: CallWriter, *, pads: bool) -> None:
+        self._calls = calls
+        self._pads = pads
+        self._is_first = True
+        self._held = ""
+
+    def write(self, text: str) -> None:
+        """Write text, except a line break that may be the last character."""
+        text = self._held + text
+        self._held = ""
+        if self._pads and self._is_first and text:
+            text = text.removeprefix("\n")
+            self._is_first = False
+        if self._pads and text.endswith("\n"):
+            text, self._held = text[:-1], "\n"
+        self._calls.write(json_string_part(text))
+
+    def end(self) -> None:
+        """End the string: the line break held back is no part of the value."""
+        self._held = ""

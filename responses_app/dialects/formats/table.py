@@ -1,0 +1,202 @@
+"""Output formats by the names of vLLM's reasoning parsers and tool parsers."""
+
+from __future__ import annotations
+
+from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
+from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
+from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
+from responses_app.dialects.formats.syntaxes.keyed_xml_calls import KeyedXmlCalls
+from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls, NamedCalls
+from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
+from responses_app.dialects.formats.syntaxes.xml_calls import XmlCalls
+
+THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
+_GRANITE_PHRASES = tuple(f"{begin} my thought process:" for begin in ("Here is", "Here's"))
+_GRANITE_END_PHRASES = tuple(f"{begin} my response:" for begin in ("Here is", "Here's"))
+
+REASONING: dict[str, ReasoningFormat] = {
+    **dict.fromkeys(
+        (
+            "qwen3", "deepseek_r1", "deepseek_v3", "deepseek_v4", "glm45", "glm47", "holo2", "hunyuan_a13b", "kimi_k2",
+            "ling3", "mimo", "minimax_m2", "nemotron_v3", "olmo3", "step3p5", "step3",
+        ),
+        THINK_FORMAT,
+    ),
+    "cohere_command3": ReasoningFormat(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
+    "gemma4": ReasoningFormat(("<|channel>",), ("<channel|>",), title="thought\n"),
+    "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
+    "mistral": ReasoningFormat(("[THINK]",), ("[/THINK]",), has_calls=False),
+    "seed_oss": ReasoningFormat(("<seed:think>",), ("</seed:think>",)),
+}  # fmt: skip
+"""Reasoning formats by the name of vLLM's reasoning parser."""
+
+# Markers around the answer, by the name of the reasoning parser or tool parser.
+_IGNORED: dict[str, tuple[str, ...]] = {
+    "granite": ("<response>", "</response>"),
+    "hunyuan_a13b": ("<answer>", "</answer>"),
+    "cohere_command3": ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
+    "gemma4": ("<|tool_response>",),
+}
+
+
+def _json_list(begin: str, end: str) -> CallFormat:
+    ends = (end,) if end else ()
+    return CallFormat(JsonCalls(f"{begin}[", f"]{end}", ends=ends), (begin,), ends)
+
+
+def _xml(prefix: str, *, pads: bool) -> CallFormat:
+    syntax = XmlCalls(
+        f"<{prefix}tool_call>",
+        f"</{prefix}tool_call>",
+        "<function=",
+        "</function>",
+        "<parameter=",
+        "</parameter>",
+        pads=pads,
+    )
+    return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
+
+
+def _dsml(section: str) -> CallFormat:
+    mark = "｜DSML｜"
+    syntax = XmlCalls(
+        f"<{mark}{section}>",
+        f"</{mark}{section}>",
+        f"<{mark}invoke name=",
+        f"</{mark}invoke>",
+        f"<{mark}parameter name=",
+        f"</{mark}parameter>",
+        attributes=True,
+        marks_strings=True,
+    )
+    return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
+
+
+def _deepseek(*, fenced: bool) -> CallFormat:
+    syntax = NamedCalls(
+        "<｜tool▁calls▁begin｜>",
+        "<｜tool▁calls▁end｜>",
+        "<｜tool▁call▁begin｜>",
+        "<｜tool▁sep｜>",
+        "<｜tool▁call▁end｜>",
+        fenced=fenced,
+    )
+    return CallFormat(syntax, (syntax.begin, syntax.call_begin), (syntax.end,))
+
+
+def _kimi() -> CallFormat:
+    syntax = NamedCalls(
+        "<|tool_calls_section_begin|>",
+        "<|tool_calls_section_end|>",
+        "<|tool_call_begin|>",
+        "<|tool_call_argument_begin|>",
+        "<|tool_call_end|>",
+        prefix="functions.",
+        index_separator=":",
+    )
+    return CallFormat(syntax, (syntax.begin, syntax.call_begin), (syntax.end,))
+
+
+def _minimax() -> CallFormat:
+    syntax = XmlCalls(
+        "<minimax:tool_call>",
+        "</minimax:tool_call>",
+        "<invoke name=",
+        "</invoke>",
+        "<parameter name=",
+        "</parameter>",
+        attributes=True,
+    )
+    return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
+
+
+def _internlm() -> CallFormat:
+    syntax = JsonCalls(
+        "<|action_start|><|plugin|>\n",
+        "<|action_end|>",
+        ends=("<|action_end|>",),
+        arguments_key="parameters",
+        prefix="<|plugin|>",
+    )
+    return CallFormat(syntax, ("<|action_start|>",), syntax.ends)
+
+
+def _python(begin: str, end: str, separator: str = ", ") -> CallFormat:
+    bracket = ("[", "]") if separator == ", " else ("", "")
+    syntax = PythonCalls(begin + bracket[0], bracket[1] + end, separator, (end,))
+    return CallFormat(syntax, (begin,), (end,))
+
+
+_GLM = CallFormat(KeyedXmlCalls(), ("<tool_call>",), ("</tool_call>",))
+_LLAMA = CallFormat(
+    JsonCalls("", separator="; ", arguments_key="parameters", needs_declared=True), ("<|python_tag|>",), leads=("{",)
+)
+_PYTHON = CallFormat(PythonCalls(needs_declared=True), leads=("[",))
+_LLAMA4 = CallFormat(
+    PythonCalls("<|python_start|>[", "]<|python_end|>", ends=("<|python_end|>",), needs_declared=True),
+    ("<|python_start|>",),
+    ("<|python_end|>",),
+    ("[",),
+)
+_COHERE = CallFormat(
+    JsonCalls(
+        "<|START_ACTION|>[",
+        "]<|END_ACTION|>",
+        ends=("<|END_ACTION|>",),
+        name_key="tool_name",
+        arguments_key="parameters",
+        before_name='"tool_call_id": "0", ',
+    ),
+    ("<|START_ACTION|>",),
+    ("<|END_ACTION|>",),
+)
+
+CALLS: dict[str, CallFormat] = {
+    "apertus": CallFormat(
+        KeyedCalls("<|tools_prefix|>[", "]<|tools_suffix|>", ("<|tools_suffix|>",)),
+        ("<|tools_prefix|>",),
+        ("<|tools_suffix|>",),
+    ),
+    "cohere_command3": _COHERE,
+    "deepseek_v3": _deepseek(fenced=True),
+    "deepseek_v31": _deepseek(fenced=False),
+    "deepseek_v32": _dsml("function_calls"),
+    "deepseek_v4": _dsml("tool_calls"),
+    "gemma4": CallFormat(GemmaCalls(), ("<|tool_call>",), ("<tool_call|>",)),
+    "glm45": _GLM,
+    "glm47": _GLM,
+    "granite": _json_list("<|tool_call|>", ""),
+    "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
+    "internlm": _internlm(),
+    "jamba": _json_list("<tool_calls>", "</tool_calls>"),
+    "kimi_k2": _kimi(),
+    "lfm2": _python("<|tool_call_start|>", "<|tool_call_end|>"),
+    "ling3": _GLM,
+    "llama3_json": _LLAMA,
+    "llama4_json": _LLAMA,
+    "llama4_pythonic": _LLAMA4,
+    "mimo": _xml("", pads=False),
+    "minimax_m2": _minimax(),
+    "mistral": CallFormat(MistralCalls(is_list=False), ("[TOOL_CALLS]",)),
+    "nemotron_nano_v2": _json_list("<TOOLCALL>", "</TOOLCALL>"),
+    "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
+    "phi4_mini_json": _json_list("functools", ""),
+    "pythonic": _PYTHON,
+    "qwen3_coder": _xml("", pads=True),
+    "qwen3_xml": _xml("", pads=True),
+    "seed_oss": _xml("seed:", pads=True),
+    "step3p5": _xml("", pads=True),
+}
+"""Call formats by the name of vLLM's tool parser. `nemotron_nano_v2` is a name of our own: vLLM has none for the format."""
+# Lists of the old form, for tokenizers without the token `[ARGS]`.
+MISTRAL_LIST = CallFormat(MistralCalls(is_list=True), ("[TOOL_CALLS]",))
+
+
+def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat | None:
+    """Return the format of a pair of parsers, None if a format of the pair is not declared here."""
+    reasoning = REASONING.get(reasoning_parser or "")
+    calls = CALLS.get(tool_parser or "")
+    if (reasoning_parser and reasoning is None) or (tool_parser and calls is None):
+        return None
+    ignored = {*_IGNORED.get(reasoning_parser or "", ()), *_IGNORED.get(tool_parser or "", ())}
+    return OutputFormat(reasoning, calls, tuple(sorted(ignored)))

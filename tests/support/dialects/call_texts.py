@@ -1,0 +1,212 @@
+"""Calls as the models of each family write them, by the name of the tool parser."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tests.support.dialects.parser_driver import CLOCK, WEATHER
+
+REPORT = {
+    "type": "function",
+    "name": "report",
+    "strict": True,
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string"},
+            "days": {"type": "integer"},
+            "draft": {"type": "boolean"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "place": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "height": {"type": "number"}},
+                "required": ["name", "height"],
+                "additionalProperties": False,
+            },
+        },
+        "required": ["title", "days", "draft", "tags", "place"],
+        "additionalProperties": False,
+    },
+}
+TOOLS = (WEATHER, CLOCK, REPORT)
+REPORTED = '{"title": "Grüße, \\"Öl\\"\\n<b>", "days": 3, "draft": true, "tags": ["a", "b c"], "place": {"name": "Åre", "height": 1.5}}'
+
+
+class Calls(NamedTuple):
+    """Texts of one call, of two calls, of a call without arguments, and of a call with every type of argument."""
+
+    one: str
+    two: str
+    empty: str
+    typed: str
+
+
+def _xml(mark: str) -> Calls:
+    def call(name: str, **values: str) -> str:
+        parameters = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in values.items())
+        return f"<{mark}tool_call>\n<function={name}>\n{parameters}</function>\n</{mark}tool_call>"
+
+    return Calls(
+        call("get_weather", city="Oslo"),
+        call("get_weather", city="Oslo") + "\n" + call("get_weather", city="Rom"),
+        call("clock"),
+        call(
+            "report",
+            title='Grüße, "Öl"\n<b>',
+            days="3",
+            draft="true",
+            tags='["a", "b c"]',
+            place='{"name": "Åre", "height": 1.5}',
+        ),
+    )
+
+
+def _dsml(section: str) -> Calls:
+    def call(name: str, *values: tuple[str, str, str]) -> str:
+        parameters = "".join(
+            f'<｜DSML｜parameter name="{key}" string="{string}">{value}</｜DSML｜parameter>\n' for key, string, value in values
+        )
+        return f'<｜DSML｜invoke name="{name}">\n{parameters}</｜DSML｜invoke>\n'
+
+    def block(*calls: str) -> str:
+        return f"<｜DSML｜{section}>\n{''.join(calls)}</｜DSML｜{section}>"
+
+    oslo, rom = (call("get_weather", ("city", "true", city)) for city in ("Oslo", "Rom"))
+    report = call(
+        "report",
+        ("title", "true", 'Grüße, "Öl"\n<b>'),
+        ("days", "false", "3"),
+        ("draft", "false", "true"),
+        ("tags", "false", '["a", "b c"]'),
+        ("place", "false", '{"name": "Åre", "height": 1.5}'),
+    )
+    return Calls(block(oslo), block(oslo, rom), block(call("clock")), block(report))
+
+
+def _minimax() -> Calls:
+    def call(name: str, **values: str) -> str:
+        parameters = "".join(f'<parameter name="{key}">{value}</parameter>\n' for key, value in values.items())
+        return f'<invoke name="{name}">\n{parameters}</invoke>\n'
+
+    def block(*calls: str) -> str:
+        return f"<minimax:tool_call>\n{''.join(calls)}</minimax:tool_call>"
+
+    oslo, rom = call("get_weather", city="Oslo"), call("get_weather", city="Rom")
+    report = call(
+        "report",
+        title='Grüße, "Öl"\n<b>',
+        days="3",
+        draft="true",
+        tags='["a", "b c"]',
+        place='{"name": "Åre", "height": 1.5}',
+    )
+    return Calls(block(oslo), block(oslo, rom), block(call("clock")), block(report))
+
+
+def _glm(space: str) -> Calls:
+    def call(name: str, **values: str) -> str:
+        parameters = "".join(
+            f"<arg_key>{key}</arg_key>{space}<arg_value>{value}</arg_value>{space}" for key, value in values.items()
+        )
+        return f"<tool_call>{name}{space}{parameters}</tool_call>"
+
+    return Calls(
+        call("get_weather", city="Oslo"),
+        call("get_weather", city="Oslo") + "\n" + call("get_weather", city="Rom"),
+        call("clock"),
+        call(
+            "report",
+            title='Grüße, "Öl"\n<b>',
+            days="3",
+            draft="true",
+            tags='["a", "b c"]',
+            place='{"name": "Åre", "height": 1.5}',
+        ),
+    )
+
+
+def _json(begin: str, end: str, separator: str, shape: str) -> Calls:
+    def call(name: str, arguments: str) -> str:
+        return shape.replace("NAME", name).replace("%", arguments)
+
+    oslo, rom = (call("get_weather", f'{{"city": "{city}"}}') for city in ("Oslo", "Rom"))
+    return Calls(
+        begin + oslo + end,
+        begin + oslo + separator + rom + end,
+        begin + call("clock", "{}") + end,
+        begin + call("report", REPORTED) + end,
+    )
+
+
+_OBJECT = '{"name": "NAME", "arguments": %}'
+_PARAMETERS = '{"name": "NAME", "parameters": %}'
+_PYTHON_REPORT = (
+    "report(title='Grüße, \"Öl\"\\n<b>', days=3, draft=True, tags=['a', 'b c'], place={'name': 'Åre', 'height': 1.5})"
+)
+
+
+def _python(begin: str, end: str, separator: str = ", ") -> Calls:
+    oslo, rom = 'get_weather(city="Oslo")', "get_weather(city='Rom')"
+    return Calls(
+        begin + oslo + end, begin + oslo + separator + rom + end, begin + "clock()" + end, begin + _PYTHON_REPORT + end
+    )
+
+
+def _gemma() -> Calls:
+    def call(name: str, arguments: str) -> str:
+        return f"<|tool_call>call:{name}{{{arguments}}}<tool_call|>"
+
+    oslo, rom = (call("get_weather", f'city:<|"|>{city}<|"|>') for city in ("Oslo", "Rom"))
+    report = 'title:<|"|>Grüße, "Öl"\n<b><|"|>,days:3,draft:true,tags:[<|"|>a<|"|>,<|"|>b c<|"|>],place:{name:<|"|>Åre<|"|>,height:1.5}'
+    return Calls(oslo, oslo + rom, call("clock", ""), call("report", report))
+
+
+_DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
+_KIMI = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "")
+
+CALL_TEXTS: dict[str, Calls] = {
+    "apertus": _json("<|tools_prefix|>[", "]<|tools_suffix|>", ", ", '{"NAME": %}'),
+    "cohere_command3": _json(
+        "<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ",\n", '{"tool_call_id": "0", "tool_name": "NAME", "parameters": %}'
+    ),
+    "deepseek_v3": _json(
+        *_DEEPSEEK, "\n", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\n%\n```<｜tool▁call▁end｜>"
+    ),
+    "deepseek_v31": _json(*_DEEPSEEK, "", "<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>%<｜tool▁call▁end｜>"),
+    "deepseek_v32": _dsml("function_calls"),
+    "deepseek_v4": _dsml("tool_calls"),
+    "gemma4": _gemma(),
+    "glm45": _glm("\n"),
+    "glm47": _glm(""),
+    "granite": _json("<|tool_call|>[", "]", ", ", _OBJECT),
+    "hunyuan_a13b": _json("<tool_calls>[", "]</tool_calls>", ", ", _OBJECT),
+    "internlm": _json("<|action_start|><|plugin|>\n", "<|action_end|>", "\n", _PARAMETERS),
+    "jamba": _json("<tool_calls>[\n", "\n]</tool_calls>", ",\n", _OBJECT),
+    "kimi_k2": _json(*_KIMI, "<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>%<|tool_call_end|>"),
+    "lfm2": _python("<|tool_call_start|>[", "]<|tool_call_end|>"),
+    "ling3": _glm(""),
+    "llama3_json": _json("", "", "; ", _PARAMETERS),
+    "llama4_json": _json("<|python_tag|>", "", "; ", _PARAMETERS),
+    "llama4_pythonic": _python("<|python_start|>[", "]<|python_end|>"),
+    "minimax_m2": _minimax(),
+    "mistral": _json("", "", "", "[TOOL_CALLS]NAME[ARGS]%"),
+    "nemotron_nano_v2": _json("<TOOLCALL>[", "]</TOOLCALL>", ", ", _OBJECT),
+    "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
+    "phi4_mini_json": _json("functools[", "]", ", ", _OBJECT),
+    "pythonic": _python("[", "]"),
+    "qwen3_coder": _xml(""),
+    "qwen3_xml": _xml(""),
+    "seed_oss": _xml("seed:"),
+    "step3p5": _xml(""),
+}
+# The old forms of Mistral's calls, and forms that differ in markers left out.
+OTHER_TEXTS: dict[str, tuple[str, Calls]] = {
+    "mistral_list": ("mistral", _json("[TOOL_CALLS] [", "]", ", ", _OBJECT)),
+    "mistral_without_arguments_marker": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME%")),
+    "mistral_with_ids": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME[CALL_ID]a1b2c3d4e[ARGS]%")),
+    "pythonic_without_markers": ("llama4_pythonic", _python("[", "]")),
+    "kimi_without_section": (
+        "kimi_k2",
+        _json("", "", "", "<|tool_call_begin|>functions.NAME:1<|tool_call_argument_begin|>%<|tool_call_end|>"),
+    ),
+}
