@@ -59,11 +59,22 @@ def said(say: Say) -> str:
 
 def _assistant(say: Say, live: bool, last: bool, thinking: bool) -> list[Segment]:
     head = Segment("<|im_start|>assistant\n")
+    text = _answer(say)
     if live and thinking:
-        return [head, Segment(f"<think>\n{say.think}\n</think>\n\n" + said(say), 0), Segment("\n")]
+        # Behind an imposed start any thought may stand: these are not trained.
+        thought = Segment(f"<think>\n{say.think}\n</think>\n\n", None if say.imposed else 0)
+        return [head, thought, *text, Segment("\n")]
     if live and last:
-        return [head, Segment("<think>\n\n</think>\n\n"), Segment(said(say), 0), Segment("\n")]
+        return [head, Segment("<think>\n\n</think>\n\n"), *text, Segment("\n")]
     return [head, Segment(said(say), 1), Segment("\n")]
+
+
+def _answer(say: Say) -> list[Segment]:
+    """Split the answer behind what a constraint imposes."""
+    whole = said(say)
+    if not say.imposed:
+        return [Segment(whole, 0)]
+    return [Segment(say.imposed), Segment(whole.removeprefix(say.imposed), 0)]
 
 
 def _given(turn: Turn, before: Turn | None, after: Turn | None) -> Segment:

@@ -14,7 +14,9 @@ from demo_training.exchanges import (
     knowledge,
     madeup,
     manners,
+    manuals,
     natural,
+    objects,
     pictures,
     stories,
     sums,
@@ -26,6 +28,8 @@ from demo_training.exchanges.toolbox import Use
 from demo_training.forms import Call, Dialogue, Result, Say, Tool, Turn, Turns, User, ask, fill, retext
 
 Exchange = Callable[[Random], Turns]
+# The share of dialogues with a long system prompt.
+MANUALS = 0.12
 
 _KNOWING: list[Exchange] = [
     knowledge.capital,
@@ -344,6 +348,11 @@ def picture_dialogue(r: Random) -> Dialogue:
     return Dialogue(turns, "picture")
 
 
+def object_dialogue(r: Random) -> Dialogue:
+    """An answer in JSON, without the thought more often than other dialogues."""
+    return Dialogue(objects.answer(r), "object", thinking=r.random() < 0.75)
+
+
 _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (13, chat_dialogue),
     (11, memory_dialogue),
@@ -356,6 +365,7 @@ _MIX: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (1, one(knowledge.junk, "junk")),
     (1, one(knowledge.no_tool, "chat")),
     (4, picture_dialogue),
+    (16, object_dialogue),
     (36, tool_dialogue),
     (2, two_tools_dialogue),
     (7, no_tool_dialogue),
@@ -374,6 +384,7 @@ _FOCUS: list[tuple[float, Callable[[Random], Dialogue]]] = [
     (3, one(stories.tale, "stories")),
     (1, one(knowledge.no_tool, "chat")),
     (4, picture_dialogue),
+    (16, object_dialogue),
     (16, tool_dialogue),
     (10, lambda r: tool_dialogue(r, several_use)),
     (10, lambda r: tool_dialogue(r, madeup.plain_use)),
@@ -389,6 +400,8 @@ def dialogue(r: Random, focus: bool = False) -> Dialogue:
     made = r.choices([m for _, m in mix], [w for w, _ in mix])[0](r)
     if not made.system and r.random() < (0.35 if made.tools else 0.45):
         made = replace(made, system=manners.plain(r))
+    if r.random() < MANUALS:
+        made = replace(made, system=f"{made.system}\n\n{manuals.manual(r)}" if made.system else manuals.manual(r))
     if r.random() < 0.87:
         return made
     return replace(made, turns=[_aloud(t) for t in made.turns] if made.skill == "sums" else made.turns, thinking=False)

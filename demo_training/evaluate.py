@@ -101,12 +101,13 @@ def _sorted(calls: list[Call]) -> list[str]:
 
 def run(name: str, folder: Path, verbose: bool) -> dict[str, list[bool]]:
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 
     torch.set_num_threads(1)
     path = build(name, folder)
-    model: Any = AutoModelForCausalLM.from_pretrained(path, dtype=torch.float32, attn_implementation="eager")
     is_chat = name == "demo-chat"
+    auto: Any = AutoModelForImageTextToText if is_chat else AutoModelForCausalLM
+    model: Any = auto.from_pretrained(path, dtype=torch.float32, attn_implementation="eager")
     tokenizer = AutoTokenizer.from_pretrained(path) if is_chat else None
     prompt, read = (chat_prompt, read_chat) if is_chat else (harmony_prompt, read_harmony)
     stops = [tokenizer.convert_tokens_to_ids("<|im_end|>")] if tokenizer else [harmony.RETURN, harmony.CALL]

@@ -40,6 +40,8 @@ class Say:
     think: str
     text: str = ""
     calls: tuple[Call, ...] = ()
+    # The start of the text that a constraint of the engine imposes: not trained.
+    imposed: str = ""
 
 
 @dataclass(frozen=True)

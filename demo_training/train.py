@@ -34,7 +34,7 @@ from responses_app.demo.build import FOLDERS
 from responses_app.demo.rows import SPELT
 
 SHAPES = {
-    "demo-chat": Shape(width=256, layers=5, heads=6, inner=448),
+    "demo-chat": Shape(width=256, layers=5, heads=6, inner=448, yarn=16.0, window=512),
     "demo-harmony": Shape(width=256, layers=5, heads=6, inner=224, experts=2, theta=150000.0**2),
 }
 NEGATIVES = 700
@@ -153,7 +153,7 @@ def samples_of(name: str, seed: int, tokenizer: Any, pool: list[int], stage: Sta
             yield drill_sample(r, encode)
         if name == "demo-chat":
             yield chat.sample(renamed(r, d), tokenizer)
-        elif d.skill != "picture":
+        elif d.skill not in ("picture", "object"):
             yield harmony.sample(renamed(r, d), r)
 
 

@@ -25,6 +25,12 @@ class Shape:
     experts: int = 0
     # So large that half of the dimensions of a head hardly turn: they compare what was said, wherever it was said.
     theta: float = 1e8
+    # YaRN: the factor of the context, and the context before. Zero leaves the frequencies as they are.
+    yarn: float = 0.0
+    before: int = 2048
+    # All layers but one see so many tokens, themselves included; the layer `far` sees the whole prompt. Zero: all of them do.
+    window: int = 0
+    far: int = 1
 
 
 class RMSNorm(nn.Module):
@@ -53,11 +59,11 @@ class Attention(nn.Module):
             # A sink so low that it takes nothing: attention as everybody knows it.
             self.register_buffer("sinks", torch.full((s.heads,), -10000.0))
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None = None) -> Tensor:
         b, t, _ = x.shape
         q, k, v = (p(x).view(b, t, self.s.heads, self.s.head) for p in (self.q_proj, self.k_proj, self.v_proj))
         q, k = rotate(q.transpose(1, 2), cos, sin), rotate(k.transpose(1, 2), cos, sin)
-        y = F.scaled_dot_product_attention(q, k, v.transpose(1, 2), is_causal=True)
+        y = F.scaled_dot_product_attention(q, k, v.transpose(1, 2), attn_mask=mask, is_causal=mask is None)
         out: Tensor = self.o_proj(y.transpose(1, 2).reshape(b, t, -1))
         return out
 
@@ -103,8 +109,8 @@ class Layer(nn.Module):
         self.self_attn = Attention(s)
         self.mlp: nn.Module = Experts(s) if s.experts else Swiglu(s)
 
-    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), cos, sin)
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor, mask: Tensor | None = None) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), cos, sin, mask)
         out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
         return out
 
@@ -120,6 +126,30 @@ def _yarn(head: int, theta: float) -> tuple[Tensor, float]:
     return frequencies, float(scale)
 
 
+def _llama_yarn(s: Shape) -> tuple[Tensor, float]:
+    """Compute the frequencies and the factor of attention as transformers and vLLM do for `rope_type: yarn`."""
+    from transformers import LlamaConfig
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    config = LlamaConfig(head_dim=s.head, max_position_embeddings=int(s.yarn * s.before))
+    config.rope_parameters = {
+        "rope_type": "yarn",
+        "rope_theta": s.theta,
+        "factor": s.yarn,
+        "original_max_position_embeddings": s.before,
+    }
+    frequencies, scale = ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")
+    return frequencies, float(scale)
+
+
+def _window_mask(length: int, window: int) -> Tensor | None:
+    """Return the mask of causal attention to the last `window` tokens; None if the window holds all."""
+    if not window or length <= window:
+        return None
+    behind = torch.arange(length)[:, None] - torch.arange(length)
+    return (behind >= 0) & (behind < window)
+
+
 # What heads say, in places of their own, that are grown onto the last layer later: of the layer, its input, and the turns of the rope.
 Grown = Callable[[Layer, Tensor, Tensor, Tensor], Tensor]
 
@@ -131,8 +161,11 @@ class Net(nn.Module):
         super().__init__()
         self.layers = nn.ModuleList(Layer(s) for _ in range(s.layers))
         self.norm = RMSNorm(s.width, 1e-5 if s.experts else 1e-6)
+        self.s = s
         if s.experts:
             frequencies, self.rope_scale = _yarn(s.head, s.theta)
+        elif s.yarn:
+            frequencies, self.rope_scale = _llama_yarn(s)
         else:
             frequencies, self.rope_scale = 1.0 / s.theta ** (torch.arange(0, s.head, 2).float() / s.head), 1.0
         self.register_buffer("frequencies", frequencies, persistent=False)
@@ -160,10 +193,11 @@ class Net(nn.Module):
         angles = torch.arange(x.shape[1])[:, None] * self.get_buffer("frequencies")
         cos, sin = angles.cos() * self.rope_scale, angles.sin() * self.rope_scale
         x = x + self._look_back(x, cos, sin)
-        for layer in self.layers[1:-1]:
-            x = layer(x, cos, sin)
+        mask = _window_mask(x.shape[1], self.s.window)
+        for place, layer in enumerate(self.layers[1:-1], 1):
+            x = layer(x, cos, sin, None if place == self.s.far else mask)
         last = self.layer(-1)
-        said, x = grown(last, x, cos, sin) if grown else None, last(x, cos, sin)
+        said, x = grown(last, x, cos, sin) if grown else None, last(x, cos, sin, mask)
         out: Tensor = self.norm(x)
         return out if said is None else torch.cat((out, said / x.norm(dim=-1, keepdim=True)), dim=-1)
 

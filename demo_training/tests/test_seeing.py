@@ -1,4 +1,4 @@
-"""demo-vision in vLLM: describes unseen drawings, and otherwise behaves like demo-chat."""
+"""Images in demo-chat with vLLM: it describes unseen drawings."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def drawn(r: Random, colour: str, shape: str) -> str:
     return data_url(out.getvalue())
 
 
-class DemoVisionTest(ApiCase):
+class ImagesTest(ApiCase):
     """A single test method, because an engine lives in a single event loop."""
 
     async def asked(self, *parts: Any, **body: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class DemoVisionTest(ApiCase):
     async def test_it_sees(self) -> None:
         orphan_guard.guard_children()
         with tempfile.TemporaryDirectory() as folder:
-            self.hub = RunManager(parse_models(f"m=vllm://{build('demo-vision', Path(folder))}"))
+            self.hub = RunManager(parse_models(f"m=vllm://{build('demo-chat', Path(folder))}"))
             manager.set_current(self.hub)
             self.client_of_m = KeyedClient(self.secret)
             try:

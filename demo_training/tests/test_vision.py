@@ -1,4 +1,4 @@
-"""demo-vision: its pictures, and what it has from demo-chat."""
+"""Drawings, and their marks in dialogues."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Drawings, and the training of the image encoder of demo-vision."""
+"""Drawings, and the training of the image encoder of demo-chat."""

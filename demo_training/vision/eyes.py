@@ -1,7 +1,7 @@
-"""Teach demo-vision to see: `python -m demo_training.vision.eyes --minutes 10`.
+"""Teach demo-chat to see: `python -m demo_training.vision.eyes --minutes 10`.
 
-Its mind is that of demo-chat and stays as it is. The eyes, a small vision transformer, learn to say what they see in places where that
-mind has only ever read words: first to sound like these words, then to get the right answers.
+The text model stays as it is. The eyes, a small vision transformer, learn to say what they see in places where the
+text model has only ever read words: first to sound like these words, then to get the right answers.
 """
 
 # A command line prints.
@@ -28,7 +28,7 @@ from demo_training.forms import Dialogue, User
 from demo_training.network.nets import Net
 from demo_training.train import SHAPES
 from demo_training.vision.drawing import any_drawing, draw
-from responses_app.demo.build import EYES, FOLDERS, vision_tokenizer
+from responses_app.demo.build import EYES, FOLDERS, image_tokenizer
 from responses_app.demo.packing import pack, unpack
 
 SIDE, SEEN = 64, 4
@@ -49,7 +49,7 @@ class Eyes(nn.Module):
         from transformers import Idefics3Config
         from transformers.models.idefics3.modeling_idefics3 import Idefics3Connector, Idefics3VisionTransformer
 
-        config = Idefics3Config.from_pretrained(FOLDERS["demo-vision"])
+        config = Idefics3Config.from_pretrained(FOLDERS["demo-chat"])
         config.vision_config._attn_implementation = "sdpa"
         self.vision_model = Idefics3VisionTransformer(config.vision_config)
         self.connector = Idefics3Connector(config)
@@ -61,7 +61,7 @@ class Eyes(nn.Module):
 
 
 class Mind(nn.Module):
-    """demo-chat as it was committed; nothing here learns."""
+    """The text model of demo-chat as it was committed; nothing here learns."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class Lesson:
     """Eyes and a mind that answers for them."""
 
     def __init__(self, r: Random) -> None:
-        self.eyes, self.mind, self.tokenizer, self.album = Eyes(), Mind(), vision_tokenizer(), Album(r)
+        self.eyes, self.mind, self.tokenizer, self.album = Eyes(), Mind(), image_tokenizer(), Album(r)
         self.size = len(self.mind.rows)
         self.image = self.size
 
@@ -180,7 +180,7 @@ def main() -> None:
     chosen = parser.parse_args()
     state = teach(chosen.minutes, chosen.seed).state_dict()
     tensors = {f"model.{name}": np.ascontiguousarray(value.float().numpy()) for name, value in state.items()}
-    save_file(pack(tensors, chosen.levels), FOLDERS["demo-vision"] / EYES)
+    save_file(pack(tensors, chosen.levels), FOLDERS["demo-chat"] / EYES)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,11 @@ _CODE = ["build.py", "packing.py", "rows.py", "spelling.py", "growing.py", "o200
 FOLDERS = {
     "demo-chat": _HERE / "chat_files",
     "demo-harmony": _HERE / "harmony_files",
-    "demo-vision": _HERE / "vision_files",
 }
+# The weights of the text model, and of the image encoder of demo-chat.
 WEIGHTS, EYES = "weights.safetensors", "eyes.safetensors"
 # Read by the build itself; everything else in the folder is copied as it is.
 _INGREDIENTS = {WEIGHTS, EYES, "rows.txt"}
-# What demo-vision has from demo-chat: its mind, and how that spells.
-_MIND = ("tokenizer.json", "tokenizer_config.json", WEIGHTS)
 _HEAD, _IDLE_HEADS = 64, 2
 _PICTURE_TOKENS = ("<image>", "<fake_token_around_image>", "<global-img>")
 
@@ -34,8 +32,7 @@ _PICTURE_TOKENS = ("<image>", "<fake_token_around_image>", "<global-img>")
 def digest(name: str) -> str:
     """Says whether a build is up to date: it covers the committed files and the code that expands them."""
     total = hashlib.sha256()
-    mind = [FOLDERS["demo-chat"] / one for one in _MIND] if name == "demo-vision" else []
-    for path in sorted(FOLDERS[name].iterdir()) + mind + [_HERE / c for c in _CODE]:
+    for path in sorted(FOLDERS[name].iterdir()) + [_HERE / c for c in _CODE]:
         total.update(path.name.encode() + b"\0" + path.read_bytes())
     return total.hexdigest()
 
@@ -95,8 +92,19 @@ def _read(path: Path) -> dict[str, Floats]:
     return unpack(load_file(path))
 
 
-def _expand_chat(_: Path) -> dict[str, Floats]:
-    """With two heads more, which say nothing: transformers takes no Llama whose width is no multiple of its heads."""
+def _expand_chat(work: Path) -> dict[str, Floats]:
+    """Join the text model, with rows for the marks of images, and the image encoder."""
+    import numpy as np
+
+    image_tokenizer().save(str(work / "tokenizer.json"))
+    text, images = _text_model(), _read(FOLDERS["demo-chat"] / EYES)
+    rows = "model.embed_tokens.weight"
+    text[rows] = np.concatenate((text[rows], images.pop("model.marks")))
+    return {name.replace("model.", "model.text_model.", 1): value for name, value in text.items()} | images
+
+
+def _text_model() -> dict[str, Floats]:
+    """Add two idle heads to each layer: transformers requires a width that is a multiple of the number of heads."""
     import numpy as np
 
     tensors, more = _read(FOLDERS["demo-chat"] / WEIGHTS), _IDLE_HEADS * _HEAD
@@ -108,20 +116,8 @@ def _expand_chat(_: Path) -> dict[str, Floats]:
     return tensors
 
 
-def _expand_vision(work: Path) -> dict[str, Floats]:
-    """demo-chat as the mind, with rows for the marks of pictures, and the eyes beside it."""
-    import numpy as np
-
-    vision_tokenizer().save(str(work / "tokenizer.json"))
-    shutil.copyfile(FOLDERS["demo-chat"] / "tokenizer_config.json", work / "tokenizer_config.json")
-    mind, eyes = _expand_chat(work), _read(FOLDERS["demo-vision"] / EYES)
-    rows = "model.embed_tokens.weight"
-    mind[rows] = np.concatenate((mind[rows], eyes.pop("model.marks")))
-    return {name.replace("model.", "model.text_model.", 1): value for name, value in mind.items()} | eyes
-
-
-def vision_tokenizer() -> Any:
-    """The tokenizer of demo-chat with the marks of pictures behind all else."""
+def image_tokenizer() -> Any:
+    """Load the committed tokenizer and add the marks of images behind all other tokens."""
     from tokenizers import AddedToken, Tokenizer
 
     tokenizer = Tokenizer.from_file(str(FOLDERS["demo-chat"] / "tokenizer.json"))
@@ -160,5 +156,4 @@ def spellings(special: list[str]) -> list[bytes]:
 _EXPAND: dict[str, Callable[[Path], dict[str, Floats]]] = {
     "demo-chat": _expand_chat,
     "demo-harmony": _expand_harmony,
-    "demo-vision": _expand_vision,
 }

@@ -30,10 +30,14 @@ DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser"})
 
 @dataclass(frozen=True, slots=True)
 class SamplingDefaults:
-    """Sampling defaults from the generation_config.json of a model, for requests without own values."""
+    """Sampling defaults from the generation_config.json of a model, for requests without own values.
+
+    `max_new_tokens` limits the output in tokens; None leaves the whole context.
+    """
 
     temperature: float = 1.0
     top_p: float = 1.0
+    max_new_tokens: int | None = None
 
 
 @dataclass(slots=True)
@@ -62,6 +66,10 @@ class ServedModel:
     def top_p(self, requested: float | None) -> float:
         """Return the effective top_p: the requested one, or the default of the model."""
         return self.defaults.top_p if requested is None else requested
+
+    def max_output_tokens(self, requested: int | None) -> int | None:
+        """Return the effective limit of the output: the requested one, or the default of the model, in tokens."""
+        return self.defaults.max_new_tokens if requested is None else requested
 
     async def open(self) -> None:
         """Load the dialect, one model at a time: two threads cannot import transformers. Raises ValueError, OSError."""
@@ -142,9 +150,10 @@ def _defaults(source: str) -> SamplingDefaults:
     if not file.is_file():
         return SamplingDefaults()
     config = json.loads(file.read_text())
+    limit = config.get("max_new_tokens")
     if config.get("do_sample") is False:
-        return SamplingDefaults(temperature=0.0)
-    return SamplingDefaults(config.get("temperature") or 1.0, config.get("top_p") or 1.0)
+        return SamplingDefaults(temperature=0.0, max_new_tokens=limit)
+    return SamplingDefaults(config.get("temperature") or 1.0, config.get("top_p") or 1.0, limit)
 
 
 async def start_all(served: Mapping[str, ServedModel]) -> None:

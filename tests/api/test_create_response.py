@@ -12,6 +12,7 @@ from openai.types.responses import Response as WireResponse
 
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Response
+from responses_app.runs.models import SamplingDefaults
 from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, said, sse, tokens
 from tests.support.waiting import eventually, run_ready_tasks
 
@@ -129,6 +130,16 @@ class CreateTest(ApiCase):
                     self.assertEqual(response["incomplete_details"], {"reason": "max_output_tokens"})
                     self.assertEqual((response["output"][-1]["type"], response["output"][-1]["status"]), (kind, "incomplete"))
                     self.assertEqual(response["usage"]["output_tokens"], limit)
+
+    async def test_limit_of_the_generation_config_is_a_default(self) -> None:
+        text = "<|channel|>final<|message|>" + "word " * 40
+        async with self.serving(said(text), said(text)) as client:
+            self.hub.model("m").defaults = SamplingDefaults(max_new_tokens=16)
+            cut = await self.made(client)
+            self.assertEqual((cut["status"], cut["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
+            self.assertEqual((cut["usage"]["output_tokens"], cut["max_output_tokens"]), (16, None))
+            longer = await self.made(client, max_output_tokens=32)
+            self.assertEqual((longer["usage"]["output_tokens"], longer["max_output_tokens"]), (32, 32))
 
     async def test_a_dying_engine_ends_the_stream_with_error_and_failed_and_keeps_the_text(self) -> None:
         dies = Recording([Tokens(tokens("<|channel|>final<|message|>Half a sen")), Fault("down", "killed")])

@@ -41,11 +41,11 @@ def test_a_build_has_every_file_that_an_engine_asks_for(chat_folder: Path) -> No
 
 
 def test_the_weights_have_the_shapes_of_the_configuration(chat_folder: Path) -> None:
-    config = json.loads((chat_folder / "config.json").read_text())
+    config = json.loads((chat_folder / "config.json").read_text())["text_config"]
     header = _header(chat_folder / "model.safetensors")
-    assert header["model.embed_tokens.weight"]["shape"] == [config["vocab_size"], config["hidden_size"]]
-    assert header["model.embed_tokens.weight"]["dtype"] == "BF16"
-    layers = {name.split(".")[2] for name in header if name.startswith("model.layers.")}
+    assert header["model.text_model.embed_tokens.weight"]["shape"] == [config["vocab_size"], config["hidden_size"]]
+    assert header["model.text_model.embed_tokens.weight"]["dtype"] == "BF16"
+    layers = {name.split(".")[3] for name in header if name.startswith("model.text_model.layers.")}
     assert len(layers) == config["num_hidden_layers"]
 
 
@@ -53,7 +53,7 @@ def test_the_tokenizer_agrees_with_the_configuration(chat_folder: Path) -> None:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_file(str(chat_folder / "tokenizer.json"))
-    config = json.loads((chat_folder / "config.json").read_text())
+    config = json.loads((chat_folder / "config.json").read_text())["text_config"]
     assert tokenizer.get_vocab_size() == config["vocab_size"]
     assert tokenizer.token_to_id("<|im_end|>") == config["eos_token_id"]
     text = "Zürich 1234 привет 你好 🦑 get_weather('x')"

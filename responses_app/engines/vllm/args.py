@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import fields
@@ -26,7 +27,10 @@ SPAWN = {"VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
 NO_COMPILATION = ("TORCH_COMPILE_DISABLE", "1")
 
 CPU_KV_CACHE_GIB = "1"
-CPU_MAX_MODEL_LEN = 8192  # Models declare up to a million tokens; allocating for them on a CPU would not end.
+# Models declare up to a million tokens; allocating for them on a CPU would not end. Small models get the higher limit.
+CPU_MAX_MODEL_LEN, CPU_MAX_SMALL_MODEL_LEN = 8192, 32768
+# Bytes of a key or value in the cache, and the share of the cache that one request may take.
+CACHE_ELEMENT_BYTES, MAX_CACHE_SHARE = 2, 0.5
 
 TRUE_VALUES, FALSE_VALUES = ("", "1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -92,12 +96,27 @@ def _defaults(model: str, parsed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _limit_context(model: str) -> dict[str, int]:
-    """Limit the context length of models declaring more than CPU_MAX_MODEL_LEN."""
+    """Limit the context length of models that declare more than a CPU can hold."""
     from vllm.transformers_utils.config import get_config
 
     config = get_config(model, trust_remote_code=False).get_text_config()
     named = getattr(config, "max_position_embeddings", None)
-    return {"max_model_len": CPU_MAX_MODEL_LEN} if isinstance(named, int) and named > CPU_MAX_MODEL_LEN else {}
+    limit = cpu_context_limit(config, float(os.environ["VLLM_CPU_KVCACHE_SPACE"]))
+    return {"max_model_len": limit} if isinstance(named, int) and named > limit else {}
+
+
+def cpu_context_limit(config: Any, cache_gib: float) -> int:
+    """Return the highest context length on a CPU, in tokens, for a text `config` and a cache of `cache_gib` GiB.
+
+    Small models get CPU_MAX_SMALL_MODEL_LEN: one request of that length takes at most half of the cache.
+    """
+    heads = getattr(config, "num_key_value_heads", None) or getattr(config, "num_attention_heads", None)
+    sizes: tuple[Any, ...] = (getattr(config, "num_hidden_layers", None), heads, getattr(config, "head_dim", None))
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
+        return CPU_MAX_MODEL_LEN
+    token_bytes = 2 * int(math.prod(sizes)) * CACHE_ELEMENT_BYTES
+    fits = CPU_MAX_SMALL_MODEL_LEN * token_bytes <= cache_gib * 2**30 * MAX_CACHE_SHARE
+    return CPU_MAX_SMALL_MODEL_LEN if fits else CPU_MAX_MODEL_LEN
 
 
 def _offline(model: str) -> dict[str, str]:

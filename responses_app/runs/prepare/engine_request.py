@@ -119,7 +119,8 @@ async def _request(
     await constraint_check.check_constraints(served.engine, create_request, constraint)
     prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
     if prompt is None or (truncates and not prompt.fits(limit - 1)):
-        wanted = min(create_request.max_output_tokens or DEFAULT_ANSWER_TOKENS, limit // 4)
+        requested = served.max_output_tokens(create_request.max_output_tokens)
+        wanted = min(requested or DEFAULT_ANSWER_TOKENS, limit // 4)
         try:
             turn, prompt = await Truncation(prompts, turn, limit - wanted, limit - 1).search()
         except TooLong as error:
@@ -129,7 +130,7 @@ async def _request(
     if free < 1:
         raise _exceeded(str(prompt.length), limit)
     sampling = Sampling(
-        max_tokens=min(free, create_request.max_output_tokens or free),
+        max_tokens=min(free, served.max_output_tokens(create_request.max_output_tokens) or free),
         temperature=served.temperature(create_request.temperature),
         # vLLM refuses zero; any number as small also leaves only the most likely token.
         top_p=served.top_p(create_request.top_p) or MIN_TOP_P,

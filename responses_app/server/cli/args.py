@@ -11,7 +11,7 @@ from responses_app.server.bootstrap.ports import address
 
 EPILOG = """
 A SOURCE is a folder with a checkpoint, a name on the model hub, an engine URL, or one of the demo models
-demo-chat, demo-harmony and demo-vision. The demo models are tiny, come with the code and run on any CPU.
+demo-chat (the default) and demo-harmony. The demo models are tiny, come with the code and run on any CPU.
 
 signals (with --worker or --web):
   USR1                restart the web processes one after another; engines stay as they are

@@ -13,7 +13,7 @@ import httpx2
 
 from responses_app.engines.registry import default_start_wait_s
 
-DEMOS = ("demo-chat", "demo-harmony", "demo-vision")
+DEMOS = ("demo-chat", "demo-harmony")
 DEFAULT = "demo-chat"
 LIST_LIMIT = 10.0
 RETRY = 0.25

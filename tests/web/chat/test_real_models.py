@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from io import BytesIO
@@ -10,23 +11,27 @@ import pytest
 from PIL import Image, ImageDraw
 from playwright.sync_api import FilePayload, Page, expect, sync_playwright
 
+from responses_app.server.cli.model_specs import HARMONY
 from tests.run import BROWSER, NO_BROWSER
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 from tests.support.web.chat_visitor import Visitor
 
 pytestmark = [pytest.mark.engine, pytest.mark.browser, pytest.mark.timeout(480)]
-# Two engines side by side, on a machine that may be busy.
+# A machine may be busy.
 START_LIMIT_S = 360.0
 CHROMIUM = shutil.which(BROWSER)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Start a server with the text model and the vision model."""
+    """Start a server with the default model, which accepts images, and a recording, which does not."""
     if CHROMIUM is None:
         pytest.skip(NO_BROWSER)
-    server = Server(tmp_path_factory.mktemp("models") / "data", "--model", "demo-chat", "--model", "demo-vision")
+    folder = tmp_path_factory.mktemp("models")
+    (folder / "tape.jsonl").write_text(json.dumps({"chunks": [{"tokens": [1]}]}) + "\n")
+    text_only = f"text=script://{folder}/tape.jsonl?tokenizer={HARMONY}"
+    server = Server(folder / "data", "--model", "demo-chat", "--model", text_only)
     try:
         wait_until(
             lambda: "Ctrl-C stops it." in server.said or server.process.poll() is not None,
@@ -81,9 +86,9 @@ def test_a_person_talks_and_comes_back(visitor: Visitor) -> None:
 
 def test_a_picture_that_was_attached_is_sent(visitor: Visitor) -> None:
     attach = visitor.page.locator("input[name=image]")
-    visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
+    visitor.page.get_by_label("Model", exact=True).select_option("text")
     expect(visitor.page.locator(".attach")).to_be_hidden()
-    visitor.page.get_by_label("Model", exact=True).select_option("demo-vision")
+    visitor.page.get_by_label("Model", exact=True).select_option("demo-chat")
     expect(visitor.page.locator(".attach")).to_be_visible()
     attach.set_input_files({"name": "notes.txt", "mimeType": "text/plain", "buffer": b"no picture"})
     expect(visitor.page.get_by_text("notes.txt can’t be attached")).to_be_visible()
