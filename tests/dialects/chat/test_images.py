@@ -15,8 +15,8 @@ from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.content import iter_images
-from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
+from tests.support.dialects.parser_driver import harmony
 
 TODAY = date(2026, 1, 1)
 LOOP = "{%% for message in messages %%}[{{ message.role }}]%s{%% endfor %%}"
@@ -152,7 +152,7 @@ def test_an_image_that_the_template_would_lose_is_refused_by_its_path() -> None:
     assert text(TEXT_ONLY_TOOLS, user(IMAGE), *returned("Here:")).count("<image>") == 1
 
 
-@pytest.mark.parametrize("dialect", [HarmonyDialect(), chat(TEXT), chat(PARTS, supports_images=False)])
+@pytest.mark.parametrize("dialect", [harmony(), chat(TEXT), chat(PARTS, supports_images=False)])
 @pytest.mark.parametrize(
     ("items", "path"), [([user("Look:", IMAGE)], "input[0].content[1]"), (returned(IMAGE), "input[2].output[0]")]
 )

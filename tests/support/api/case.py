@@ -15,16 +15,16 @@ from django.test.utils import CaptureQueriesContext
 
 from responses_app.access import api_keys
 from responses_app.dialects.base import Dialect
-from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.engines.replay.engine import Recording, ReplayEngine, Tokens
 from responses_app.models import ApiKey
 from responses_app.protocol.conformance import StreamValidator
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from tests.support.dialects.parser_driver import harmony
 
 # Made once: the library reads its vocabulary again for each, which takes half a second.
-HARMONY = HarmonyDialect()
+HARMONY = harmony()
 ENCODING = HARMONY.encoding
 HELLO = "<|channel|>final<|message|>Hello there!<|return|>"
 THOUGHT = (
