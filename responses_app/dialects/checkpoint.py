@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,18 @@ from responses_app.dialects.families.detection import Detection, Evidence, detec
 
 # Files whose presence is evidence of a family.
 _EVIDENCE_FILES = ("tekken.json",)
+_MORE_TEMPLATES = "additional_chat_templates"
 
 
 class Checkpoint:
-    """Files of the model `source`, a folder or a hub name. Reading raises OSError, and ValueError for invalid JSON."""
+    """Files of the model `source`, a folder or a hub name. Reading raises OSError, and ValueError for invalid JSON.
 
-    def __init__(self, source: str) -> None:
+    `chat_template` replaces the chat templates of the model: the path of a file, or the name of one of the templates.
+    """
+
+    def __init__(self, source: str, chat_template: str | None = None) -> None:
         self.source = source
+        self._chat_template = chat_template
         self._folder = Path(source) if Path(source).is_dir() else None
 
     @property
@@ -70,13 +75,36 @@ class Checkpoint:
         return content
 
     def chat_templates(self) -> dict[str, str]:
-        """Return the chat templates by name; the usual one is `default`. Separate files replace tokenizer_config.json."""
+        """Return the chat templates by name; the usual one is `default`. Raises ValueError for a missing `chat_template`."""
+        if self._chat_template is None:
+            return self._stored_templates
+        if (path := Path(self._chat_template)).is_file():
+            return {"default": path.read_text(encoding="utf-8")}
+        if self._chat_template in self._stored_templates:
+            return {"default": self._stored_templates[self._chat_template]}
+        names = ", ".join(self._stored_templates) or "none"
+        raise ValueError(
+            f"chat_template={self._chat_template} is neither a file nor the name of a chat template of {self.source} ({names})."
+        )
+
+    @cached_property
+    def _stored_templates(self) -> dict[str, str]:
+        """Chat templates by name from the files of the model. Separate files replace tokenizer_config.json."""
         found = _named_templates(self.tokenizer_config.get("chat_template"))
         found |= _named_templates(self.read_json("chat_template.json").get("chat_template"))
-        for name, file in (("default", "chat_template.jinja"), ("tool_use", "additional_chat_templates/tool_use.jinja")):
-            if (path := self.path(file)) is not None:
-                found[name] = path.read_text(encoding="utf-8")
-        return found
+        if (path := self.path("chat_template.jinja")) is not None:
+            found["default"] = path.read_text(encoding="utf-8")
+        return found | {path.stem: path.read_text(encoding="utf-8") for path in self._more_templates()}
+
+    def _more_templates(self) -> Iterator[Path]:
+        """Yield the files of the folder of additional chat templates."""
+        if self._folder is not None:
+            yield from sorted((self._folder / _MORE_TEMPLATES).glob("*.jinja"))
+            return
+        from transformers.utils.hub import is_offline_mode, list_repo_templates
+
+        names = {name.removesuffix(".jinja") for name in list_repo_templates(self.source, local_files_only=is_offline_mode())}
+        yield from filter(None, (self.path(f"{_MORE_TEMPLATES}/{name}.jinja") for name in sorted(names)))
 
     def added_tokens(self) -> frozenset[str]:
         """Return the texts of the added tokens."""

@@ -14,6 +14,7 @@ from responses_app.dialects.families.installed import HERMES_PARSERS
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
 from responses_app.dialects.formats.table import MISTRAL_LIST, REASONING, THINK_FORMAT, output_format
+from responses_app.dialects.loading import load_template, load_tokenizer
 
 if TYPE_CHECKING:
     from responses_app.dialects.chat.prompt import ImagePlaceholder
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 _IMAGE_KEYS = ("vision_config", "image_token_id", "image_token_index")
 
 
-def open_dialect(source: str, *, reasoning_parser: str | None = None, tool_parser: str | None = None) -> Dialect:
+def open_dialect(
+    source: str, *, reasoning_parser: str | None = None, tool_parser: str | None = None, chat_template: str | None = None
+) -> Dialect:
     """Create the dialect of the checkpoint folder or hub name `source`.
 
-    Named parsers, as in vLLM, replace the detected parsers, each separately; `none` stands for no parser. Raises ValueError
-    if the model has no chat template or no fast tokenizer, or a parser is unknown, OSError if the model cannot be read.
+    Named parsers, as in vLLM, replace the detected parsers, each separately; `none` stands for no parser. `chat_template` is a
+    file, or the name of one of the model's templates. Raises ValueError if the model has no chat template or no fast tokenizer,
+    or a parser is unknown, OSError if the model cannot be read.
     """
-    checkpoint = Checkpoint(source)
+    checkpoint = Checkpoint(source, chat_template)
     return open_checkpoint(checkpoint, checkpoint.detect_family(reasoning_parser, tool_parser))
 
 
@@ -43,12 +47,8 @@ def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
 
 
 def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(checkpoint.source)
-    if not tokenizer.is_fast:
-        raise ValueError(f"{checkpoint.source} has no fast tokenizer (tokenizer.json).")
-    template = _template(checkpoint.source, tokenizer)
+    tokenizer = load_tokenizer(checkpoint)
+    template = load_template(checkpoint, tokenizer)
     supports_images = any(checkpoint.config.get(key) is not None for key in _IMAGE_KEYS)
     parts = _Parts(
         tokenizer,
@@ -132,16 +132,6 @@ class _Parts:
     def _always_thinks(self, reasoning_parser: str | None) -> bool:
         """Return True for models that reason although no template of theirs shows it."""
         return reasoning_parser == "deepseek_r1" and THINK_FORMAT.begins[0] not in self.template.source
-
-
-def _template(source: str, tokenizer: Any) -> ChatTemplate:
-    template = tokenizer.chat_template
-    tokens = {name: str(token) for name, token in tokenizer.special_tokens_map.items() if isinstance(token, str)}
-    if isinstance(template, dict):
-        return ChatTemplate(template["default"], tokens, with_tools=template.get("tool_use"))
-    if not template:
-        raise ValueError(f"{source} has no chat template.")
-    return ChatTemplate(template, tokens)
 
 
 def _image_placeholder(config: Mapping[str, Any]) -> ImagePlaceholder | None:

@@ -25,7 +25,7 @@ logger = logging.getLogger("responses.hub")
 
 STOP_LIMIT = 5.0
 # Query keys of an engine URL that concern the dialect; the engine gets the others.
-DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser"})
+DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser", "chat_template"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,8 @@ class ServedModel:
     def _open(self) -> Dialect:
         if self.dialect is not None:
             return self.dialect
-        checkpoint, parsers = Checkpoint(self.source), self.parsers
+        parsers = self.parsers
+        checkpoint = Checkpoint(self.source, parsers.get("chat_template"))
         self.family = checkpoint.detect_family(parsers.get("reasoning_parser"), parsers.get("tool_parser"))
         logger.info("%s: %s", self.name, self.family.summary())
         for warning in self.family.warnings:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -12,17 +11,9 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.checkpoint import Checkpoint
+from tests.support.dialects.checkpoints import write_files
 
 HERMES = '<tool_call>{"name": }</tool_call>'
-
-
-def _write(folder: Path, **files: Any) -> Path:
-    """Write files into `folder`; `__` in a keyword stands for a slash and the last `_` for a dot."""
-    for name, content in files.items():
-        path = folder / ".".join(name.replace("__", "/").rsplit("_", 1))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return folder
 
 
 @pytest.mark.parametrize(
@@ -48,7 +39,7 @@ def _write(folder: Path, **files: Any) -> Path:
     ids=["none", "tokenizer_config", "json", "jinja_replaces", "list", "additional"],
 )
 def test_chat_templates_are_found_in_every_file(tmp_path: Path, files: dict[str, Any], expected: dict[str, str]) -> None:
-    assert Checkpoint(str(_write(tmp_path, **files))).chat_templates() == expected
+    assert Checkpoint(str(write_files(tmp_path, **files))).chat_templates() == expected
 
 
 @pytest.mark.parametrize(
@@ -60,12 +51,12 @@ def test_chat_templates_are_found_in_every_file(tmp_path: Path, files: dict[str,
     ids=["tokenizer_config", "tokenizer"],
 )
 def test_added_tokens_are_found_in_both_files(tmp_path: Path, files: dict[str, Any]) -> None:
-    assert Checkpoint(str(_write(tmp_path, **files))).added_tokens() == {"<a>"}
+    assert Checkpoint(str(write_files(tmp_path, **files))).added_tokens() == {"<a>"}
 
 
 @pytest.mark.parametrize("content", ["{", "[]"])
 def test_invalid_json_is_a_value_error(tmp_path: Path, content: str) -> None:
-    checkpoint = Checkpoint(str(_write(tmp_path, config_json=content)))
+    checkpoint = Checkpoint(str(write_files(tmp_path, config_json=content)))
     with pytest.raises(ValueError, match=r"config\.json|Expecting"):
         _ = checkpoint.config
 
@@ -91,12 +82,12 @@ def test_invalid_json_is_a_value_error(tmp_path: Path, content: str) -> None:
     ids=["template", "model_type", "architecture", "tekken", "response_template"],
 )
 def test_a_family_is_detected_from_files(tmp_path: Path, files: dict[str, Any], parsers: tuple[str | None, str | None]) -> None:
-    found = Checkpoint(str(_write(tmp_path, **files))).detect_family()
+    found = Checkpoint(str(write_files(tmp_path, **files))).detect_family()
     assert (found.reasoning_parser, found.tool_parser) == parsers
 
 
 def test_detection_in_a_folder_imports_neither_transformers_nor_vllm(tmp_path: Path) -> None:
-    _write(tmp_path, config_json={"model_type": "qwen3"}, chat_template_jinja=HERMES)
+    write_files(tmp_path, config_json={"model_type": "qwen3"}, chat_template_jinja=HERMES)
     script = (
         "import sys; from responses_app.dialects.checkpoint import Checkpoint;"
         "assert Checkpoint(sys.argv[1]).detect_family().tool_parser == 'hermes';"
@@ -107,7 +98,7 @@ def test_detection_in_a_folder_imports_neither_transformers_nor_vllm(tmp_path: P
 
 def test_a_model_in_the_cache_of_the_hub_is_read_without_a_connection(tmp_path: Path) -> None:
     model = tmp_path / "hub/models--owner--name"
-    _write(model / "snapshots/0123", config_json={"model_type": "qwen3"}, chat_template_jinja=HERMES)
+    write_files(model / "snapshots/0123", config_json={"model_type": "qwen3"}, chat_template_jinja=HERMES)
     (model / "refs").mkdir()
     (model / "refs/main").write_text("0123")
     script = (

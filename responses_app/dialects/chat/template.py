@@ -55,12 +55,12 @@ _ANY_DAY = date(2000, 1, 1)
 
 
 class ChatTemplate:
-    """Renders messages to text. `tokens` are the special tokens by name, such as `bos_token`.
+    """Renders messages to text. `tokens` are variables of the template: the special tokens by name, such as `bos_token`.
 
     `image` is the placeholder that the template writes for an image, None if it does not support images.
     """
 
-    def __init__(self, source: str, tokens: Mapping[str, str] | None = None, *, with_tools: str | None = None) -> None:
+    def __init__(self, source: str, tokens: Mapping[str, Any] | None = None, *, with_tools: str | None = None) -> None:
         environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=[_Generation, loopcontrols])
         environment.filters["tojson"] = _tojson
         environment.globals["raise_exception"] = _raise_template_error

@@ -62,9 +62,11 @@ class ModelReport:
         yield from (f"    {line}" for line in self.example.splitlines())
 
 
-def report(source: str, reasoning_parser: str | None = None, tool_parser: str | None = None) -> ModelReport:
+def report(
+    source: str, reasoning_parser: str | None = None, tool_parser: str | None = None, chat_template: str | None = None
+) -> ModelReport:
     """Open the checkpoint of a folder or hub name without an engine. Raises ValueError, OSError, and errors of Jinja."""
-    checkpoint = Checkpoint(source)
+    checkpoint = Checkpoint(source, chat_template)
     family = checkpoint.detect_family(reasoning_parser, tool_parser)
     # Prompts do not depend on the parsers; vLLM's parsers take seconds to import.
     dialect = open_checkpoint(checkpoint, replace(family, reasoning_parser=None, tool_parser=None))

@@ -24,8 +24,17 @@ class Command(BaseCommand):
         parser.add_argument("model", help=f"folder with a checkpoint, name on the model hub, or {', '.join(DEMOS)}")
         parser.add_argument("--reasoning-parser", metavar="NAME", help="vLLM's reasoning parser, or none (default: detected)")
         parser.add_argument("--tool-parser", metavar="NAME", help="vLLM's tool parser, or none (default: detected)")
+        parser.add_argument("--chat-template", metavar="FILE", help="chat template in place of the model's own")
 
-    def handle(self, *_args: Any, model: str, reasoning_parser: str | None, tool_parser: str | None, **_options: Any) -> None:
+    def handle(
+        self,
+        *_args: Any,
+        model: str,
+        reasoning_parser: str | None,
+        tool_parser: str | None,
+        chat_template: str | None,
+        **_options: Any,
+    ) -> None:
         """Run the command."""
         try:
             source = local_source(model, _build)
@@ -36,7 +45,7 @@ class Command(BaseCommand):
         from responses_app.dialects.families.report import report
 
         try:
-            lines = list(report(source, reasoning_parser, tool_parser).lines())
+            lines = list(report(source, reasoning_parser, tool_parser, chat_template).lines())
         except Exception as error:  # The files of a model can break the libraries that read the files in any way.
             raise CommandError(f"{model} cannot be opened: {_first_line(error)}") from error
         for line in lines:

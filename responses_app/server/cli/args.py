@@ -40,6 +40,7 @@ class Options:
     worker: bool = False
     reasoning_parser: str | None = None
     tool_parser: str | None = None
+    chat_template: str | None = None
 
     @property
     def is_supervised(self) -> bool:
@@ -48,8 +49,12 @@ class Options:
 
     @property
     def parsers(self) -> dict[str, str]:
-        """Return the parsers that are named, by query key of an engine URL."""
-        named = {"reasoning_parser": self.reasoning_parser, "tool_parser": self.tool_parser}
+        """Return the parsers and the chat template that are named, by query key of an engine URL."""
+        named = {
+            "reasoning_parser": self.reasoning_parser,
+            "tool_parser": self.tool_parser,
+            "chat_template": self.chat_template,
+        }
         return {key: name for key, name in named.items() if name}
 
     @property
@@ -74,6 +79,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
             metavar="NAME",
             help=f"vLLM's {kind} parser for the model, or none (default: by the family of the model, see manage.py model)",
         )
+    parser.add_argument(
+        "--chat-template", metavar="FILE", help="chat template in place of the model's own, or the name of one of the model's"
+    )
     parser.add_argument(
         "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
     )
@@ -111,6 +119,7 @@ def parse(argv: Sequence[str]) -> Options:
         given.worker,
         given.reasoning_parser,
         given.tool_parser,
+        given.chat_template,
     )
 
 

@@ -50,13 +50,13 @@ def models_setting(models: tuple[str, ...], engine: str | None, build: Callable[
 
 
 def with_parsers(models: str, parsers: Mapping[str, str]) -> str:
-    """Add named parsers to the engine URL of a RESPONSES_MODELS setting with one model. Raises InvalidModelSpec."""
+    """Add named parsers and a chat template to the engine URL of a RESPONSES_MODELS setting with one model. Raises InvalidModelSpec."""
     if not parsers:
         return models
     if len(models.split()) != 1:
         raise InvalidModelSpec(
-            "--reasoning-parser and --tool-parser name the parsers of one model: with several models, name these in the engine "
-            "URL of each, as in --model NAME=vllm:///SOURCE?tool_parser=PARSER"
+            "--reasoning-parser, --tool-parser and --chat-template are for one model: with several models, name these in the "
+            "engine URL of each, as in --model NAME=vllm:///SOURCE?tool_parser=PARSER"
         )
     name, _, url = models.strip().partition("=")
     return f"{name}={_with(url, dict(parsers))}"

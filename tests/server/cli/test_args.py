@@ -23,9 +23,10 @@ def test_models_may_be_given_more_than_once() -> None:
 
 def test_named_parsers_are_query_keys_of_an_engine_url() -> None:
     assert parse([]).parsers == {}
-    assert parse(["--reasoning-parser", "none", "--tool-parser", "hermes"]).parsers == {
+    assert parse(["--reasoning-parser", "none", "--tool-parser", "hermes", "--chat-template", "a.jinja"]).parsers == {
         "reasoning_parser": "none",
         "tool_parser": "hermes",
+        "chat_template": "a.jinja",
     }
 
 

@@ -148,5 +148,5 @@ def test_named_parsers_are_added_to_the_engine_url(setting: str, parsers: dict[s
 
 
 def test_named_parsers_are_refused_with_several_models() -> None:
-    with pytest.raises(InvalidModelSpec, match="the parsers of one model"):
+    with pytest.raises(InvalidModelSpec, match="are for one model"):
         with_parsers("a=vllm:///a b=vllm:///b", {"tool_parser": "hermes"})
