@@ -92,6 +92,7 @@ class Visitor:
         self.page.set_default_timeout(LIMIT_MS)
         expect.set_options(timeout=LIMIT_MS)
         self.errors = PageErrors(self.page)
+        self._answers_before = 0
         self.page.goto(f"{server.url}/chat")
 
     @property
@@ -111,11 +112,14 @@ class Visitor:
 
     def send(self, text: str) -> None:
         """Type a message and press Enter."""
+        self._answers_before = self.answers.count()
         self.field.fill(text)
         self.field.press("Enter")
 
     def wait_for_end(self) -> None:
-        """Wait for the end of the last response."""
+        """Wait for the end of the last response: of the new response, if a message was sent."""
+        expect(self.answers.nth(self._answers_before)).to_be_attached()
+        self._answers_before = 0
         expect(self.last).to_have_attribute("aria-busy", "false")
 
     def send_and_wait(self, text: str, words: str) -> None:
