@@ -68,6 +68,7 @@ def _dsml(section: str) -> CallFormat:
         f"</{mark}parameter>",
         attributes=True,
         marks_strings=True,
+        is_block=True,
     )
     return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
 
@@ -106,6 +107,7 @@ def _minimax() -> CallFormat:
         "<parameter name=",
         "</parameter>",
         attributes=True,
+        is_block=True,
     )
     return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
 
@@ -140,8 +142,9 @@ _LLAMA4 = CallFormat(
 )
 _COHERE = CallFormat(
     JsonCalls(
-        "<|START_ACTION|>[",
-        "]<|END_ACTION|>",
+        "<|START_ACTION|>[\n",
+        "\n]<|END_ACTION|>",
+        ",\n",
         ends=("<|END_ACTION|>",),
         name_key="tool_name",
         arguments_key="parameters",
@@ -168,7 +171,9 @@ CALLS: dict[str, CallFormat] = {
     "granite": _json_list("<|tool_call|>", ""),
     "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
     "internlm": _internlm(),
-    "jamba": _json_list("<tool_calls>", "</tool_calls>"),
+    "jamba": CallFormat(
+        JsonCalls("<tool_calls>[\n", "\n]</tool_calls>", ",\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)
+    ),
     "kimi_k2": _kimi(),
     "lfm2": _python("<|tool_call_start|>", "<|tool_call_end|>"),
     "ling3": _GLM,

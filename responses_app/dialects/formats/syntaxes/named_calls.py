@@ -60,7 +60,7 @@ class NamedCalls:
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section. The number of a call is always 0."""
         one = [tag(self._head(str(tool["name"])), arguments(dict(tool)), self._tail()) for tool in tools]
-        return [tag(self.begin, tags(one, "", only_one=only_one), self.end)]
+        return [tag(self.begin, tags(one, "\n" if self.fenced else "", only_one=only_one), self.end)]
 
     def _head(self, name: str) -> str:
         if self.fenced:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, optional, sequence, tag
+from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, optional, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
@@ -23,7 +23,7 @@ class XmlCalls:
 
     `call_open` and `parameter_open` are the beginnings of start tags up to the name: `<function=`, or with `attributes`
     `<invoke name=`. With `pads` a line break before and after a value is no part of the value. With `marks_strings` the
-    attribute `string` says if a value is a string or JSON.
+    attribute `string` shows if a value is a string or JSON. With `is_block` parallel calls share a section.
     """
 
     begin: str
@@ -35,6 +35,7 @@ class XmlCalls:
     attributes: bool = False
     marks_strings: bool = False
     pads: bool = False
+    is_block: bool = False
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
@@ -64,15 +65,16 @@ class XmlCalls:
         """Text between two sections."""
         return "\n"
 
-    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:  # noqa: ARG002
-        """Return a tag of a section for each tool; all calls of a model are sections with a single call."""
-        return [
-            tag(f"{self.begin}\n{self._start(self.call_open, str(tool['name']))}", self._parameters(tool), self._closing())
-            for tool in tools
-        ]
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+        """Return a tag of a section for each tool, or a tag of a section with all calls."""
+        if not self.is_block:
+            return [self._tag(tool, f"{self.begin}\n", f"\n{self.end}") for tool in tools]
+        calls = tags([self._tag(tool) for tool in tools], "\n", only_one=only_one)
+        return [tag(f"{self.begin}\n", calls, f"\n{self.end}")]
 
-    def _closing(self) -> str:
-        return f"{self.call_close}\n{self.end}"
+    def _tag(self, tool: Tool, before: str = "", after: str = "") -> Format:
+        begin = f"{before}{self._start(self.call_open, str(tool['name']))}"
+        return tag(begin, self._parameters(tool), f"{self.call_close}{after}")
 
     # Reading
 
