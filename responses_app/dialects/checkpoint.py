@@ -137,7 +137,11 @@ def _named_templates(value: object) -> dict[str, str]:
     if isinstance(value, str):
         return {"default": value}
     listed = value if isinstance(value, list) else []
-    return {str(each["name"]): str(each["template"]) for each in listed if isinstance(each, dict) and "template" in each}
+    return {
+        str(each.get("name", "default")): str(each["template"])
+        for each in listed
+        if isinstance(each, dict) and "template" in each
+    }
 
 
 def _added_tokens(text: str) -> list[Any]:

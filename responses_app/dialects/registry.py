@@ -10,7 +10,7 @@ from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.installed import HERMES_PARSERS
+from responses_app.dialects.families.installed import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER, HERMES_PARSERS
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
 from responses_app.dialects.formats.table import MISTRAL_LIST, REASONING, THINK_FORMAT, output_format
@@ -39,7 +39,8 @@ def open_dialect(
 
 def open_checkpoint(checkpoint: Checkpoint, family: Detection) -> Dialect:
     """Create the dialect of a checkpoint with the parsers of `family`. Raises ValueError, OSError."""
-    if checkpoint.config.get("model_type") == "gpt_oss":
+    is_harmony = (family.reasoning_parser, family.tool_parser) == (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER)
+    if is_harmony and checkpoint.config.get("model_type") == "gpt_oss":
         from responses_app.dialects.harmony.dialect import HarmonyDialect
 
         return HarmonyDialect()
@@ -94,7 +95,8 @@ class _Parts:
         if isinstance(output.calls and output.calls.syntax, MistralCalls) and "[ARGS]" not in self._added_tokens():
             output = replace(output, calls=MISTRAL_LIST)
         return FormatDialect(
-            self._vocabulary(output.markers),
+            # A marker may be several tokens.
+            self._vocabulary({token for token in self._added_tokens() if any(token in marker for marker in output.markers)}),
             self.template,
             self.stops,
             output,

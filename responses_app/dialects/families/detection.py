@@ -91,7 +91,8 @@ class _Match:
 def detect(evidence: Evidence, installed: InstalledParsers | None = None) -> Detection:
     """Detect the family of a model. Parsers that the operator has named replace the detected parsers, each separately."""
     match = next(_matches(evidence), _Match(UNKNOWN, Source.DEFAULT))
-    return _with_named_parsers(_detection(match, evidence, installed or installed_parsers()), evidence)
+    installed = installed or installed_parsers()
+    return _with_named_parsers(_detection(match, evidence, installed), evidence, installed)
 
 
 def _matches(evidence: Evidence) -> Iterator[_Match]:
@@ -224,7 +225,7 @@ def _missing_parsers(reasoning: str | None, tools: str | None, installed: Instal
         yield f"The installed vLLM has no tool parser {tools!r}: calls are part of the text."
 
 
-def _with_named_parsers(found: Detection, evidence: Evidence) -> Detection:
+def _with_named_parsers(found: Detection, evidence: Evidence, installed: InstalledParsers) -> Detection:
     """Replace the parsers that the operator has named."""
     named = {"reasoning_parser": evidence.reasoning_parser, "tool_parser": evidence.tool_parser}
     named = {key: value for key, value in named.items() if value is not None}
@@ -237,8 +238,15 @@ def _with_named_parsers(found: Detection, evidence: Evidence) -> Detection:
         tool_parser=_named(evidence.tool_parser, found.tool_parser),
         chosen_by=str(Source.SETTING) if is_complete else f"{Source.SETTING} and {found.chosen_by}",
         evidence=(*(f"{key}={value}" for key, value in named.items()), *(() if is_complete else found.evidence)),
-        warnings=() if is_complete else found.warnings,
+        warnings=(*(() if is_complete else found.warnings), *_unknown_names(evidence, installed)),
     )
+
+
+def _unknown_names(evidence: Evidence, installed: InstalledParsers) -> Iterator[str]:
+    if evidence.reasoning_parser not in {None, NO_PARSER, *installed.reasoning}:
+        yield f"The installed vLLM has no reasoning parser {evidence.reasoning_parser!r}, which is named in the settings."
+    if evidence.tool_parser not in {None, NO_PARSER, *installed.tools}:
+        yield f"The installed vLLM has no tool parser {evidence.tool_parser!r}, which is named in the settings."
 
 
 def _named(setting: str | None, detected: str | None) -> str | None:

@@ -14,6 +14,8 @@ from responses_app.dialects.formats.table import CALLS, REASONING
 HERMES_PARSERS = frozenset({"hermes", "qwen3_json", "granite4"})
 OWN_REASONING_PARSERS = frozenset(REASONING)
 OWN_TOOL_PARSERS = HERMES_PARSERS | frozenset(CALLS)
+# Parsers of gpt-oss in vLLM, in place of which the harmony dialect is used.
+HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER = "openai_gptoss", "openai"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +31,8 @@ class InstalledParsers:
 def installed_parsers() -> InstalledParsers:
     """Return the parsers of the installed vLLM, or those of our own scanner if vLLM is not installed."""
     return InstalledParsers(
-        OWN_REASONING_PARSERS | _registered("reasoning", "_REASONING_PARSERS_TO_REGISTER"),
-        OWN_TOOL_PARSERS | _registered("tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
+        OWN_REASONING_PARSERS | {HARMONY_REASONING_PARSER} | _registered("reasoning", "_REASONING_PARSERS_TO_REGISTER"),
+        OWN_TOOL_PARSERS | {HARMONY_TOOL_PARSER} | _registered("tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
         frozenset(name for name in ("cohere_melody",) if find_spec(name)),
     )
 

@@ -12,6 +12,7 @@ from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template_features import TemplateFeatures, template_features
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
+from responses_app.dialects.families.installed import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
 from responses_app.dialects.registry import open_checkpoint
 
 _HARMONY = TemplateFeatures(thinking_variables=("reasoning_effort",), can_switch_thinking=True)
@@ -68,14 +69,19 @@ def report(
     """Open the checkpoint of a folder or hub name without an engine. Raises ValueError, OSError, and errors of Jinja."""
     checkpoint = Checkpoint(source, chat_template)
     family = checkpoint.detect_family(reasoning_parser, tool_parser)
-    # Prompts do not depend on the parsers; vLLM's parsers take seconds to import.
-    dialect = open_checkpoint(checkpoint, replace(family, reasoning_parser=None, tool_parser=None))
+    dialect = open_checkpoint(checkpoint, _without_vllm(family))
     features = _HARMONY
     if isinstance(dialect, ChatDialect):
         features = replace(template_features(dialect.template), images=dialect.supports_images)
     stop_tokens = tuple((token, dialect.token_text([token])) for token in dialect.stop_token_ids)
     example, problem = _example(dialect, features)
     return ModelReport(source, family, features, stop_tokens, example, problem)
+
+
+def _without_vllm(family: Detection) -> Detection:
+    """Return `family` without parsers of vLLM, whose import takes seconds. Prompts do not depend on these."""
+    is_harmony = (family.reasoning_parser, family.tool_parser) == (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER)
+    return family if is_harmony else replace(family, reasoning_parser=None, tool_parser=None)
 
 
 def _example(dialect: Dialect, features: TemplateFeatures) -> tuple[str, str]:

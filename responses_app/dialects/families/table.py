@@ -41,7 +41,6 @@ _THINK = ("<think>",)
 _ENABLE_THINKING = "enable_thinking switches the reasoning."
 _ALWAYS_REASONS = "The model always reasons."
 _TOOL_TEMPLATE = "The chat template must be one for tools."
-_NO_TOOLCALL_PARSER = "vLLM has no parser for <TOOLCALL> calls: calls are part of the text."
 
 FAMILIES: tuple[Family, ...] = (
     # Families whose templates do not distinguish them from others.
@@ -212,7 +211,6 @@ FAMILIES: tuple[Family, ...] = (
         reasoning_markers=("<|START_THINKING|>",),
         model_types="cohere2|cohere2_vision",
         names="command-(a|r7b)",
-        package="cohere_melody",
     ),
     Family("InternLM", "internlm", markers=("<|action_start|>",), model_types="internlm[23].*", names="internlm"),
     Family(
@@ -248,6 +246,7 @@ FAMILIES: tuple[Family, ...] = (
         remark="thinking switches the reasoning.",
     ),
     Family("Granite 20B function calling", "granite-20b-fc", markers=("<function_call>",), names="granite-20b-func"),
+    Family("xLAM", "xlam", names="xlam"),
     Family("Dots", "dots", markers=("<dots_function_call>",), names=r"dots\d"),
     Family("GigaChat 3", "gigachat3", markers=("<|function_call|>",), names="gigachat-?3"),
     Family("GigaChat 3", "gigachat3", markers=("<|role_sep|>", "function call"), template_only=True),
@@ -293,11 +292,10 @@ FAMILIES: tuple[Family, ...] = (
     Family("Lists of calls", "hunyuan_a13b", "qwen3", markers=("<tool_calls>",), reasoning_markers=_THINK, names="hunyuan"),
     Family(
         "Nemotron v2",
-        None,
+        "nemotron_nano_v2",
         "qwen3",
         markers=("<TOOLCALL>",),
         reasoning_markers=_THINK,
-        unsupported_calls=_NO_TOOLCALL_PARSER,
     ),
     Family("GLM-4.7", "glm47", "glm45", markers=("<arg_key>", "{function-name}<arg_key>"), names=r"glm-(4\.7|5)"),
     Family(
@@ -310,15 +308,15 @@ FAMILIES: tuple[Family, ...] = (
         remark=_ENABLE_THINKING,
     ),
     Family(
-        "Qwen3-Coder",
+        "Qwen3.5",
         "qwen3_coder",
         "qwen3",
-        markers=("<function=", "<parameter="),
-        reasoning_markers=_THINK,
+        markers=("<function=", "<parameter=", "<think>"),
         model_types="qwen3_5.*|qwen4.*",
-        names=r"qwen3-coder|qwen3\.[5-9]",
+        names=r"qwen3\.[5-9]",
         remark=_ENABLE_THINKING,
     ),
+    Family("Qwen3-Coder", "qwen3_coder", markers=("<function=", "<parameter="), names="qwen3-coder"),
     # Formats that many families share.
     Family(
         "Hermes calls",

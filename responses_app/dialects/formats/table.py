@@ -17,8 +17,8 @@ _GRANITE_END_PHRASES = tuple(f"{begin} my response:" for begin in ("Here is", "H
 REASONING: dict[str, ReasoningFormat] = {
     **dict.fromkeys(
         (
-            "qwen3", "deepseek_r1", "deepseek_v3", "deepseek_v4", "glm45", "glm47", "holo2", "hunyuan_a13b", "kimi_k2",
-            "ling3", "mimo", "minimax_m2", "nemotron_v3", "olmo3", "step3p5", "step3",
+            "qwen3", "deepseek_r1", "deepseek_v3", "deepseek_v4", "deepseek_v41", "glm45", "glm47", "holo2", "hunyuan_a13b", "kimi_k2",
+            "ling3", "mimo", "minimax_m2", "nemotron_v3", "olmo3", "poolside_v1", "step3p5", "step3",
         ),
         THINK_FORMAT,
     ),
@@ -26,6 +26,7 @@ REASONING: dict[str, ReasoningFormat] = {
     "gemma4": ReasoningFormat(("<|channel>",), ("<channel|>",), title="thought\n"),
     "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
     "mistral": ReasoningFormat(("[THINK]",), ("[/THINK]",), has_calls=False),
+    "plamo3": ReasoningFormat(("<|plamo:begin_think:plamo|>",), ("<|plamo:end_think:plamo|>",)),
     "seed_oss": ReasoningFormat(("<seed:think>",), ("</seed:think>",)),
 }  # fmt: skip
 """Reasoning formats by the name of vLLM's reasoning parser."""
@@ -57,8 +58,26 @@ def _xml(prefix: str, *, pads: bool) -> CallFormat:
     return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
 
 
-def _dsml(section: str) -> CallFormat:
-    mark = "｜DSML｜"
+def _gemma(begin: str, end: str, quote: str) -> CallFormat:
+    return CallFormat(GemmaCalls(begin, end, quote), (begin,), (end,))
+
+
+def _plamo() -> CallFormat:
+    def mark(name: str) -> str:
+        return f"<|plamo:{name}:plamo|>"
+
+    syntax = NamedCalls(
+        mark("begin_tool_requests"),
+        mark("end_tool_requests"),
+        mark("begin_tool_request") + mark("begin_tool_name"),
+        f"{mark('end_tool_name')}{mark('begin_tool_arguments')}<|plamo:constrain|>json<|plamo:msg|>",
+        mark("end_tool_arguments") + mark("end_tool_request"),
+    )
+    return CallFormat(syntax, (syntax.begin,), (syntax.end,))
+
+
+def _dsml(section: str, space: str = "") -> CallFormat:
+    mark = f"｜DSML｜{space}"
     syntax = XmlCalls(
         f"<{mark}{section}>",
         f"</{mark}{section}>",
@@ -116,7 +135,8 @@ def _internlm() -> CallFormat:
     syntax = JsonCalls(
         "<|action_start|><|plugin|>\n",
         "<|action_end|>",
-        ends=("<|action_end|>",),
+        "\n",
+        ("<|action_end|>",),
         arguments_key="parameters",
         prefix="<|plugin|>",
     )
@@ -165,7 +185,9 @@ CALLS: dict[str, CallFormat] = {
     "deepseek_v31": _deepseek(fenced=False),
     "deepseek_v32": _dsml("function_calls"),
     "deepseek_v4": _dsml("tool_calls"),
-    "gemma4": CallFormat(GemmaCalls(), ("<|tool_call>",), ("<tool_call|>",)),
+    "deepseek_v41": _dsml("calls", " "),
+    "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
+    "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
     "glm45": _GLM,
     "glm47": _GLM,
     "granite": _json_list("<|tool_call|>", ""),
@@ -185,7 +207,14 @@ CALLS: dict[str, CallFormat] = {
     "mistral": CallFormat(MistralCalls(is_list=False), ("[TOOL_CALLS]",)),
     "nemotron_nano_v2": _json_list("<TOOLCALL>", "</TOOLCALL>"),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
-    "phi4_mini_json": _json_list("functools", ""),
+    "phi4_mini_json": CallFormat(
+        JsonCalls("functools[", "]", ends=("<|/tool_call|>",), prefix="functools["),
+        ("<|tool_call|>",),
+        ("<|/tool_call|>",),
+        ("functools[",),
+    ),
+    "plamo3": _plamo(),
+    "poolside_v1": _GLM,
     "pythonic": _PYTHON,
     "qwen3_coder": _xml("", pads=True),
     "qwen3_xml": _xml("", pads=True),

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from responses_app.dialects.families.detection import Evidence, detect
-from responses_app.dialects.families.installed import InstalledParsers, installed_parsers
+from responses_app.dialects.families.installed import (
+    OWN_REASONING_PARSERS,
+    OWN_TOOL_PARSERS,
+    InstalledParsers,
+    installed_parsers,
+)
 from responses_app.dialects.families.table import FAMILIES
 
 ALL = InstalledParsers(
@@ -76,7 +81,7 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
     ("granite-4.2", "granitemoehybrid", _QWEN_XML + _SWITCH, "granite_thinking_parser", "qwen3_coder"),
     ("Hermes-2-Pro-Mistral-7B", "mistral", _HERMES, None, "hermes"),
     ("Hermes-3-Llama-3.1-8B", "llama", _HERMES, None, "hermes"),
-    ("NVIDIA-Nemotron-Nano-9B-v2", "nemotron_h", "<TOOLCALL>[]</TOOLCALL><think>", "qwen3", None),
+    ("NVIDIA-Nemotron-Nano-9B-v2", "nemotron_h", "<TOOLCALL>[]</TOOLCALL><think>", "qwen3", "nemotron_nano_v2"),
     ("NVIDIA-Nemotron-3-Nano-30B-A3B", "nemotron_h", _QWEN_XML + _SWITCH, "nemotron_v3", "qwen3_coder"),
     ("Phi-4-mini-instruct", "phi3", 'functools[{"name"', None, "phi4_mini_json"),
     ("Phi-4-mini-instruct-own", "phi3", "<|tool|>{}<|/tool|>", None, "phi4_mini_json"),
@@ -113,7 +118,7 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
     ("GigaChat3-10B-A1.8B", "deepseek_v3", "'function call' '<|role_sep|>\n'", None, "gigachat3"),
     ("Kimi-K2-Instruct-first", "kimi_k2", "tool_declare<|im_middle|>", None, "kimi_k2"),
     ("Apriel-1.5-15b-Thinker", "pixtral", "within <tool_call></tool_call> <tool_calls>[]</tool_calls>", None, "hunyuan_a13b"),
-    ("Llama-3_3-Nemotron-Super-49B-v1_5", "llama", "<TOOLCALL>[]</TOOLCALL><think>", "qwen3", None),
+    ("Llama-3_3-Nemotron-Super-49B-v1_5", "llama", "<TOOLCALL>[]</TOOLCALL><think>", "qwen3", "nemotron_nano_v2"),
     ("LongCat-Flash-Chat", "longcat_flash", "<longcat_tool_call>", None, "longcat"),
     ("AI21-Jamba-Large-1.7", "jamba", "<tool_calls>[]</tool_calls>", None, "jamba"),
     ("MiniCPM5", "minicpm", '<function name="x"><param name="y">', None, "minicpm5"),
@@ -133,8 +138,8 @@ def test_detection_chooses_the_documented_parsers(
 @pytest.mark.parametrize(
     ("evidence", "parsers", "chosen_by"),
     [
-        (Evidence(tool_parser="xlam", reasoning_parser="qwen3", templates=[_HERMES]), ("qwen3", "xlam"), "setting"),
-        (Evidence(tool_parser="xlam", templates=[_HERMES + _SWITCH]), ("qwen3", "xlam"), "setting and chat template"),
+        (Evidence(tool_parser="jamba", reasoning_parser="qwen3", templates=[_HERMES]), ("qwen3", "jamba"), "setting"),
+        (Evidence(tool_parser="jamba", templates=[_HERMES + _SWITCH]), ("qwen3", "jamba"), "setting and chat template"),
         (Evidence(reasoning_parser="none", templates=[_HERMES + _SWITCH]), (None, "hermes"), "setting and chat template"),
         (Evidence(response_template={"fields": {"thinking": {}}}, templates=[_HERMES]), ("hf", None), "response_template"),
         (Evidence(response_template={"fields": {"tool_calls": {}}}, templates=[_HERMES]), (None, "hf"), "response_template"),
@@ -172,6 +177,13 @@ def test_detection_has_no_warning_when_both_parsers_are_named() -> None:
 
 
 @pytest.mark.parametrize("kind", ["reasoning", "tool"])
+def test_detection_warns_of_a_named_parser_that_vllm_does_not_have(kind: str) -> None:
+    found = detect(Evidence(reasoning_parser="nonsense", tool_parser="nonsense"), ALL)
+    assert (found.reasoning_parser, found.tool_parser) == ("nonsense", "nonsense")
+    assert f"The installed vLLM has no {kind} parser 'nonsense', which is named in the settings." in found.warnings
+
+
+@pytest.mark.parametrize("kind", ["reasoning", "tool"])
 def test_detection_warns_of_a_parser_that_vllm_does_not_have(kind: str) -> None:
     found = detect(Evidence(model_type="step5"), InstalledParsers(frozenset(), frozenset()))
     assert (found.reasoning_parser, found.tool_parser) == (None, None)
@@ -179,7 +191,9 @@ def test_detection_warns_of_a_parser_that_vllm_does_not_have(kind: str) -> None:
 
 
 def test_detection_warns_of_a_missing_package() -> None:
-    found = detect(Evidence(model_type="cohere2", templates=[_COMMAND]), InstalledParsers(ALL.reasoning, ALL.tools))
+    found = detect(
+        Evidence(model_type="cohere2_moe", templates=["<|START_TEXT|>" + _COMMAND]), InstalledParsers(ALL.reasoning, ALL.tools)
+    )
     assert (found.reasoning_parser, found.tool_parser) == (None, None)
     assert "cohere_melody" in found.warnings[0]
 
@@ -191,5 +205,5 @@ def test_installed_parsers_are_those_that_vllm_registers() -> None:
     from vllm.tool_parsers import ToolParserManager
 
     found = installed_parsers()
-    assert found.reasoning == set(ReasoningParserManager.lazy_parsers)
-    assert found.tools == set(ToolParserManager.lazy_parsers)
+    assert found.reasoning == set(ReasoningParserManager.lazy_parsers) | OWN_REASONING_PARSERS
+    assert found.tools == set(ToolParserManager.lazy_parsers) | OWN_TOOL_PARSERS

@@ -61,7 +61,7 @@ def _xml(mark: str) -> Calls:
     )
 
 
-def _dsml(section: str) -> Calls:
+def _dsml(section: str, space: str = "") -> Calls:
     def call(name: str, *values: tuple[str, str, str]) -> str:
         parameters = "".join(
             f'<｜DSML｜parameter name="{key}" string="{string}">{value}</｜DSML｜parameter>\n' for key, string, value in values
@@ -80,7 +80,8 @@ def _dsml(section: str) -> Calls:
         ("tags", "false", '["a", "b c"]'),
         ("place", "false", '{"name": "Åre", "height": 1.5}'),
     )
-    return Calls(block(oslo), block(oslo, rom), block(call("clock")), block(report))
+    texts = (block(oslo), block(oslo, rom), block(call("clock")), block(report))
+    return Calls(*(text.replace("｜DSML｜", f"｜DSML｜{space}") for text in texts))
 
 
 def _minimax() -> Calls:
@@ -152,9 +153,9 @@ def _python(begin: str, end: str, separator: str = ", ") -> Calls:
     )
 
 
-def _gemma() -> Calls:
+def _gemma(begin: str, end: str, quote: str) -> Calls:
     def call(name: str, arguments: str) -> str:
-        return f"<|tool_call>call:{name}{{{arguments}}}<tool_call|>"
+        return f"{begin}call:{name}{{{arguments}}}{end}".replace('<|"|>', quote)
 
     oslo, rom = (call("get_weather", f'city:<|"|>{city}<|"|>') for city in ("Oslo", "Rom"))
     report = 'title:<|"|>Grüße, "Öl"\n<b><|"|>,days:3,draft:true,tags:[<|"|>a<|"|>,<|"|>b c<|"|>],place:{name:<|"|>Åre<|"|>,height:1.5}'
@@ -175,7 +176,9 @@ CALL_TEXTS: dict[str, Calls] = {
     "deepseek_v31": _json(*_DEEPSEEK, "", "<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>%<｜tool▁call▁end｜>"),
     "deepseek_v32": _dsml("function_calls"),
     "deepseek_v4": _dsml("tool_calls"),
-    "gemma4": _gemma(),
+    "deepseek_v41": _dsml("calls", " "),
+    "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
+    "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
     "glm45": _glm("\n"),
     "glm47": _glm(""),
     "granite": _json("<|tool_call|>[", "]", ", ", _OBJECT),
@@ -193,6 +196,15 @@ CALL_TEXTS: dict[str, Calls] = {
     "nemotron_nano_v2": _json("<TOOLCALL>[", "]</TOOLCALL>", ", ", _OBJECT),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
     "phi4_mini_json": _json("functools[", "]", ", ", _OBJECT),
+    "plamo3": _json(
+        "<|plamo:begin_tool_requests:plamo|>",
+        "<|plamo:end_tool_requests:plamo|>",
+        "",
+        "<|plamo:begin_tool_request:plamo|><|plamo:begin_tool_name:plamo|>NAME<|plamo:end_tool_name:plamo|>"
+        "<|plamo:begin_tool_arguments:plamo|><|plamo:constrain|>json<|plamo:msg|>%"
+        "<|plamo:end_tool_arguments:plamo|><|plamo:end_tool_request:plamo|>",
+    ),
+    "poolside_v1": _glm("\n"),
     "pythonic": _python("[", "]"),
     "qwen3_coder": _xml(""),
     "qwen3_xml": _xml(""),

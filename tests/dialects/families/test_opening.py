@@ -1,0 +1,53 @@
+"""Opening of checkpoints without named parsers: the detected family decides which dialect reads the output."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from responses_app.dialects.chat.dialect import ChatDialect
+from responses_app.dialects.registry import open_dialect
+from responses_app.local.data_dir import ROOT
+from responses_app.protocol.deltas import ReasoningDelta, TextDelta
+from tests.support.dialects.parser_driver import CHATML, END, call, demo_vocabulary, parse_chunks, turn
+
+DEMO = ROOT / "responses_app/demo/chat_files"
+XML = "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
+
+
+def checkpoint(folder: Path, model_type: str, template: str = CHATML) -> str:
+    for file in ("tokenizer.json", "tokenizer_config.json", "generation_config.json"):
+        shutil.copy(DEMO / file, folder)
+    (folder / "config.json").write_text(json.dumps({"model_type": model_type}))
+    (folder / "chat_template.jinja").write_text(template)
+    return str(folder)
+
+
+@pytest.mark.engine
+@pytest.mark.filterwarnings("ignore")
+def test_calls_of_a_detected_family_are_parsed_without_named_parsers(tmp_path: Path) -> None:
+    template = CHATML + "{# <tool_call> <function=name> <parameter=name> #}"
+    dialect = open_dialect(checkpoint(tmp_path, "qwen3_5", template))
+    tokens = demo_vocabulary().encode("<think>\nHm.\n</think>\n\nHello.\n" + XML + "<|im_end|>")
+    expected = [ReasoningDelta("Hm."), END, TextDelta("Hello."), END, *call('{"city": "Oslo"}')]
+    assert parse_chunks(dialect, turn(), tokens) == expected
+
+
+@pytest.mark.parametrize(
+    ("model_type", "parsers", "dialect"),
+    [
+        ("gpt_oss", {}, "HarmonyDialect"),
+        ("gpt_oss", {"reasoning_parser": "openai_gptoss", "tool_parser": "openai"}, "HarmonyDialect"),
+        ("gpt_oss", {"reasoning_parser": "qwen3", "tool_parser": "hermes"}, "ChatDialect"),
+        ("qwen3", {}, "ChatDialect"),
+        ("seed_oss", {"reasoning_parser": "none", "tool_parser": "none"}, "ChatDialect"),
+    ],
+    ids=["harmony", "harmony_named", "harmony_replaced", "detected", "none"],
+)
+def test_parsers_choose_the_dialect(tmp_path: Path, model_type: str, parsers: dict[str, str], dialect: str) -> None:
+    opened = open_dialect(checkpoint(tmp_path, model_type), **parsers)
+    assert type(opened).__name__ == dialect
+    assert isinstance(opened, ChatDialect) is (dialect == "ChatDialect")
