@@ -10,10 +10,10 @@ from responses_app.dialects.base import Dialect
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.installed import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER, HERMES_PARSERS
+from responses_app.dialects.families.installed import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
-from responses_app.dialects.formats.table import MISTRAL_LIST, REASONING, THINK_FORMAT, output_format
+from responses_app.dialects.formats.table import MISTRAL_LIST, THINK_FORMAT, output_format
 from responses_app.dialects.loading import load_template, load_tokenizer
 
 if TYPE_CHECKING:
@@ -58,9 +58,6 @@ def _open_chat(checkpoint: Checkpoint, reasoning_parser: str | None, tool_parser
         supports_images,
         _image_placeholder(checkpoint.config) if supports_images and template.image is None else None,
     )
-    has_think = REASONING.get(reasoning_parser or "", THINK_FORMAT) == THINK_FORMAT
-    if has_think and tool_parser in {None, *HERMES_PARSERS} and reasoning_parser in {None, *REASONING}:
-        return parts.think_and_hermes(reasoning_parser)
     output = output_format(reasoning_parser, tool_parser)
     return parts.vllm(reasoning_parser, tool_parser) if output is None else parts.declared(output, reasoning_parser)
 
@@ -75,32 +72,19 @@ class _Parts:
     supports_images: bool
     image_placeholder: ImagePlaceholder | None
 
-    def think_and_hermes(self, reasoning_parser: str | None) -> Dialect:
-        from responses_app.dialects.chat.dialect import ChatDialect
-        from responses_app.dialects.chat.scanner import MARKERS
-
-        return ChatDialect(
-            self._vocabulary(MARKERS),
-            self.template,
-            self.stops,
-            always_thinks=self._always_thinks(reasoning_parser),
-            may_think=reasoning_parser is not None,
-            supports_images=self.supports_images,
-            image_placeholder=self.image_placeholder,
-        )
-
     def declared(self, output: OutputFormat, reasoning_parser: str | None) -> Dialect:
-        from responses_app.dialects.formats.dialect import FormatDialect
+        from responses_app.dialects.chat.dialect import ChatDialect
 
         if isinstance(output.calls and output.calls.syntax, MistralCalls) and "[ARGS]" not in self._added_tokens():
             output = replace(output, calls=MISTRAL_LIST)
-        return FormatDialect(
+        return ChatDialect(
             # A marker may be several tokens.
             self._vocabulary({token for token in self._added_tokens() if any(token in marker for marker in output.markers)}),
             self.template,
             self.stops,
             output,
             always_thinks=self._always_thinks(reasoning_parser),
+            may_think=reasoning_parser is not None,
             supports_images=self.supports_images,
             image_placeholder=self.image_placeholder,
         )

@@ -1,23 +1,26 @@
-"""Chat dialect: prompts by the model's chat template, output with `<think>` and Hermes tool calls."""
+"""Chat dialect: prompts by the model's chat template, output by a declared format."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
+from typing import Any
 from weakref import finalize
 
 from responses_app.dialects.base import OutputParser, Turn, UnsupportedInput
 from responses_app.dialects.chat.parser import ChatParser
 from responses_app.dialects.chat.prompt import ImagePlaceholder, SystemMessagePlacement, escape_json, messages, template_tool
-from responses_app.dialects.chat.scanner import END_THINK, THINK, ChatScanner
-from responses_app.dialects.chat.structural_tags import ReasoningMarkers, ReasoningStart, constrain
+from responses_app.dialects.chat.structural_tags import ReasoningStart, constrain
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
 from responses_app.dialects.content import iter_images
+from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.scanner import FormatScanner
+from responses_app.dialects.formats.table import DEFAULT_OUTPUT
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
-from responses_app.dialects.tools.selection import toolset
+from responses_app.dialects.tools.selection import Tool, toolset
 from responses_app.engine_interface import Constraint
 
 QUIET = frozenset({"none", "minimal"})
@@ -26,11 +29,11 @@ _ANY_DAY = date(2000, 1, 1)
 
 
 class ChatDialect:
-    """Dialect of a chat model. `marks` begin and end the reasoning, by default `<think>` and `</think>`.
+    """Dialect of a chat model: prompts by the chat template, output by a declared format.
 
     `always_thinks` is for models that omit the opening marker although their template does not write it, `may_think` for models
-    whose template does not show that the model reasons. `supports_images`
-    means that the model accepts images. They are rendered by the template, or else by `image_placeholder`.
+    whose template does not show that the model reasons. `supports_images` means that the model accepts images. They are rendered
+    by the template, or else by `image_placeholder`.
     """
 
     def __init__(
@@ -38,10 +41,10 @@ class ChatDialect:
         vocabulary: TokenizerAdapter,
         template: ChatTemplate,
         stop_token_ids: Sequence[int],
+        output: OutputFormat = DEFAULT_OUTPUT,
         *,
         always_thinks: bool = False,
         may_think: bool = False,
-        marks: ReasoningMarkers | None = None,
         supports_images: bool = False,
         image_placeholder: ImagePlaceholder | None = None,
     ) -> None:
@@ -52,7 +55,7 @@ class ChatDialect:
         self._template = template
         self._always_thinks = always_thinks
         self._may_think = may_think
-        self._marks = marks or (THINK, END_THINK)
+        self._output = output
         self._system_placement = _system_placement(template)
         self._texts: dict[int, str] = {}
 
@@ -73,14 +76,16 @@ class ChatDialect:
         tools = toolset(turn)
         if not tools.offered and turn.format.get("type", "text") == "text":
             return None
-        return constrain(turn, tools, self._reasoning_start(turn))
+        return constrain(turn, tools, self._output, self._reasoning_start(turn))
 
     def parser_for(self, turn: Turn) -> OutputParser:
         """Create an output parser. With `parallel_tool_calls: false` the parser ends after the first call."""
         deltas = DeltaBuffer()
-        scanner = ChatScanner(
+        scanner = FormatScanner(
             deltas,
+            self._output,
             toolset(turn).allows,
+            {str(tool["name"]): _parameters(tool) for tool in turn.tools if tool.get("type") == "function"},
             thinking=self._reasoning_start(turn) is ReasoningStart.OPEN,
             one_call=not turn.parallel_tool_calls,
         )
@@ -141,7 +146,10 @@ class ChatDialect:
 
         Some templates open `<think>`, some close it at once.
         """
-        start, end = self._marks
+        reasoning = self._output.reasoning
+        if reasoning is None:
+            return ReasoningStart.NEVER
+        start, end = reasoning.begins[0], reasoning.ends[0]
         prompt = self._text(turn).rstrip()
         if prompt.endswith(end):
             return ReasoningStart.NEVER
@@ -149,6 +157,11 @@ class ChatDialect:
             return ReasoningStart.OPEN
         may_think = self._may_think or start in self._template.source
         return ReasoningStart.FREE if may_think else ReasoningStart.NEVER
+
+
+def _parameters(tool: Tool) -> Mapping[str, Any]:
+    schema = tool.get("parameters")
+    return schema if isinstance(schema, Mapping) else {}
 
 
 def _system_placement(template: ChatTemplate) -> SystemMessagePlacement:

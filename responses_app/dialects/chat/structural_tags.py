@@ -1,17 +1,14 @@
-"""Structural tags for the constrained output of chat models with `<think>` and Hermes tool calls."""
+"""Structural tags for the constrained output of chat models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum, auto
-from typing import TypeAlias
 
-from responses_app.dialects.base import Turn
-from responses_app.dialects.chat.scanner import CALL, END_CALL, END_THINK, THINK
+from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.constraints.structural_tag import (
     Format,
     any_text,
-    arguments,
     constraint,
     literal,
     one_of,
@@ -23,11 +20,11 @@ from responses_app.dialects.constraints.structural_tag import (
     text_format,
     triggered,
 )
+from responses_app.dialects.formats.base import CallFormat, OutputFormat
 from responses_app.dialects.tools.selection import Tool, Toolset
 from responses_app.engine_interface import Constraint
 
 _GAP = regex(r"\n{0,2}")
-ReasoningMarkers: TypeAlias = tuple[str, str]
 
 
 class ReasoningStart(Enum):
@@ -38,46 +35,54 @@ class ReasoningStart(Enum):
     NEVER = auto()
 
 
-def reasoning_formats(thinking: ReasoningStart, marks: ReasoningMarkers = (THINK, END_THINK)) -> list[Format]:
+def constrain(turn: Turn, tools: Toolset, output: OutputFormat, thinking: ReasoningStart) -> Constraint | None:
+    """Return the constraint of a turn, None for unconstrained output. Raises UnsupportedInput.
+
+    A named tool is called once; required tools at least once, exactly once with `parallel_tool_calls: false`. A text format
+    constrains the text only, so with tools the model may call instead. Without both the text is free, but text that begins like
+    a call must become a call of an offered tool, if a tool is strict or the format asks for that.
+    """
+    content = text_format(turn)
+    if tools.forced:
+        only_one = len(tools.forced) == 1 or not turn.parallel_tool_calls
+        content = _calls(_call_format(output), tools.forced, only_one=only_one)
+    elif content is None:
+        return _free_with_calls(tools, output, only_one=not turn.parallel_tool_calls)
+    elif tools.offered and output.calls is not None:
+        content = one_of([content, _calls(output.calls, tools.offered, only_one=not turn.parallel_tool_calls)])
+    return constraint(sequence(*reasoning_formats(thinking, output), content))
+
+
+def reasoning_formats(thinking: ReasoningStart, output: OutputFormat) -> list[Format]:
     """Return the formats allowed before the answer: the reasoning."""
-    start, end = marks
+    if output.reasoning is None:
+        return []
+    start, end = output.reasoning.begins[0], output.reasoning.ends[0]
+    # The end marker is excluded from the reasoning; otherwise the model could write unconstrained text between two end markers.
+    text = any_text(start, end, *([output.calls.syntax.trigger] if output.calls else []))
     table = {
-        # The end marker is excluded from the reasoning; otherwise the model could write unconstrained text between two end
-        # markers.
-        ReasoningStart.OPEN: [any_text(start, CALL, end), literal(end), _GAP],
-        ReasoningStart.FREE: [optional(sequence(tag(start, any_text(start, CALL), end), _GAP))],
+        ReasoningStart.OPEN: [text, literal(end), _GAP],
+        ReasoningStart.FREE: [optional(sequence(tag(start, text, end), _GAP))],
         ReasoningStart.NEVER: [],
     }
     return table[thinking]
 
 
-def constrain(turn: Turn, tools: Toolset, thinking: ReasoningStart) -> Constraint | None:
-    """Return the constraint of a turn, None for unconstrained output. Raises UnsupportedInput.
-
-    A named tool is called once; required tools at least once, exactly once with `parallel_tool_calls: false`. A text format
-    constrains the text only, so with tools the model may call instead. Without both the text is free, but text that begins like
-    a call must become a call of an offered tool, with valid JSON arguments.
-    """
-    content = text_format(turn)
-    named = len(tools.forced) == 1
-    if tools.forced:
-        return constraint(
-            sequence(*reasoning_formats(thinking), _calls(tools.forced, only_one=named or not turn.parallel_tool_calls))
-        )
-    if content is None:
-        return _free_with_calls(tools, only_one=not turn.parallel_tool_calls) if tools.offered else None
-    if tools.offered:
-        content = one_of([content, _calls(tools.offered, only_one=not turn.parallel_tool_calls)])
-    return constraint(sequence(*reasoning_formats(thinking), content))
+def _call_format(output: OutputFormat) -> CallFormat:
+    if output.calls is None:
+        raise UnsupportedInput("This model has no format for tool calls.", "tool_choice", "unsupported_value")
+    return output.calls
 
 
-def _free_with_calls(tools: Toolset, *, only_one: bool) -> Constraint:
-    return constraint(triggered(CALL, [_call(tool) for tool in tools.offered], only_one=only_one))
+def _free_with_calls(tools: Toolset, output: OutputFormat, *, only_one: bool) -> Constraint | None:
+    calls = output.calls
+    if calls is None or not tools.offered:
+        return None
+    if not calls.always_constrained and not any(tool.get("strict") for tool in tools.offered):
+        return None
+    formats = calls.syntax.tags(tools.offered, only_one=only_one)
+    return constraint(triggered(calls.syntax.trigger, formats, only_one=only_one))
 
 
-def _calls(tools: Sequence[Tool], *, only_one: bool) -> Format:
-    return tags([_call(tool) for tool in tools], "\n", only_one=only_one)
-
-
-def _call(tool: Tool) -> Format:
-    return tag(f'{CALL}\n{{"name": "{tool["name"]}", "arguments": ', arguments(tool), f"}}\n{END_CALL}")
+def _calls(calls: CallFormat, tools: Sequence[Tool], *, only_one: bool) -> Format:
+    return tags(calls.syntax.tags(tools, only_one=only_one), calls.syntax.separator, only_one=only_one)

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from responses_app.dialects.formats.table import CALLS, REASONING
 
-# Parsers of formats that need no vLLM: those of the chat scanner, and the declared formats.
-HERMES_PARSERS = frozenset({"hermes", "qwen3_json", "granite4"})
+# Parsers of declared formats, which need no vLLM.
 OWN_REASONING_PARSERS = frozenset(REASONING)
-OWN_TOOL_PARSERS = HERMES_PARSERS | frozenset(CALLS)
+OWN_TOOL_PARSERS = frozenset(CALLS)
 # Parsers of gpt-oss in vLLM, in place of which the harmony dialect is used.
 HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER = "openai_gptoss", "openai"
 

@@ -68,6 +68,8 @@ class CallFormat:
     begins: tuple[str, ...] = ()
     ends: tuple[str, ...] = ()
     leads: tuple[str, ...] = ()
+    # True if calls are constrained also without `strict`.
+    always_constrained: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +85,4 @@ class OutputFormat:
         """All markers, which the tokenizer must not hide."""
         reasoning = (*self.reasoning.begins, *self.reasoning.ends) if self.reasoning else ()
         calls = (*self.calls.begins, *self.calls.ends, *self.calls.syntax.markers) if self.calls else ()
-        return (*reasoning, *calls, *self.ignored)
+        return tuple(sorted({*reasoning, *calls, *self.ignored} - {""}))

@@ -33,6 +33,7 @@ class FormatScanner:
         self.is_thinking = thinking
         self._deltas = deltas
         self._format = format
+        self._is_behind_calls = False  # True in text behind calls, which a closing marker ends
         self._reader = Reader()
         self._calls = CallWriter(self._reader, deltas, allows, schemas, self._end_item, one_call=one_call)
         self._white_space = WhitespaceBuffer(bare=thinking)
@@ -107,6 +108,9 @@ class FormatScanner:
         elif reasoning is not None and marker in reasoning.ends and self.is_thinking:
             self._end_item()
             self.is_thinking = False
+        elif calls is not None and marker in calls.ends and self._is_behind_calls:
+            self._end_item()
+            self._is_behind_calls = False
         elif calls is not None and marker in calls.begins:
             self._end_item()
             yield from self._read_calls(calls.syntax, marker)
@@ -121,6 +125,7 @@ class FormatScanner:
             self._reader.rewind()
         except EndOfText:
             self._end_in_calls()
+        self._is_behind_calls = True
         self._reader.release()
 
     def _read_lead(self, syntax: Syntax, marker: str) -> Steps[None]:
@@ -173,9 +178,9 @@ class FormatScanner:
 def _markers(format: OutputFormat) -> tuple[Markers, Markers]:
     """Return the markers to search for in text and in reasoning."""
     reasoning, calls = format.reasoning, format.calls
-    begins = calls.begins if calls else ()
-    text = [*begins, *(calls.ends if calls else ()), *(calls.leads if calls else ()), *format.ignored]
+    begins, ends, leads = (calls.begins, calls.ends, calls.leads) if calls else ((), (), ())
+    text = [*begins, *ends, *leads, *format.ignored]
     if reasoning is None:
         return Markers(*text), Markers()
     both = (*reasoning.begins, *reasoning.ends)
-    return Markers(*both, *text), Markers(*both, *(begins if reasoning.has_calls else ()))
+    return Markers(*both, *text), Markers(*both, *((*begins, *ends) if reasoning.has_calls else ()))

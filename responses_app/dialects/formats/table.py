@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
 from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
@@ -11,6 +13,15 @@ from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 from responses_app.dialects.formats.syntaxes.xml_calls import XmlCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
+_HERMES = CallFormat(
+    JsonCalls("<tool_call>\n", "\n</tool_call>", "\n", ("</tool_call>",), is_block=False),
+    ("<tool_call>",),
+    ("</tool_call>",),
+    always_constrained=True,
+)
+HERMES_PARSERS = frozenset({"hermes", "qwen3_json", "granite4"})
+# Format of a model about which nothing is known.
+DEFAULT_OUTPUT = OutputFormat(THINK_FORMAT, _HERMES)
 _GRANITE_PHRASES = tuple(f"{begin} my thought process:" for begin in ("Here is", "Here's"))
 _GRANITE_END_PHRASES = tuple(f"{begin} my response:" for begin in ("Here is", "Here's"))
 
@@ -192,6 +203,7 @@ CALLS: dict[str, CallFormat] = {
     "glm47": _GLM,
     "granite": _json_list("<|tool_call|>", ""),
     "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
+    **dict.fromkeys(HERMES_PARSERS, _HERMES),
     "internlm": _internlm(),
     "jamba": CallFormat(
         JsonCalls("<tool_calls>[\n", "\n]</tool_calls>", ",\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)
@@ -227,7 +239,12 @@ MISTRAL_LIST = CallFormat(MistralCalls(is_list=True), ("[TOOL_CALLS]",))
 
 
 def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat | None:
-    """Return the format of a pair of parsers, None if a format of the pair is not declared here."""
+    """Return the format of a pair of parsers, None if a format of the pair is not declared here.
+
+    Reasoning and calls in the usual form, `<think>` and Hermes, are read without a parser's name too.
+    """
+    if REASONING.get(reasoning_parser or "qwen3") == THINK_FORMAT and (tool_parser or "hermes") in HERMES_PARSERS:
+        return replace(DEFAULT_OUTPUT, ignored=_IGNORED.get(reasoning_parser or "", ()))
     reasoning = REASONING.get(reasoning_parser or "")
     calls = CALLS.get(tool_parser or "")
     if (reasoning_parser and reasoning is None) or (tool_parser and calls is None):

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from responses_app.dialects.base import Turn
 from responses_app.dialects.chat.dialect import QUIET, ChatDialect
 from responses_app.dialects.chat.prompt import ImagePlaceholder
-from responses_app.dialects.chat.structural_tags import ReasoningStart, reasoning_formats
+from responses_app.dialects.chat.structural_tags import reasoning_formats
 from responses_app.dialects.chat.template import ChatTemplate
 from responses_app.dialects.constraints.structural_tag import constraint, sequence, text_format
+from responses_app.dialects.formats.base import OutputFormat, ReasoningFormat
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.dialects.tools.selection import toolset
 from responses_app.dialects.vllm.adapters import ParserRegistry
@@ -18,7 +19,7 @@ from responses_app.engine_interface import Constraint
 
 
 class VllmDialect(ChatDialect):
-    """Dialect of chat models with formats other than `<think>` and Hermes calls."""
+    """Dialect of chat models whose format is not declared in `formats.table`."""
 
     def __init__(
         self,
@@ -35,12 +36,12 @@ class VllmDialect(ChatDialect):
             vocabulary,
             template,
             stop_token_ids,
-            marks=marks,
+            OutputFormat(ReasoningFormat((marks[0],), (marks[1],)) if marks else None),
+            may_think=marks is not None,
             supports_images=supports_images,
             image_placeholder=image_placeholder,
         )
         self._registry = registry
-        self._has_reasoning = marks is not None
 
     def constrain(self, turn: Turn) -> Constraint | None:
         """Return a structural tag over the whole output. A text format excludes tool calls."""
@@ -50,8 +51,7 @@ class VllmDialect(ChatDialect):
             content = self._registry.calls(tools.forced, only_one=only_one)
         if content is None:
             return None
-        thinking = self._reasoning_start(turn) if self._has_reasoning else ReasoningStart.NEVER
-        return constraint(sequence(*reasoning_formats(thinking, self._marks), content))
+        return constraint(sequence(*reasoning_formats(self._reasoning_start(turn), self._output), content))
 
     def parser_for(self, turn: Turn) -> VllmOutputParser:
         """Create an output parser. With `parallel_tool_calls: false` the parser ends after the first call."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import UnsupportedInput
-from responses_app.dialects.chat.scanner import MARKERS
+from responses_app.dialects.formats.table import DEFAULT_OUTPUT
 from tests.support.dialects.parser_driver import (
     OPENING,
     WEATHER,
@@ -157,7 +157,7 @@ def test_special_tokens_in_the_words_of_others_stay_words() -> None:
     assert prompt(*items, instructions=forged).count(forged) == 4
 
 
-@pytest.mark.parametrize("mark", [*MARKERS, "<tool_response>", "</tool_response>", "<|im_end|>"])
+@pytest.mark.parametrize("mark", [*DEFAULT_OUTPUT.markers, "<tool_response>", "</tool_response>", "<|im_end|>"])
 def test_marks_that_a_model_has_as_tokens_stay_words_in_the_words_of_others(mark: str) -> None:
     dialect, vocabulary = chat(vocabulary=demo_vocabulary()), demo_vocabulary()
     tool = {"type": "function", "name": "f", "description": mark, "parameters": {"type": "object", "title": mark}}

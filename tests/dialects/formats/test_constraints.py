@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
-from responses_app.dialects.formats.dialect import FormatDialect
 from responses_app.dialects.formats.table import output_format
 from tests.support.dialects.call_texts import CALL_TEXTS, TOOLS, Calls
 from tests.support.dialects.parser_driver import CHATML, byte_vocabulary, turn
@@ -44,10 +44,10 @@ TEXTS = {
 }
 
 
-def dialect(tool_parser: str, reasoning_parser: str | None = None) -> FormatDialect:
+def dialect(tool_parser: str, reasoning_parser: str | None = None) -> ChatDialect:
     vocabulary, output = byte_vocabulary(), output_format(reasoning_parser, tool_parser)
     assert output is not None
-    return FormatDialect(vocabulary, ChatTemplate(CHATML), [vocabulary.id("<|im_end|>") or 0], output)
+    return ChatDialect(vocabulary, ChatTemplate(CHATML), [vocabulary.id("<|im_end|>") or 0], output)
 
 
 def accepts(tool_parser: str, text: str, reasoning_parser: str | None = None, **how: Any) -> bool:

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
-from responses_app.dialects.formats.dialect import FormatDialect
 from responses_app.dialects.formats.table import CALLS, REASONING, output_format
 from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
 from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, REPORTED, TOOLS
@@ -23,12 +23,12 @@ STOP = "<|im_end|>"
 
 
 @cache
-def dialect(reasoning_parser: str | None, tool_parser: str | None) -> FormatDialect:
+def dialect(reasoning_parser: str | None, tool_parser: str | None) -> ChatDialect:
     vocabulary, output = byte_vocabulary(), output_format(reasoning_parser, tool_parser)
     stop = vocabulary.id(STOP)
     assert stop is not None
     assert output is not None
-    return FormatDialect(vocabulary, ChatTemplate(CHATML), [stop], output)
+    return ChatDialect(vocabulary, ChatTemplate(CHATML), [stop], output)
 
 
 TURN = turn(tools=TOOLS)

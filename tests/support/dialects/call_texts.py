@@ -139,6 +139,11 @@ def _json(begin: str, end: str, separator: str, shape: str) -> Calls:
     )
 
 
+def _json_sections(begin: str, end: str) -> Calls:
+    """Return calls in sections of their own."""
+    return _json("", "", "\n", f"{begin}{_OBJECT}{end}")
+
+
 _OBJECT = '{"name": "NAME", "arguments": %}'
 _PARAMETERS = '{"name": "NAME", "parameters": %}'
 _PYTHON_REPORT = (
@@ -182,6 +187,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "glm45": _glm("\n"),
     "glm47": _glm(""),
     "granite": _json("<|tool_call|>[", "]", ", ", _OBJECT),
+    **dict.fromkeys(("granite4", "hermes", "qwen3_json"), _json_sections("<tool_call>\n", "\n</tool_call>")),
     "hunyuan_a13b": _json("<tool_calls>[", "]</tool_calls>", ", ", _OBJECT),
     "internlm": _json("<|action_start|><|plugin|>\n", "<|action_end|>", "\n", _PARAMETERS),
     "jamba": _json("<tool_calls>[\n", "\n]</tool_calls>", ",\n", _OBJECT),

@@ -14,8 +14,8 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from responses_app.dialects.base import Dialect, Turn
 from responses_app.dialects.chat.dialect import ChatDialect
-from responses_app.dialects.chat.scanner import MARKERS
 from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.formats.table import DEFAULT_OUTPUT
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.engine_interface import Chunk
@@ -96,14 +96,14 @@ def byte_vocabulary() -> TokenizerAdapter:
     tokenizer.add_special_tokens(
         [AddedToken(text, special=True, normalized=False) for text in ("<|im_start|>", "<|im_end|>", "<|pad|>")]
     )
-    return TokenizerAdapter(tokenizer, visible=MARKERS)
+    return TokenizerAdapter(tokenizer, visible=DEFAULT_OUTPUT.markers)
 
 
 @cache
 def demo_vocabulary() -> TokenizerAdapter:
     """Create the demo model's tokenizer: every marker is a single token."""
     folder = Path(__file__).parents[3] / "responses_app/demo/chat_files"
-    return TokenizerAdapter(Tokenizer.from_file(str(folder / "tokenizer.json")), visible=MARKERS)
+    return TokenizerAdapter(Tokenizer.from_file(str(folder / "tokenizer.json")), visible=DEFAULT_OUTPUT.markers)
 
 
 @cache

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from responses_app.dialects.chat.tool_call_json import ToolCallJsonParser
 from responses_app.dialects.constraints.structural_tag import Format, arguments, tag, tags
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
-from responses_app.dialects.formats.reader import Markers, Reader, Steps
+from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.formats.syntaxes.tool_call_json import ToolCallJsonParser
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,19 @@ class JsonCalls:
     # Marker that may stand before the objects.
     prefix: str = ""
     needs_declared: bool = False
+    # True if parallel calls share a section.
+    is_block: bool = True
 
-    def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
+    def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read objects up to an end marker or other text. Raises NotACall, EndOfText."""
         if self.prefix:
             yield from reader.skip_space()
             yield from reader.accept(self.prefix)
         is_first = True
+        stops = Markers(*self.ends, *([begin] if len(begin) > 1 else []))
         while True:
-            yield from reader.skip_space("[],;" if not is_first or self.begin.endswith("[") else "[")
+            # Small models write closing brackets too many.
+            yield from reader.skip_space("[" if is_first else "[]},;")
             calls.commit()
             if self.ends and (yield from reader.accept(*self.ends)):
                 return
@@ -46,7 +50,7 @@ class JsonCalls:
                 if is_first:
                     raise NotACall
                 return
-            yield from self._object(reader, calls)
+            yield from self._object(reader, calls, stops)
             is_first = False
 
     @property
@@ -57,19 +61,36 @@ class JsonCalls:
     @property
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
-        return self.begin or f'{{"{self.name_key}": "'
+        return self.begin.rstrip() or f'{{"{self.name_key}": "'
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
-        """Return the tag of a section, or without markers the tags of the objects."""
-        objects = [self._tag(tool) for tool in tools]
-        return [tag(self.begin, tags(objects, self.separator, only_one=only_one), self.end)] if self.begin else objects
+        """Return the tag of a section with all calls, or a tag of each call."""
+        if not self.is_block or not self.begin:
+            return [self._tag(tool, self.begin, self.end) for tool in tools]
+        calls = tags([self._tag(tool) for tool in tools], self.separator, only_one=only_one)
+        return [tag(self.begin, calls, self.end)]
 
-    def _tag(self, tool: Tool) -> Format:
-        begin = f'{{{self.before_name}"{self.name_key}": "{tool["name"]}", "{self.arguments_key}": '
-        return tag(begin, arguments(dict(tool)), "}")
+    def _tag(self, tool: Tool, before: str = "", after: str = "") -> Format:
+        begin = f'{before}{{{self.before_name}"{self.name_key}": "{tool["name"]}", "{self.arguments_key}": '
+        return tag(begin, arguments(dict(tool)), "}" + after)
 
-    def _object(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        parser, stops = ToolCallJsonParser(), Markers(*self.ends)
+    def _object(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
+        parser = ToolCallJsonParser()
+        try:
+            yield from self._parse(reader, calls, stops, parser)
+        except EndOfText:
+            self._end(reader, calls, stops, parser)
+            raise
+
+    def _end(self, reader: Reader, calls: CallWriter, stops: Markers, parser: ToolCallJsonParser) -> None:
+        """Handle the end of the generation: a call that was cut behind its name is a call, a marker cut off is no argument."""
+        if calls.is_open:
+            is_marker = not parser.quoted and stops.begins(reader.unread)
+            calls.write("" if is_marker else reader.take(len(reader.unread)))
+        elif reader.cut and parser.name and not (self.needs_declared and not calls.is_declared(parser.name)):
+            calls.open(parser.name)
+
+    def _parse(self, reader: Reader, calls: CallWriter, stops: Markers, parser: ToolCallJsonParser) -> Steps[None]:
         while True:
             reader.at = parser.feed(reader.text, reader.at)
             self._write(parser, calls)
