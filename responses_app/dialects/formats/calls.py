@@ -40,6 +40,11 @@ class CallWriter:
         self._end_item = end_item
         self._one_call = one_call
 
+    @property
+    def has_tools(self) -> bool:
+        """Return True if the request declares tools."""
+        return bool(self._schemas)
+
     def is_declared(self, name: str) -> bool:
         """Return True if the request declares a tool of this name."""
         return name in self._schemas

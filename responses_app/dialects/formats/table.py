@@ -201,7 +201,9 @@ CALLS: dict[str, CallFormat] = {
     "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
     "glm45": _GLM,
     "glm47": _GLM,
-    "granite": _json_list("<|tool_call|>", ""),
+    "granite": CallFormat(
+        JsonCalls("<|tool_call|>[", "]", needs_declared=True), ("<|tool_call|>", "<tool_call>"), ("</tool_call>",), ("[",)
+    ),
     "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
     **dict.fromkeys(HERMES_PARSERS, _HERMES),
     "internlm": _internlm(),

@@ -142,3 +142,22 @@ def test_reasoning_before_text(name: str) -> None:
 @pytest.mark.parametrize("name", REASONING)
 def test_text_without_reasoning(name: str) -> None:
     assert items(parse("Hello." + STOP, None, name)) == ["Hello."]
+
+
+def test_value_of_another_type_stays_json() -> None:
+    text = "<tool_call>\n<function=report>\n<parameter=days>\n2.5\n</parameter>\n</function>\n</tool_call>"
+    assert items(parse(text + STOP, "qwen3_coder")) == [("report", {"days": 2.5})]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_call"),
+    [
+        ('{"name": "dance", "parameters": {"style": "tango"}}', True),
+        ('{"name": "dance", "parameters": 3}', False),
+        ('{"name": "Ada"}', False),
+        ('{"name": "Ada", "age": {"years": 36}}', False),
+    ],
+)
+def test_object_without_a_marker_is_a_call_if_it_has_arguments(text: str, is_call: bool) -> None:
+    found = items(parse(text + STOP, "llama3_json"))
+    assert found == ([("dance", {"style": "tango"})] if is_call else [text])

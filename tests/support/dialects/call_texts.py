@@ -222,6 +222,9 @@ OTHER_TEXTS: dict[str, tuple[str, Calls]] = {
     "mistral_list": ("mistral", _json("[TOOL_CALLS] [", "]", ", ", _OBJECT)),
     "mistral_without_arguments_marker": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME%")),
     "mistral_with_ids": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME[CALL_ID]a1b2c3d4e[ARGS]%")),
+    "granite_in_tags": ("granite", _json("<tool_call>[", "]</tool_call>", ", ", _OBJECT)),
+    "granite_without_marker": ("granite", _json("[", "]", ", ", _OBJECT)),
+    "phi4_mini_in_tags": ("phi4_mini_json", _json("<|tool_call|>[", "]<|/tool_call|>", ", ", _OBJECT)),
     "pythonic_without_markers": ("llama4_pythonic", _python("[", "]")),
     "kimi_without_section": (
         "kimi_k2",

@@ -17,7 +17,8 @@ class JsonCalls:
     """Objects with the name and the arguments of a call.
 
     `begin` and `end` are the text of a section in the grammar, `separator` stands between two objects, `ends` close the section.
-    Without a marker (`needs_declared`) only calls of declared tools are calls.
+    Without a marker (`needs_declared`) an object is a call if its
+    tool is declared, or if tools are declared and it has an object of arguments.
     """
 
     begin: str
@@ -87,7 +88,7 @@ class JsonCalls:
         if calls.is_open:
             is_marker = not parser.quoted and stops.begins(reader.unread)
             calls.write("" if is_marker else reader.take(len(reader.unread)))
-        elif reader.cut and parser.name and not (self.needs_declared and not calls.is_declared(parser.name)):
+        elif reader.cut and parser.name and not (self.needs_declared and not self._is_certain(parser, calls)):
             calls.open(parser.name)
 
     def _parse(self, reader: Reader, calls: CallWriter, stops: Markers, parser: ToolCallJsonParser) -> Steps[None]:
@@ -112,7 +113,7 @@ class JsonCalls:
     def _write(self, parser: ToolCallJsonParser, calls: CallWriter) -> None:
         """Write the part of the call that is certain. Raises NotACall."""
         if parser.called and not calls.is_open:
-            if self.needs_declared and not calls.is_declared(parser.name):
+            if self.needs_declared and not self._is_certain(parser, calls):
                 raise NotACall
             calls.open(parser.name)
         if parser.broken and not calls.is_open:
@@ -121,6 +122,10 @@ class JsonCalls:
             calls.write(parser.take())
             if parser.over:
                 calls.close()
+
+    def _is_certain(self, parser: ToolCallJsonParser, calls: CallWriter) -> bool:
+        """Return True if an object without a marker is a call: of a declared tool, or with an object of arguments."""
+        return calls.is_declared(parser.name) or (calls.has_tools and parser.has_object)
 
     def _stop(self, calls: CallWriter) -> None:
         """End a call at a marker inside of its object. Raises NotACall."""

@@ -23,12 +23,12 @@ class ToolCallJsonParser:
     `null` means no arguments.
 
     `called` is True once name and arguments are certain, `closed` after the last brace, `broken` once the text cannot be such
-    an object. `quoted` is True inside a string.
+    an object. `quoted` is True inside a string, `has_object` once an object of arguments has begun.
     """
 
     def __init__(self) -> None:
         self.name = ""
-        self.called = self.closed = self.broken = False
+        self.called = self.closed = self.broken = self.has_object = False
         self._state: Callable[[str, int], int] = self._read_start
         self._arguments: list[str] = []
         self._key: str | None = None  # None while reading a key
@@ -134,6 +134,7 @@ class ToolCallJsonParser:
             return at
         nested = char in '{["'
         self._start(pass_on=self._key in _ARGUMENTS and nested and char != '"')
+        self.has_object = self.has_object or (self._is_passed_on and char == "{")
         self.called = self.called or (self._is_passed_on and bool(self.name))
         self._state = self._nested if nested else self._scalar
         return self._state(text, at)

@@ -30,14 +30,14 @@ def is_text(schema: object) -> bool:
 
 
 def to_json(text: str, schema: object) -> str:
-    """Convert the text of a value to JSON by the types of the schema; a text of no such type stays a string."""
+    """Convert the text of a value to JSON by the types of the schema; other JSON stays as it is, other text is a string."""
     types = types_of(schema)
     for name, convert in _CONVERTERS.items():
         if name in types:
             value = convert(text.strip())
             if value is not None:
                 return value
-    return json.dumps(text, ensure_ascii=False)
+    return json.dumps(text, ensure_ascii=False) if "string" in types else json_or_text(text)
 
 
 def json_or_text(text: str) -> str:
