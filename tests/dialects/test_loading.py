@@ -11,7 +11,7 @@ import pytest
 from responses_app.dialects.base import Dialect, Turn
 from responses_app.dialects.registry import open_dialect
 from tests.support.dialects.checkpoints import byte_tokenizer_json, tekken_json, write_files
-from tests.support.dialects.parser_driver import TODAY, WEATHER, assistant, call_output, function_call, turn, user
+from tests.support.dialects.parser_driver import TODAY, WEATHER, assistant, call_output, function_call, reasoning, turn, user
 
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore")]
 
@@ -129,6 +129,14 @@ def test_prompts_of_a_tekken_tokenizer_are_those_of_mistral_common(
     assert opened(tmp_path).render(turn(*items, instructions="Be brief.")) == expected.tokens
 
 
+def test_call_ids_of_this_server_are_shortened_for_mistral(tmp_path: Path) -> None:
+    write_files(tmp_path, config_json={"model_type": "mistral"}, tekken_json=tekken_json("v7"))
+    long = [{**item, "call_id": f"call_{item['call_id']}"} if "call_id" in item else item for item in CALL_LOOP]
+    text = prompt(opened(tmp_path), turn(*long))
+    assert "call_abcdefghi" not in text
+    assert "They say: there." in text
+
+
 def _message(item: dict[str, Any]) -> dict[str, Any]:
     if item["type"] == "function_call":
         function = {"name": item["name"], "arguments": item["arguments"]}
@@ -154,3 +162,5 @@ def test_deepseek_models_without_a_template_get_the_prompts_of_vllm(tmp_path: Pa
     assert text.startswith("<｜begin▁of▁sentence｜>")
     assert [each for each in ("Be brief.", "get_weather", "<｜User｜>Hi<｜Assistant｜><think>") if each not in text] == []
     assert prompt(dialect, turn(user("Hi"), effort="none", tools=())).endswith("<｜Assistant｜></think>")
+    loop = prompt(dialect, turn(user("Hi"), reasoning("Hm."), assistant("I look."), *CALL_LOOP[1:3]))
+    assert [each for each in ("<think>Hm.</think>", "I look.", "Malmö", "They say: there.") if each not in loop] == []

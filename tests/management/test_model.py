@@ -42,15 +42,24 @@ def checkpoint(tmp_path: Path) -> Path:
         "system messages   yes",
         "tools             yes",
         "parallel calls    yes",
-        "images            no",
+        "images            yes",
         "thinking          switched by enable_thinking",
-        "no place for      images",
+        "no place for      nothing: all inputs are rendered",
         '    {"name": "get_weather", "arguments": {"city": "Oslo"}}',
         "    Sunny, 7 °C",
     ],
 )
 def test_the_report_of_the_demo_model_has_the_line(line: str) -> None:
     assert line in run(str(DEMO)).splitlines()
+
+
+def test_inputs_without_a_place_are_in_the_report_in_the_form_that_is_added(checkpoint: Path) -> None:
+    (checkpoint / "plain.jinja").write_text(PLAIN)
+    (checkpoint / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    found = run(str(checkpoint), "--chat-template", str(checkpoint / "plain.jinja")).splitlines()
+    added = [line.removeprefix("added             ") for line in found if line.startswith("added")]
+    assert added == ["tools: described in the system message", "calls of earlier turns: as text"]
+    assert '    {"name": "get_weather", "arguments": {"city": "Oslo"}}' in found
 
 
 def test_named_parsers_are_in_the_report(checkpoint: Path) -> None:

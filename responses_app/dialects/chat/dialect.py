@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import partial
 from typing import Any
 from weakref import finalize
 
 from responses_app.dialects.base import OutputParser, Turn, UnsupportedInput
+from responses_app.dialects.chat.call_text import CallText, describe_tools
 from responses_app.dialects.chat.parser import ChatParser
 from responses_app.dialects.chat.prompt import ImagePlaceholder, SystemMessagePlacement, escape_json, messages, template_tool
 from responses_app.dialects.chat.structural_tags import ReasoningStart, constrain
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
-from responses_app.dialects.content import iter_images
+from responses_app.dialects.chat.template_fit import TemplateFit
+from responses_app.dialects.chat.template_probe import TemplateProbe
+from responses_app.dialects.content import item_type, iter_images
 from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.call_text import write_calls
 from responses_app.dialects.formats.scanner import FormatScanner
-from responses_app.dialects.formats.table import DEFAULT_OUTPUT
+from responses_app.dialects.formats.table import DEFAULT_CALLS, DEFAULT_OUTPUT, THINK_FORMAT
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
-from responses_app.dialects.tools.selection import Tool, toolset
+from responses_app.dialects.tools.selection import Tool, Toolset, toolset
 from responses_app.engine_interface import Constraint
 
 QUIET = frozenset({"none", "minimal"})
@@ -57,12 +62,23 @@ class ChatDialect:
         self._may_think = may_think
         self._output = output
         self._system_placement = _system_placement(template)
+        reasoning = output.reasoning or THINK_FORMAT
+        self._marks = (reasoning.begins[0], reasoning.ends[0])
+        self._call_text: CallText = partial(write_calls, (output.calls or DEFAULT_CALLS).syntax)
+        self._fits = {
+            with_tools: TemplateProbe(template, self._marks, self._call_text, with_tools).fit() for with_tools in (True, False)
+        }
         self._texts: dict[int, str] = {}
 
     @property
     def template(self) -> ChatTemplate:
         """Return the chat template."""
         return self._template
+
+    @property
+    def fit(self) -> TemplateFit:
+        """Return the fit of prompts with tools to the chat template."""
+        return self._fits[True]
 
     def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
         """Render the prompt token ids. Raises UnsupportedInput, TooLong, Stopped."""
@@ -105,17 +121,23 @@ class ChatDialect:
 
     def _render_text(self, turn: Turn) -> str:
         tools = toolset(turn)
+        fit = self._fits[bool(tools.offered)]
+        self._check_calls(turn, tools, fit)
+        escape = self.vocabulary.escape_special
         try:
+            offered = [escape_json(template_tool(tool), escape) for tool in tools.offered]
+            converted = messages(
+                turn,
+                self._system_placement,
+                escape,
+                supports_images=self.supports_images,
+                image_placeholder=self._image_placeholder,
+                tools_text="" if fit.tools else describe_tools(offered, self._call_text),
+            )
             text = self._template.render(
-                messages(
-                    turn,
-                    self._system_placement,
-                    self.vocabulary.escape_special,
-                    supports_images=self.supports_images,
-                    image_placeholder=self._image_placeholder,
-                ),
+                fit.apply(converted, self._call_text, self._marks),
                 today=turn.today,
-                tools=[escape_json(template_tool(tool), self.vocabulary.escape_special) for tool in tools.offered],
+                tools=offered if fit.tools else [],
                 thinking=turn.effort not in QUIET,
             )
         except TemplateRejected as error:
@@ -126,6 +148,18 @@ class ChatDialect:
             raise UnsupportedInput("The input is nested too deeply.", "input", "invalid_value") from error
         self._check_images(turn, text)
         return text
+
+    def _check_calls(self, turn: Turn, tools: Toolset, fit: TemplateFit) -> None:
+        """Check that tools and calls have a place, or a format to be written in. Raises UnsupportedInput."""
+        if self._output.calls is not None:
+            return
+        if tools.offered and not fit.tools:
+            message = "The model's chat template has no place for tools, and the model has no known format for calls."
+            raise UnsupportedInput(message, "tools[0]", "unsupported_value")
+        calls = [index for index, item in enumerate(turn.items) if item_type(item) == "function_call"]
+        if calls and not fit.calls:
+            message = "The model's chat template has no place for calls, and the model has no known format for calls."
+            raise UnsupportedInput(message, f"input[{calls[0]}]", "unsupported_value")
 
     def _check_images(self, turn: Turn, text: str) -> None:
         """Check that the prompt has a placeholder for every image. Raises UnsupportedInput.

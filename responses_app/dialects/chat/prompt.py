@@ -52,13 +52,15 @@ def messages(
     *,
     supports_images: bool = False,
     image_placeholder: ImagePlaceholder | None = None,
+    tools_text: str = "",
 ) -> list[Message]:
     """Convert a turn to messages. Raises UnsupportedInput, also for images unless `supports_images`.
 
     An image becomes a content part, or with `image_placeholder` its placeholder on a separate line, for text-only templates.
 
     Instructions and the system and developer items at the start become one system message. Later ones stay in place if
-    `placement` allows, else they join the first. `escape` is applied to every text from outside.
+    `placement` allows, else they join the first. `tools_text` is the end of the first. `escape` is applied to every text from
+    outside.
     """
     builder = _MessageBuilder(
         escape,
@@ -70,6 +72,7 @@ def messages(
     builder.rules.append(escape(turn.instructions or ""))
     for index, item in in_call_order(turn.items):
         builder.add(item, f"input[{index}]")
+    builder.rules.append(tools_text)
     return _with_system_message(builder, placement)
 
 

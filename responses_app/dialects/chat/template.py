@@ -69,6 +69,8 @@ class ChatTemplate:
         self._with_tools = environment.from_string(with_tools) if with_tools else self._plain
         self._tokens = dict(tokens or {})
         self._needs_lists = False
+        # Another variable for tools, of SmolLM3: a list of texts.
+        self._reads_xml_tools = "xml_tools" in self.source
         # Some templates accept text only as a list of parts, and silently drop other text.
         self._needs_lists = _BEFORE not in self._try_content(_BEFORE) and _BEFORE in self._try_content([_text(_BEFORE)])
         self.image = self._placeholder()
@@ -82,7 +84,7 @@ class ChatTemplate:
         thinking: bool = True,
     ) -> str:
         """Render the prompt, up to the beginning of the assistant's output. Raises TemplateRejected."""
-        template = self._with_tools if tools else self._plain
+        template = self._with_tools if tools or any("tool_calls" in message for message in messages) else self._plain
         if self._needs_lists:
             messages = [
                 {**message, "content": [_text(message["content"])]} if _is_text(message) else message for message in messages
@@ -92,6 +94,7 @@ class ChatTemplate:
                 **self._tokens,
                 messages=messages,
                 tools=tools or None,
+                xml_tools=[_tojson(tool.get("function", tool)) for tool in tools] if tools and self._reads_xml_tools else None,
                 documents=None,
                 add_generation_prompt=True,
                 enable_thinking=thinking,

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
 
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template_features import TemplateFeatures, template_features
 from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
-from responses_app.dialects.families.installed import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
+from responses_app.dialects.families.installed import (
+    HARMONY_REASONING_PARSER,
+    HARMONY_TOOL_PARSER,
+    OWN_REASONING_PARSERS,
+    OWN_TOOL_PARSERS,
+)
 from responses_app.dialects.registry import open_checkpoint
 
 _HARMONY = TemplateFeatures(thinking_variables=("reasoning_effort",), can_switch_thinking=True)
@@ -40,6 +44,8 @@ class ModelReport:
     stop_tokens: tuple[tuple[int, str], ...]
     example: str
     example_problem: str = ""
+    # Inputs without a place in the template, and the form in which the server adds these.
+    added: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the report."""
@@ -59,6 +65,7 @@ class ModelReport:
         yield f"thinking          {_thinking(family, features)}"
         yield f"stop tokens       {', '.join(f'{text} ({token})' for token, text in self.stop_tokens)}"
         yield f"no place for      {', '.join(features.missing()) or 'nothing: all inputs are rendered'}"
+        yield from (f"added             {remark}" for remark in self.added)
         yield f"example           {self.example_problem}".rstrip()
         yield from (f"    {line}" for line in self.example.splitlines())
 
@@ -69,30 +76,38 @@ def report(
     """Open the checkpoint of a folder or hub name without an engine. Raises ValueError, OSError, and errors of Jinja."""
     checkpoint = Checkpoint(source, chat_template)
     family = checkpoint.detect_family(reasoning_parser, tool_parser)
-    dialect = open_checkpoint(checkpoint, _without_vllm(family))
+    shown = _without_vllm(family)
+    dialect = open_checkpoint(checkpoint, shown)
     features = _HARMONY
+    added: tuple[str, ...] = ()
     if isinstance(dialect, ChatDialect):
+        added = tuple(dialect.fit.remarks()) if shown == family else ()
         features = replace(template_features(dialect.template), images=dialect.supports_images)
     stop_tokens = tuple((token, dialect.token_text([token])) for token in dialect.stop_token_ids)
     example, problem = _example(dialect, features)
-    return ModelReport(source, family, features, stop_tokens, example, problem)
+    return ModelReport(source, family, features, stop_tokens, example, problem, added)
 
 
 def _without_vllm(family: Detection) -> Detection:
-    """Return `family` without parsers of vLLM, whose import takes seconds. Prompts do not depend on these."""
+    """Return `family` without parsers of vLLM, whose import takes seconds.
+
+    Prompts depend on parsers only where the template has no place for an input.
+    """
+    is_own = family.reasoning_parser in {None, *OWN_REASONING_PARSERS} and family.tool_parser in {None, *OWN_TOOL_PARSERS}
     is_harmony = (family.reasoning_parser, family.tool_parser) == (HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER)
-    return family if is_harmony else replace(family, reasoning_parser=None, tool_parser=None)
+    return family if is_own or is_harmony else replace(family, reasoning_parser=None, tool_parser=None)
 
 
 def _example(dialect: Dialect, features: TemplateFeatures) -> tuple[str, str]:
-    """Return a rendered conversation with a call, or a single question where the template has no place for calls."""
-    with_calls: dict[str, Any] = {"items": _CONVERSATION, "tools": [_WEATHER]}
-    inputs = with_calls if features.tools and features.calls else {"items": [_QUESTION]}
-    turn = Turn(today=datetime.now(UTC).date(), instructions="You are helpful." if features.system else None, **inputs)
-    try:
-        return dialect.token_text(dialect.render(turn)), ""
-    except UnsupportedInput as error:
-        return "", str(error)
+    """Return a rendered conversation with a call, or a single question for a model that takes no calls."""
+    problem = ""
+    for inputs in ({"items": _CONVERSATION, "tools": [_WEATHER]}, {"items": [_QUESTION]}):
+        turn = Turn(today=datetime.now(UTC).date(), instructions="You are helpful." if features.system else None, **inputs)
+        try:
+            return dialect.token_text(dialect.render(turn)), ""
+        except UnsupportedInput as error:
+            problem = str(error)
+    return "", problem
 
 
 def _yes(fact: bool) -> str:

@@ -13,7 +13,7 @@ from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 from responses_app.dialects.formats.syntaxes.xml_calls import XmlCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
-_HERMES = CallFormat(
+DEFAULT_CALLS = CallFormat(
     JsonCalls("<tool_call>\n", "\n</tool_call>", "\n", ("</tool_call>",), is_block=False),
     ("<tool_call>",),
     ("</tool_call>",),
@@ -21,7 +21,7 @@ _HERMES = CallFormat(
 )
 HERMES_PARSERS = frozenset({"hermes", "qwen3_json", "granite4"})
 # Format of a model about which nothing is known.
-DEFAULT_OUTPUT = OutputFormat(THINK_FORMAT, _HERMES)
+DEFAULT_OUTPUT = OutputFormat(THINK_FORMAT, DEFAULT_CALLS)
 _GRANITE_PHRASES = tuple(f"{begin} my thought process:" for begin in ("Here is", "Here's"))
 _GRANITE_END_PHRASES = tuple(f"{begin} my response:" for begin in ("Here is", "Here's"))
 
@@ -205,7 +205,7 @@ CALLS: dict[str, CallFormat] = {
         JsonCalls("<|tool_call|>[", "]", needs_declared=True), ("<|tool_call|>", "<tool_call>"), ("</tool_call>",), ("[",)
     ),
     "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
-    **dict.fromkeys(HERMES_PARSERS, _HERMES),
+    **dict.fromkeys(HERMES_PARSERS, DEFAULT_CALLS),
     "internlm": _internlm(),
     "jamba": CallFormat(
         JsonCalls("<tool_calls>[\n", "\n]</tool_calls>", ",\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)

@@ -1,0 +1,37 @@
+"""Texts of tools, calls and outputs, for chat templates that have no place for these."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+Message: TypeAlias = dict[str, Any]
+CallText: TypeAlias = Callable[[Sequence[Mapping[str, Any]]], str]
+"""Function that writes calls, mappings with `name` and `arguments`, in the output format of a model."""
+
+_TOOLS = """You can call tools. Each of the following lines describes one of the tools as JSON:
+{tools}
+
+To call a tool, write the name of the tool and its arguments in this form:
+{example}"""
+_EXAMPLE = {"name": "TOOL_NAME", "arguments": {"PARAMETER_NAME": "VALUE"}}
+
+
+def describe_tools(tools: Sequence[Mapping[str, Any]], call_text: CallText) -> str:
+    """Describe tools and the format of their calls for a system message; empty without tools."""
+    if not tools:
+        return ""
+    return _TOOLS.format(tools="\n".join(_json(tool) for tool in tools), example=call_text([_EXAMPLE]))
+
+
+def output_content(content: str | list[Message]) -> str | list[Message]:
+    """Return the content of a user message for the output of a call."""
+    begin, end = "<tool_response>\n", "\n</tool_response>"
+    if isinstance(content, str):
+        return f"{begin}{content}{end}"
+    return [{"type": "text", "text": begin}, *content, {"type": "text", "text": end}]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

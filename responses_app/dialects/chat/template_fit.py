@@ -1,0 +1,170 @@
+"""Fit of messages to a chat template: inputs that the template has no place for move to a place that the template has."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from hashlib import sha256
+from typing import Any
+
+from responses_app.dialects.chat.call_text import CallText, Message, output_content
+
+# The length of call ids that templates of Mistral require.
+SHORT_ID = 9
+
+
+class TextPlace(Enum):
+    """Place of the text that an assistant message has beside calls."""
+
+    BESIDE = auto()
+    # A message of its own, before the message with the calls.
+    BEFORE = auto()
+    # The calls are written as text behind it.
+    WITH_CALLS_AS_TEXT = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateFit:
+    """Places of inputs in a chat template.
+
+    False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
+    message, calls are text of assistant messages, and outputs are user messages. `reasoning_key` is the key of an assistant
+    message, `content` for markers in the text, None if the template drops reasoning within a tool loop.
+    """
+
+    tools: bool = True
+    calls: bool = True
+    outputs: bool = True
+    parallel_calls: bool = True
+    text: TextPlace = TextPlace.BESIDE
+    arguments_as_json: bool = False
+    short_ids: bool = False
+    reasoning_key: str | None = "reasoning_content"
+
+    def apply(self, messages: Sequence[Message], call_text: CallText, marks: tuple[str, str]) -> list[Message]:
+        """Return the messages in the form that the template renders in full."""
+        if self == _COMPLETE:
+            return list(messages)
+        last_user = max((index for index, each in enumerate(messages) if each["role"] == "user"), default=-1)
+        fitted: list[Message] = []
+        for index, group in _groups(messages):
+            head = self._with_reasoning(group[0], marks, is_current=index > last_user)
+            if head["role"] == "tool":
+                fitted += self._outputs(group)
+            elif not head.get("tool_calls"):
+                fitted += [head, *self._outputs(group[1:])]
+            elif not self.calls:
+                fitted += [_as_text(head, call_text), *self._outputs(group[1:])]
+            elif head["content"] and self.text is TextPlace.WITH_CALLS_AS_TEXT:
+                fitted += [_as_text(head, call_text), *map(_user, group[1:])]
+            else:
+                fitted += self._with_calls(head, group[1:])
+        return _joined(fitted)
+
+    def remarks(self) -> Iterator[str]:
+        """Yield the changes in words."""
+        facts = {
+            "tools: described in the system message": not self.tools,
+            "calls of earlier turns: as text": not self.calls,
+            "outputs of calls: as user messages": not self.outputs,
+            "several calls of a turn: a message for each": not self.parallel_calls and self.calls,
+            "text beside a call: in a message before": self.text is TextPlace.BEFORE and self.calls,
+            "text beside a call: with the call as text": self.text is TextPlace.WITH_CALLS_AS_TEXT and self.calls,
+            f"call ids: shortened to {SHORT_ID} characters": self.short_ids and self.calls,
+            f"reasoning before a call: as {self.reasoning_key}": self.reasoning_key not in ("reasoning_content", None),
+        }
+        return (remark for remark, holds in facts.items() if holds)
+
+    def _with_reasoning(self, message: Message, marks: tuple[str, str], *, is_current: bool) -> Message:
+        text = message.get("reasoning_content")
+        if not text or self.reasoning_key in ("reasoning_content", None):
+            return message
+        message = {key: value for key, value in message.items() if key != "reasoning_content"}
+        if self.reasoning_key != "content":
+            return {**message, self.reasoning_key: text}
+        begin, end = marks
+        return {**message, "content": f"{begin}\n{text}\n{end}\n\n{message['content']}"} if is_current else message
+
+    def _with_calls(self, message: Message, outputs: Sequence[Message]) -> Iterator[Message]:
+        calls = [self._call(call) for call in message["tool_calls"]]
+        if message["content"] and self.text is TextPlace.BEFORE:
+            yield {key: value for key, value in message.items() if key != "tool_calls"}
+            message = {"role": "assistant", "content": ""}
+        if self.parallel_calls or len(calls) == 1:
+            yield {**message, "tool_calls": calls}
+            yield from self._outputs(outputs)
+            return
+        for index, call in enumerate(calls):
+            yield {**(message if index == 0 else {"role": "assistant", "content": ""}), "tool_calls": [call]}
+            # The outputs stand in the order of the calls.
+            yield from self._outputs(outputs[index : index + 1] if index + 1 < len(calls) else outputs[index:])
+
+    def _call(self, call: Message) -> Message:
+        function = call["function"]
+        if self.arguments_as_json and not isinstance(function["arguments"], str):
+            function = {**function, "arguments": json.dumps(function["arguments"], ensure_ascii=False)}
+        return {**call, "id": self._id(call["id"]), "function": function}
+
+    def _outputs(self, outputs: Sequence[Message]) -> Iterator[Message]:
+        for output in outputs:
+            if self.outputs:
+                yield {**output, "tool_call_id": self._id(output["tool_call_id"])}
+            else:
+                yield _user(output)
+
+    def _id(self, call_id: Any) -> Any:
+        text = str(call_id)
+        if not self.short_ids or (len(text) == SHORT_ID and text.isalnum()):
+            return call_id
+        return sha256(text.encode(errors="surrogatepass")).hexdigest()[:SHORT_ID]
+
+
+_COMPLETE = TemplateFit()
+
+
+def _groups(messages: Sequence[Message]) -> Iterator[tuple[int, list[Message]]]:
+    """Yield the messages with the index of the first, each assistant message with the outputs behind."""
+    at = 0
+    while at < len(messages):
+        end = at + 1
+        while messages[at]["role"] == "assistant" and end < len(messages) and messages[end]["role"] == "tool":
+            end += 1
+        yield at, list(messages[at:end])
+        at = end
+
+
+def _as_text(message: Message, call_text: CallText) -> Message:
+    calls = call_text([call["function"] for call in message["tool_calls"]])
+    text = f"{message['content']}\n\n{calls}" if message["content"] else calls
+    return {**{key: value for key, value in message.items() if key != "tool_calls"}, "content": text}
+
+
+def _user(output: Mapping[str, Any]) -> Message:
+    return {"role": "user", "content": output_content(output["content"]), _IS_OUTPUT: True}
+
+
+_IS_OUTPUT = "is_output"
+
+
+def _joined(messages: Sequence[Message]) -> list[Message]:
+    """Join the user messages of outputs with the next user message: some templates require alternating roles."""
+    joined: list[Message] = []
+    for message in messages:
+        last = joined[-1] if joined else {}
+        if last.get(_IS_OUTPUT) and message["role"] == "user":
+            joined[-1] = {**message, "content": _join(last["content"], message["content"])}
+        else:
+            joined.append(message)
+    return [{key: value for key, value in message.items() if key != _IS_OUTPUT} for message in joined]
+
+
+def _join(first: str | list[Message], second: str | list[Message]) -> str | list[Message]:
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}"
+    return [*_parts(first), *_parts(second)]
+
+
+def _parts(content: str | list[Message]) -> list[Message]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content

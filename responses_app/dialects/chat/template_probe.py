@@ -1,0 +1,151 @@
+"""Search for the places that a chat template has, by rendering short conversations with marks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+from responses_app.dialects.chat.call_text import CallText, Message
+from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
+from responses_app.dialects.chat.template_fit import TemplateFit, TextPlace
+
+_ANY_DAY = date(2000, 1, 1)
+# Marks are words, so that no template changes them.
+_USER = {"role": "user", "content": "markquestion"}
+_SYSTEM = {"role": "system", "content": "markrules"}
+_ANSWER = {"role": "assistant", "content": "markanswer"}
+_AGAIN = {"role": "user", "content": "markagain"}
+_TOOL_MARKS = ("marktool", "markpurpose", "markcity")
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "marktool",
+        "description": "markpurpose",
+        "parameters": {"type": "object", "properties": {"markcity": {"type": "string", "description": "A city."}}},
+    },
+}
+# A call id as this server makes them, which is longer than some templates allow.
+_CALL_ID = "call_0123456789abcdef"
+_AS_TEXT = {"calls": False, "outputs": False}
+_CALL_FORMS: tuple[dict[str, Any], ...] = (
+    {},
+    {"short_ids": True},
+    {"arguments_as_json": True},
+    {"short_ids": True, "arguments_as_json": True},
+    {"outputs": False},
+    {"outputs": False, "arguments_as_json": True},
+    {"calls": False},
+)
+_TEXT_FORMS: tuple[dict[str, Any], ...] = ({}, {"text": TextPlace.BEFORE})
+_KEYS = ("reasoning_content", "reasoning", "thinking", "content")
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateProbe:
+    """Search for the fit of a template, for prompts with tools or without.
+
+    `marks` begin and end the model's reasoning. `call_text` writes calls in the model's output format.
+    """
+
+    template: ChatTemplate
+    marks: tuple[str, str]
+    call_text: CallText
+    with_tools: bool
+
+    def fit(self) -> TemplateFit:
+        """Find the fit. The first form of an input that the prompt shows in full is taken."""
+        fit = TemplateFit()
+        if self.with_tools and not self._renders_tools():
+            fit = replace(fit, tools=False)
+        fit = self._choose(fit, _CALL_FORMS, _AS_TEXT, _loop(1), ("marktool", "markfirst"))
+        fit = self._choose(fit, ({}, {"outputs": False}), _AS_TEXT, _loop(1), ("markfirst", "resultfirst"))
+        two = ("markfirst", "marksecond", "resultfirst", "resultsecond")
+        fit = self._choose(fit, ({}, {"parallel_calls": False}), _AS_TEXT, _loop(2), two)
+        as_text = {"text": TextPlace.WITH_CALLS_AS_TEXT}
+        fit = self._choose(fit, _TEXT_FORMS, as_text, _loop(1, "markbeside"), ("markbeside", "markfirst", "resultfirst"))
+        keys = [{"reasoning_key": key} for key in _KEYS if key != "content" or self._opens_reasoning_only()]
+        thought = _loop(1, reasoning="markthought")[:3]
+        return self._choose(fit, keys, {"reasoning_key": None}, thought, ("markthought", "markfirst", "resultfirst"))
+
+    def _choose(
+        self,
+        fit: TemplateFit,
+        forms: Sequence[dict[str, Any]],
+        otherwise: dict[str, Any],
+        conversation: Sequence[Message],
+        expected: Sequence[str],
+    ) -> TemplateFit:
+        """Return the fit with the first form whose prompts show the expected marks, in a tool loop and after it."""
+        for form in forms:
+            candidate = replace(fit, **form)
+            if all(self._shows(candidate, messages, expected) for messages in _lengths(conversation)):
+                return candidate
+        return replace(fit, **otherwise)
+
+    def _shows(self, fit: TemplateFit, messages: Sequence[Message], expected: Sequence[str]) -> bool:
+        text = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
+        if not fit.tools and not self._has_described_form(text):
+            return False
+        # Arguments in the notation of Python are no JSON; formats with keyword arguments have no quoted keys.
+        return all(mark in text for mark in expected) and "'markcity'" not in text
+
+    def _has_described_form(self, text: str) -> bool:
+        """Return True if the first call has the form in which the server describes calls to the model, up to white space."""
+        form = self.call_text([_call("first")["function"]])
+        return "".join(form.split()) in "".join(text.split())
+
+    def _opens_reasoning_only(self) -> bool:
+        """Return True if the template opens the reasoning of the output and has no rule for the reasoning of the input."""
+        begin, end = self.marks
+        return begin in self.template.source and end not in self.template.source
+
+    def _renders_tools(self) -> bool:
+        conversations = ([_USER], [_SYSTEM, _USER], _loop(1)[:3])
+        texts = [
+            self._render(TemplateFit(short_ids=True).apply(each, self.call_text, self.marks), tools=True)
+            for each in conversations
+        ]
+        # A template may reject system messages or calls.
+        return bool(texts[0]) and all(mark in text for text in texts if text for mark in _TOOL_MARKS)
+
+    def _render(self, messages: Sequence[Message], *, tools: bool) -> str:
+        """Render messages; empty if the template rejects the messages."""
+        try:
+            return self.template.render(messages, today=_ANY_DAY, tools=[_TOOL] if tools else [])
+        except TemplateRejected:
+            return ""
+
+
+def _lengths(conversation: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    """Yield the conversation without the turns after the outputs, and as a whole."""
+    ends = [index for index, message in enumerate(conversation) if message["role"] == "tool"]
+    yield conversation[: ends[-1] + 1]
+    if ends[-1] + 1 < len(conversation):
+        yield conversation
+
+
+def _loop(count: int, text: str = "", reasoning: str = "") -> list[Message]:
+    """Return a conversation with `count` calls in a message, the outputs, an answer and a further question."""
+    names = ("first", "second")[:count]
+    calls = [
+        {
+            "id": f"{_CALL_ID}{name}",
+            "type": "function",
+            "function": {"name": "marktool", "arguments": {"markcity": f"mark{name}"}},
+        }
+        for name in names
+    ]
+    outputs = [
+        {"role": "tool", "tool_call_id": f"{_CALL_ID}{name}", "name": "marktool", "content": f"result{name}"} for name in names
+    ]
+    message: Message = {"role": "assistant", "content": text, "tool_calls": calls}
+    if reasoning:
+        message["reasoning_content"] = reasoning
+    return [_USER, message, *outputs, _ANSWER, _AGAIN]
+
+
+def _call(name: str) -> Message:
+    function = {"name": "marktool", "arguments": {"markcity": f"mark{name}"}}
+    return {"id": f"{_CALL_ID}{name}", "type": "function", "function": function}

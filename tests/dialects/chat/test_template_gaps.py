@@ -1,0 +1,282 @@
+"""Chat templates that lack a place: the input is added in another form or refused, and never dropped."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from responses_app.dialects.base import Turn, UnsupportedInput
+from responses_app.dialects.chat.dialect import ChatDialect
+from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.call_text import write_calls
+from responses_app.dialects.formats.table import CALLS
+from tests.support.dialects.parser_driver import (
+    CHATML,
+    CLOCK,
+    TODAY,
+    WEATHER,
+    assistant,
+    byte_vocabulary,
+    call_output,
+    function_call,
+    reasoning,
+    user,
+)
+
+TOOLS = "{{ tools | tojson if tools else '' }}"
+TURNS = "{% for message in messages %}[{{ message.role }}]BODY{% endfor %}"
+CALLS_OF = "{% for call in message.tool_calls or [] %}(call {{ call.id }} {{ call.function | tojson }}){% endfor %}"
+FULL = TOOLS + TURNS.replace("BODY", "{{ message.reasoning_content }}{{ message.content }}" + CALLS_OF)
+NO_TOOLS = FULL.replace(TOOLS, "")
+HERMES_CALLS = "{% for call in message.tool_calls or [] %}<tool_call>{{ call.function | tojson }}</tool_call>{% endfor %}"
+HERMES_NO_TOOLS = NO_TOOLS.replace(CALLS_OF, HERMES_CALLS)
+PLAIN = TURNS.replace("BODY", "{{ message.content }}")
+TOOLS_ALONE = TOOLS + PLAIN
+NO_OUTPUTS = FULL.replace("{% for message in messages %}", "{% for message in messages if message.role != 'tool' %}")
+ONE_CALL = "{% if (message.tool_calls or []) | length > 1 %}{{ raise_exception('One call') }}{% endif %}"
+SINGLE = FULL.replace("BODY", "").replace("{{ message.content }}", ONE_CALL + "{{ message.content }}")
+TEXT_OR_CALLS = TOOLS + TURNS.replace(
+    "BODY", "{% if message.tool_calls %}" + CALLS_OF + "{% else %}{{ message.content }}{% endif %}"
+)
+# Roles must alternate among messages other than calls and outputs.
+ALTERNATING = (
+    "{% for message in messages | rejectattr('role', 'in', ['tool', 'system']) | rejectattr('tool_calls', 'defined') %}"
+    "{% if (message.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('Alternate') }}{% endif %}{% endfor %}"
+)
+STRICT_TEXT_OR_CALLS = ALTERNATING + TEXT_OR_CALLS
+STRICT_PLAIN = (
+    "{% for message in messages %}{% if (message.role == 'user') != (loop.index0 % 2 == 0) or message.role == 'tool' %}"
+    "{{ raise_exception('Alternate') }}{% endif %}{% endfor %}" + PLAIN
+)
+SHORT_IDS = FULL.replace(
+    "{{ message.content }}",
+    "{% for call in message.tool_calls or [] %}{% if call.id | length != 9 %}{{ raise_exception('9') }}{% endif %}{% endfor %}"
+    "{% if message.tool_call_id and message.tool_call_id | length != 9 %}{{ raise_exception('9') }}{% endif %}{{ message.content }}",
+)
+JSON_ARGUMENTS = FULL.replace("{{ call.function | tojson }}", "{{ call.function.name + ' ' + call.function.arguments }}")
+WRITTEN_ARGUMENTS = FULL.replace("{{ call.function | tojson }}", "{{ call.function.name }} {{ call.function.arguments }}")
+OTHER_KEY = FULL.replace("message.reasoning_content", "message.thinking")
+DROPPED_REASONING = FULL.replace("{{ message.reasoning_content }}", "") + "{# <think> </think> #}"
+OPENING = FULL.replace("{{ message.reasoning_content }}", "") + "<think>\n"
+XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
+TEMPLATES = {
+    "full": FULL,
+    "chatml": CHATML,
+    "no_tools": NO_TOOLS,
+    "hermes_no_tools": HERMES_NO_TOOLS,
+    "plain": PLAIN,
+    "tools_alone": TOOLS_ALONE,
+    "no_outputs": NO_OUTPUTS,
+    "single": SINGLE,
+    "text_or_calls": TEXT_OR_CALLS,
+    "strict_text_or_calls": STRICT_TEXT_OR_CALLS,
+    "strict_plain": STRICT_PLAIN,
+    "short_ids": SHORT_IDS,
+    "json_arguments": JSON_ARGUMENTS,
+    "written_arguments": WRITTEN_ARGUMENTS,
+    "other_key": OTHER_KEY,
+    "dropped_reasoning": DROPPED_REASONING,
+    "opening": OPENING,
+    "xml_tools": XML_TOOLS,
+}
+DIALECTS = {name: ChatDialect(byte_vocabulary(), ChatTemplate(template), []) for name, template in TEMPLATES.items()}
+NO_FORMAT = ChatDialect(byte_vocabulary(), ChatTemplate(PLAIN), [], OutputFormat())
+
+OSLO, ROME = function_call("call_a", '{"city": "Oslo"}'), function_call("call_b", '{"city": "Rome"}')
+RAIN, SUN = call_output("call_a", "rain"), call_output("call_b", "sun")
+HERMES_OSLO = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Oslo"}}\n</tool_call>'
+CALL_OSLO = '{"name": "get_weather", "arguments": {"city": "Oslo"}}'
+CALL_ROME = CALL_OSLO.replace("Oslo", "Rome")
+
+
+def prompt(dialect: ChatDialect, *items: dict[str, Any], tools: Any = (), **how: Any) -> str:
+    return dialect.token_text(dialect.render(Turn(items=items, today=TODAY, tools=tools, **how)))
+
+
+@pytest.mark.parametrize(
+    ("template", "items", "expected"),
+    [
+        ("plain", (user("?"), OSLO, RAIN), f"[user]?[assistant]{HERMES_OSLO}[tool]rain"),
+        ("plain", (user("?"), assistant("I look."), OSLO), f"[user]?[assistant]I look.\n\n{HERMES_OSLO}"),
+        (
+            "strict_plain",
+            (user("?"), OSLO, ROME, RAIN, SUN, user("!")),
+            f"[user]?[assistant]{HERMES_OSLO}\n{HERMES_OSLO.replace('Oslo', 'Rome')}[user]<tool_response>\nrain\n</tool_response>\n\n"
+            "<tool_response>\nsun\n</tool_response>\n\n!",
+        ),
+        (
+            "no_outputs",
+            (user("?"), OSLO, RAIN),
+            f"[user]?[assistant](call call_a {CALL_OSLO})[user]<tool_response>\nrain\n</tool_response>",
+        ),
+        (
+            "single",
+            (user("?"), OSLO, ROME, RAIN, SUN),
+            f"[user]?[assistant](call call_a {CALL_OSLO})[tool]rain[assistant](call call_b {CALL_ROME})[tool]sun",
+        ),
+        (
+            "text_or_calls",
+            (user("?"), assistant("I look."), OSLO, RAIN),
+            f"[user]?[assistant]I look.[assistant](call call_a {CALL_OSLO})[tool]rain",
+        ),
+        (
+            "strict_text_or_calls",
+            (user("?"), assistant("I look."), OSLO, RAIN),
+            f"[user]?[assistant]I look.\n\n{HERMES_OSLO}[user]<tool_response>\nrain\n</tool_response>",
+        ),
+        ("strict_text_or_calls", (user("?"), OSLO, RAIN), f"[user]?[assistant](call call_a {CALL_OSLO})[tool]rain"),
+        (
+            "short_ids",
+            (user("?"), OSLO, RAIN),
+            f"[user]?[assistant](call 05f49740f {CALL_OSLO})[tool]rain",
+        ),
+        ("short_ids", (user("?"), function_call("abcde1234", "{}")), "(call abcde1234 {"),
+        ("json_arguments", (user("?"), OSLO), '(call call_a get_weather {"city": "Oslo"})'),
+        ("written_arguments", (user("?"), OSLO), '(call call_a get_weather {"city": "Oslo"})'),
+        ("other_key", (user("?"), reasoning("Hm."), OSLO), "[assistant]Hm.(call"),
+        ("opening", (user("?"), reasoning("Hm."), OSLO), "[assistant]<think>\nHm.\n</think>\n\n(call"),
+        ("opening", (user("?"), reasoning("Hm."), assistant("So."), user("!")), "[user]?[assistant]So.[user]!<think>"),
+    ],
+)
+def test_an_input_without_a_place_takes_another_form(template: str, items: tuple[Any, ...], expected: str) -> None:
+    assert expected in prompt(DIALECTS[template], *items)
+
+
+@pytest.mark.parametrize("template", ["plain", "no_tools", "hermes_no_tools", "strict_plain"])
+def test_tools_without_a_place_are_described_in_the_system_message(template: str) -> None:
+    text = prompt(DIALECTS[template], user("Hi"), tools=[WEATHER], instructions="Be brief.")
+    first = text[: text.index("Hi")]
+    assert "Be brief." in first
+    assert '"name": "get_weather", "description": "Weather of a city."' in first
+    assert '<tool_call>\n{"name": "TOOL_NAME", "arguments": {"PARAMETER_NAME": "VALUE"}}\n</tool_call>' in first
+
+
+def test_calls_have_the_form_that_the_tools_are_described_with() -> None:
+    assert HERMES_OSLO in prompt(DIALECTS["no_tools"], user("?"), OSLO, tools=[WEATHER])
+    assert "(call call_a" in prompt(DIALECTS["no_tools"], user("?"), OSLO)
+
+
+def test_tools_are_rendered_once_where_the_template_has_a_place() -> None:
+    assert prompt(DIALECTS["full"], user("Hi"), tools=[WEATHER]).count("get_weather") == 1
+    assert prompt(DIALECTS["xml_tools"], user("Hi"), tools=[WEATHER]).count('{"name": "get_weather"') == 1
+
+
+@pytest.mark.parametrize(
+    ("items", "tools", "param"),
+    [((user("?"),), [WEATHER], "tools[0]"), ((user("?"), OSLO, RAIN), [], "input[1]")],
+    ids=["tools", "calls"],
+)
+def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tools: Any, param: str) -> None:
+    with pytest.raises(UnsupportedInput, match="has no place for") as caught:
+        prompt(NO_FORMAT, *items, tools=tools)
+    assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("template", "remarks"),
+    [
+        ("full", []),
+        ("chatml", []),
+        ("plain", ["tools: described in the system message", "calls of earlier turns: as text"]),
+        ("no_outputs", ["outputs of calls: as user messages"]),
+        ("single", ["several calls of a turn: a message for each"]),
+        ("text_or_calls", ["text beside a call: in a message before"]),
+        ("strict_text_or_calls", ["text beside a call: with the call as text"]),
+        ("short_ids", ["call ids: shortened to 9 characters"]),
+        ("other_key", ["reasoning before a call: as thinking"]),
+    ],
+)
+def test_changes_are_named(template: str, remarks: list[str]) -> None:
+    assert list(DIALECTS[template].fit.remarks()) == remarks
+
+
+ARGUMENTS = {"city": 'Oslo "<b>"', "days": 3, "tags": ["a", "b"], "place": {"name": "Å"}}
+WRITTEN = {
+    "deepseek_v31": "<｜tool▁call▁begin｜>report<｜tool▁sep｜>{JSON}<｜tool▁call▁end｜>",
+    "granite": '<|tool_call|>[{"name": "report", "arguments": {JSON}}]',
+    "lfm2": "<|tool_call_start|>[report(city=\"Oslo \\\"<b>\\\"\", days=3, tags=[\"a\", \"b\"], place={\"name\": \"Å\"})]<|tool_call_end|>",
+    "mistral": "[TOOL_CALLS]report[ARGS]{JSON}",
+    "qwen3_coder": "<function=report>\n<parameter=city>\nOslo \"<b>\"\n</parameter>\n<parameter=days>\n3\n</parameter>",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "expected"), WRITTEN.items())
+def test_calls_are_written_in_the_format_of_the_model(name: str, expected: str) -> None:
+
+    written = write_calls(CALLS[name].syntax, [{"name": "report", "arguments": ARGUMENTS}])
+    assert expected.replace("{JSON}", json.dumps(ARGUMENTS, ensure_ascii=False)) in written
+
+
+def test_a_declared_format_describes_the_tools() -> None:
+    dialect = ChatDialect(byte_vocabulary(), ChatTemplate(PLAIN), [], OutputFormat(calls=CALLS["deepseek_v31"]))
+    text = prompt(dialect, user("?"), OSLO, tools=[WEATHER])
+    assert text.count("<｜tool▁call▁begin｜>") == 2
+    assert 'get_weather<｜tool▁sep｜>{"city": "Oslo"}' in text
+
+
+WORD = st.integers(0, 10**6).map(lambda number: f"w{number:07}w")
+
+
+@st.composite
+def rounds(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw a round of a tool loop: reasoning, text, calls and outputs."""
+    items = [reasoning(draw(WORD))] if draw(st.booleans()) else []
+    items += [assistant(draw(WORD))] if draw(st.booleans()) else []
+    ids = draw(st.lists(WORD, min_size=1, max_size=3, unique=True))
+    items += [function_call(f"call_{each}", f'{{"city": "{draw(WORD)}"}}') for each in ids]
+    return [*items, *(call_output(f"call_{each}", draw(WORD)) for each in ids)]
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> Turn:
+    """Draw a conversation that ends in a tool loop, or in a question."""
+    items: list[dict[str, Any]] = []
+    for _ in range(draw(st.integers(0, 2))):
+        items += [
+            user(draw(WORD)),
+            *(each for loop in draw(st.lists(rounds(), max_size=2)) for each in loop),
+            assistant(draw(WORD)),
+        ]
+    items += [user(draw(WORD)), *(each for loop in draw(st.lists(rounds(), max_size=2)) for each in loop)]
+    tools = draw(st.sampled_from([[], [WEATHER], [WEATHER, CLOCK]]))
+    return Turn(items=items, today=TODAY, tools=tools, instructions=draw(st.sampled_from([None, "w_rules_w"])))
+
+
+def _texts(turn: Turn, dialect: ChatDialect) -> list[str]:
+    """Return every text of a turn, the reasoning only where the template has a place for all reasoning."""
+    found = [
+        turn.instructions or "",
+        *(str(tool["name"]) for tool in turn.tools),
+        *(str(tool.get("description", "")) for tool in turn.tools),
+    ]
+    for item in turn.items:
+        if item["type"] == "reasoning":
+            found += [part["text"] for part in item["content"]] if dialect.fit.reasoning_key not in ("content", None) else []
+        elif item["type"] == "message":
+            found += [part["text"] for part in item["content"]]
+        else:
+            found.append(str(item.get("output") or item["arguments"].split('"')[3]))
+    return found
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+@given(turn=turns())
+def test_nothing_is_dropped(template: str, turn: Turn) -> None:
+    dialect = DIALECTS[template]
+    try:
+        text = dialect.token_text(dialect.render(turn))
+    except UnsupportedInput:
+        return
+    assert [each for each in _texts(turn, dialect) if each not in text] == []
+
+
+@pytest.mark.parametrize("template", [name for name in TEMPLATES if not name.startswith("strict")])
+@given(turn=turns())
+def test_nothing_is_refused(template: str, turn: Turn) -> None:
+    dialect = DIALECTS[template]
+    assert dialect.render(turn)
