@@ -38,3 +38,11 @@ class JsonTracker:
                 self._depth -= 1
                 self.is_complete = self._depth == 0
         return len(text)
+
+    def read_string(self, text: str) -> int:
+        """Read on, up to the end of the open string; return the number of characters before the closing quote."""
+        for index, char in enumerate(text):
+            self.read(char)
+            if not self.in_string:
+                return index
+        return len(text)

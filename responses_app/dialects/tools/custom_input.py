@@ -5,66 +5,64 @@ from __future__ import annotations
 import json
 import re
 
+from responses_app.dialects.text.json_tracker import JsonTracker
+
 _HEAD = re.compile(r'\s*\{\s*"input"\s*:\s*"')
 # Any beginning of the head: each group may be where the text ends so far.
 _HEAD_SO_FAR = re.compile(r'\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:u(?:t(?:"\s*(?::\s*)?)?)?)?)?)?)?)?)?')
-# Characters and complete escapes of a JSON string; surrogate pairs as a unit.
-_COMPLETE = re.compile(
-    r'(?:[^"\\]|\\["\\/bfnrt]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u(?![dD][89a-fA-F])[0-9a-fA-F]{4})*'
-)
-_ESCAPE_SO_FAR = re.compile(
-    r"\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?)?)?"
-)
-_BROKEN = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+# An escape of a JSON string; a surrogate pair is one escape.
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
+# The same, or the beginning of an escape at the end of the text.
+_UNFINISHED = r"\\(?:u(?:[0-9a-fA-F]{0,3}|[dD][89abAB][0-9a-fA-F]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9a-fA-F]?)?)?)?)?)?)?\Z"
+_ESCAPE_SO_FAR = re.compile(f"(?P<unfinished>{_UNFINISHED})|{_ESCAPE.pattern}", re.DOTALL)
 
 
 class InputUnwrapper:
-    """Extracts the text inside `{"input": "..."}` as generated; any other text passes unchanged."""
+    """Extractor of the text inside `{"input": "..."}` as generated; any other text passes unchanged."""
 
     def __init__(self) -> None:
-        self._held = ""
-        self._is_inside = self._is_over = self._is_raw = False
+        self._pending = ""
+        self._json = JsonTracker()
+        self._is_inside = self._is_raw = False
 
     def read(self, more: str) -> str:
-        """Return the text that is certain by now."""
+        """Return the text that is certain after `more`."""
         if self._is_raw:
             return more
-        self._held += more
-        if not self._is_inside and not self._match_head():
-            return self.flush() if self._is_raw else ""
-        return self._decode_held()
+        if self._is_inside:
+            return self._decode(more)
+        self._pending += more
+        return self._match_head()
 
     def flush(self) -> str:
-        """Return the text held back, at the end of the input."""
-        text, self._held = "" if self._is_inside else self._held, ""
+        """Return the pending text, at the end of the input."""
+        text, self._pending = "" if self._is_inside else self._pending, ""
         return text
 
-    def _match_head(self) -> bool:
-        head = _HEAD.match(self._held)
+    def _match_head(self) -> str:
+        head = _HEAD.match(self._pending)
         if head is not None:
-            self._held, self._is_inside = self._held[head.end() :], True
-            return True
-        self._is_raw = _HEAD_SO_FAR.fullmatch(self._held) is None
-        return False
+            rest, self._pending, self._is_inside = self._pending[head.end() :], "", True
+            self._json.read(head[0])
+            return self._decode(rest)
+        self._is_raw = _HEAD_SO_FAR.fullmatch(self._pending) is None
+        return self.flush() if self._is_raw else ""
 
-    def _decode_held(self) -> str:
-        decoded = []
-        while self._held and not self._is_over:
-            complete = _COMPLETE.match(self._held)
-            assert complete is not None  # noqa: S101 - it matches the empty text
-            decoded.append(json.loads(f'"{complete[0]}"', strict=False))
-            self._held = self._held[complete.end() :]
-            if self._held.startswith('"'):
-                self._is_over = True
-            elif self._held and _ESCAPE_SO_FAR.fullmatch(self._held):
-                break
-            elif self._held:
-                decoded.append(self._decode_invalid_escape())
-        return "".join(decoded)
+    def _decode(self, more: str) -> str:
+        """Decode `more` up to the end of the string, without an unfinished escape."""
+        if not self._json.in_string:
+            return ""
+        text = self._pending + more[: self._json.read_string(more)]
+        escape = next((match for match in _ESCAPE_SO_FAR.finditer(text) if match["unfinished"]), None)
+        end = escape.start() if escape is not None and self._json.in_string else len(text)
+        self._pending = text[end:]
+        return _ESCAPE.sub(_decode_escape, text[:end])
 
-    def _decode_invalid_escape(self) -> str:
-        """Decode an invalid escape: a lone surrogate becomes U+FFFD, any other text stays as written."""
-        broken = _BROKEN.match(self._held)
-        assert broken is not None  # noqa: S101 - it begins with a backslash
-        self._held = self._held[broken.end() :]
-        return "\ufffd" if len(broken[0]) > 2 else broken[0]
+
+def _decode_escape(escape: re.Match[str]) -> str:
+    """Decode one escape: a lone surrogate becomes U+FFFD, an invalid escape stays as written."""
+    try:
+        char: str = json.loads(f'"{escape[0]}"')
+    except ValueError:
+        return escape[0]
+    return "\ufffd" if "\ud800" <= char <= "\udfff" else char

@@ -57,6 +57,7 @@ def test_cut_call_yields_the_beginning_of_its_text(text: str, end: int, cuts: li
         (r'{"input": "a\ud83d!"}', "a\ufffd!"),
         (r'{"input": "a\ud83d\n!"}', "a\ufffd\n!"),
         (r'{"input": "a\udc00"}', "a\ufffd"),
+        (r'{"input": "a\ud83d\u\ude00"}', "a\ufffd\\u\ufffd"),
         ('{"input": "two\nlines"}', "two\nlines"),
         ('{"input": "x"} and more', "x"),
     ],
