@@ -110,7 +110,7 @@ class RateLimited(ApiError):
 
 
 class InternalError(ApiError):
-    """Failure before the first byte of the answer (500). Asks clients not to retry, because tokens were spent."""
+    """Failure before the first byte of the answer (500). Instructs clients not to retry, because tokens were spent."""
 
     default_code = "server_error"
 

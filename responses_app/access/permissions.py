@@ -35,7 +35,7 @@ def restricted_to(user: AbstractBaseUser | AnonymousUser) -> list[str] | None:
 
 
 def visible_responses(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Response]:
-    """Return the responses that a user may see. Responses kept only for a conversation are visible to no user."""
+    """Return the responses that a user may see. Responses stored only for a conversation are visible to no user."""
     rows = Response.objects.exclude(stored=False, background=False)
     if isinstance(user, User) and user.is_active and user.is_superuser:
         return rows

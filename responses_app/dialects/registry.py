@@ -95,7 +95,7 @@ class _Parts:
         from responses_app.dialects.vllm.adapters import ParserRegistry
         from responses_app.dialects.vllm.dialect import VllmDialect
 
-        # Every parser asks for the whole vocabulary, which takes up to half a second if it is not cached.
+        # Every parser requests the whole vocabulary, which takes up to half a second if it is not cached.
         registry = ParserRegistry(get_cached_tokenizer(self.tokenizer), reasoning_parser, tool_parser)
         return VllmDialect(
             # vLLM's parsers search for added tokens of all kinds, in the text and by id.

@@ -5,7 +5,7 @@ then. `guard_children` therefore starts a small second process, which waits for 
 with its mark.
 
 The mark is an environment variable. Children and grandchildren inherit it, through new sessions and changes of user. Process
-groups do not reach that far, nor does PR_SET_PDEATHSIG (it fires with the creating thread), nor pipes (forked children keep
+groups do not reach that far, nor does PR_SET_PDEATHSIG (the signal fires with the creating thread), nor pipes (forked children keep
 them open). Linux only. This file is also the program of the second process and imports the standard library only.
 """
 

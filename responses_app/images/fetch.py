@@ -154,7 +154,7 @@ class ImageFetcher:
         ):
             raise _failed(str(url), f"it is no image but '{media_type[:64]}'")
         if response.headers.get("content-encoding", "identity").lower() != "identity":
-            raise _failed(str(url), "its host sends it compressed, which was not asked for")
+            raise _failed(str(url), "its host sends it compressed, without a request for compression")
         declared = response.headers.get("content-length", "")
         body = bytearray()
         if declared.isascii() and declared.isdigit() and int(declared[:20]) > self.max_bytes:

@@ -147,7 +147,7 @@ class Item(models.Model):
     class Meta:
         ordering = ("-id",)
         indexes = (
-            # New rows collect in the pending list. A limit of 512 kB keeps the pause short in which the list is merged.
+            # New rows collect in the pending list. A limit of 512 kB bounds the pause in which the list is merged.
             GinIndex(SEARCH_VECTOR, name="item_search", fastupdate=True, gin_pending_list_limit=512),
             models.Index(fields=("orphaned_at",), name="item_orphans", condition=models.Q(orphaned_at__isnull=False)),
         )

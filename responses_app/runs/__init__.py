@@ -1,1 +1,1 @@
-"""Runs: preparation, execution and recovery of responses, and the manager that owns them."""
+"""Runs: preparation, execution and recovery of responses, and the manager of runs."""

@@ -1,4 +1,4 @@
-"""Admission control: limits of concurrent work of one process, counted from before the planning to the end."""
+"""Admission control: limits of concurrent work of a process, counted from before the planning to the end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHARE = 8
 
 
 class Kind(StrEnum):
-    """Kind of work, each with a limit of its own."""
+    """Kind of work. Each kind has a separate limit."""
 
     FOREGROUND = "foreground"
     BACKGROUND = "background"
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 @dataclass(slots=True)
 class Place:
-    """Place in the count of one kind of work."""
+    """Place in the count of a kind of work."""
 
     kind: Kind
     _counts: Counter[Kind]
@@ -52,7 +52,7 @@ class Place:
 
 @dataclass(slots=True)
 class Admission:
-    """Counts of the places that are taken in one process."""
+    """Counts of the places that are taken in a process."""
 
     counts: Counter[Kind] = field(default_factory=Counter)
     by_project: Counter[str] = field(default_factory=Counter)
@@ -60,7 +60,7 @@ class Admission:
     _last_request_at: dict[str, float] = field(default_factory=dict)
 
     def admit(self, project: str) -> Place:
-        """Take a place in the foreground. Raises RateLimited if RESPONSES_MAX_CONCURRENT are taken, or the project's share of them."""
+        """Take a place in the foreground. Raises RateLimited if RESPONSES_MAX_CONCURRENT are taken, or the share of the project."""
         limit = settings.RESPONSES_MAX_CONCURRENT
         reserved = limit // SHARE if self._has_neighbors(project) else 0
         taken = self.counts[Kind.FOREGROUND]

@@ -65,7 +65,7 @@ def make_compaction_hook(create_request: CreateRequest, served: ServedModel, pla
 async def compact_if_full(
     create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes, spent: int
 ) -> tuple[Compaction, int] | None:
-    """Compact `items` as `context_management` demands. Return the compaction and the tokens that it took.
+    """Compact `items` as `context_management` demands. Return the compaction and the number of tokens used.
 
     `spent` is the length of the context in tokens. Return None below the threshold, and if the model writes no summary: the
     response is complete without a compaction.
@@ -85,7 +85,7 @@ async def compact_if_full(
 async def _summarize(
     uid: str, create_request: CreateRequest, served: ServedModel, items: Sequence[Json], images: ImageBytes
 ) -> tuple[str, dict[str, Any]]:
-    """Generate a summary of `items` in one round. Return the summary and the usage. Raises ApiError."""
+    """Generate a summary of `items` in a single round. Return the summary and the usage. Raises ApiError."""
     assert served.dialect is not None  # noqa: S101 - started
     request, parser = await build_engine_request(uid, summary_request(create_request), served, [*items, QUESTION], images)
     generation, output = Generation(served.engine, request, served.dialect.token_text), DeltaCollector()

@@ -1,4 +1,4 @@
-"""Context cache of a WebSocket connection: everything that a continuation of its last response needs, stored or not."""
+"""Context cache of a WebSocket connection: all data that a continuation of the last response needs, stored or not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from responses_app.store.content.history import ConversationContext
 
 @dataclass(frozen=True, slots=True)
 class CachedContext:
-    """Context of one response that has ended in this process.
+    """Context of a response that has ended in this process.
 
     `request_bytes` is the size of all requests and last events so far in bytes; `size` is about the memory of the cached context.
     """

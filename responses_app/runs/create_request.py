@@ -67,7 +67,7 @@ class CreateRequest:
 
     @classmethod
     def load(cls, text: str, input: Sequence[dict[str, Any]]) -> CreateRequest:
-        """Load a request that `dump` wrote, with its input. Fields that an older version did not write have their defaults."""
+        """Load a request that `dump` wrote, with the input. Fields that an older version did not write have defaults."""
         values = orjson.loads(text)
         known = {one.name for one in fields(cls)}
         values["include"] = frozenset(values["include"])

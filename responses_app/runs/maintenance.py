@@ -1,4 +1,4 @@
-"""Maintenance task: archives logs that have ended, and deletes rows whose retention is over."""
+"""Maintenance task: archives logs that have ended, and deletes rows after the end of the retention."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def upkeep() -> None:
 
 
 def archive_due(now: datetime) -> Iterator[int]:
-    """Archive logs of responses that ended long enough ago, one by one; yield the number of events of each."""
+    """Archive logs of responses that ended long enough ago; yield the number of events of each log."""
     after = settings.RESPONSES_SEAL_AFTER
     while after is not None and (found := list_unarchived(now - after, BATCH)):
         counts = [0]
@@ -53,7 +53,7 @@ def archive_due(now: datetime) -> Iterator[int]:
 
 
 def prune_due(now: datetime) -> Iterator[int]:
-    """Delete rows whose retention is over, in batches; yield the number of responses or items of each."""
+    """Delete rows after the end of the retention, in batches; yield the number of responses or items of each batch."""
     ages = {"temporary": TEMPORARY, "deltas": settings.RESPONSES_KEEP_DELTAS, "responses": settings.RESPONSES_KEEP_RESPONSES}
     for name, age in ages.items():
         if age is not None:
@@ -70,7 +70,7 @@ async def _every(pause: float, work: Work) -> None:
 
 
 async def _in_thread(work: Work) -> None:
-    """Run `work` in a thread with its own connection: the recorder has the other connection, and streams wait for it."""
+    """Run `work` in a thread with a separate connection: the recorder has the other connection, and streams wait for the recorder."""
     stop = threading.Event()
     doing = asyncio.ensure_future(asyncio.to_thread(_run_steps, work, stop))
     try:

@@ -1,4 +1,4 @@
-"""Run manager: owns the runs of this process, their engines, the recorder and the lease keeper."""
+"""Run manager: the runs of this process, the engines, the recorder and the lease keeper."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ LONGEST_NAME = 200
 
 
 class RunManager:
-    """Manager of the runs of one process and event loop. Call `start` before use; `drain`, then `close`, at the end."""
+    """Manager of the runs of a process and event loop. Call `start` before use; `drain`, then `close`, at the end."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class RunManager:
         return self._lease_keeper.worker
 
     async def start_run(self, create_request: CreateRequest) -> Run:
-        """Prepare a request, start its run, and wait until its first events are durable.
+        """Prepare a request, start the run, and wait until the first events are durable.
 
         Raises ApiError; then nothing was stored. A background run without a free place waits in the queue.
         """
@@ -108,7 +108,7 @@ class RunManager:
     async def start_prepared(
         self, create_request: CreateRequest, before: ConversationContext | None = None, memo: TokenCache | None = None
     ) -> tuple[Run, PreparedRequest]:
-        """Start a run as `start_run`, and return its plan too. `before` is the known context, `memo` caches the tokens of its prompt."""
+        """Start a run as `start_run`, and also return the plan. `before` is the known context, `memo` caches the tokens of the prompt."""
         await self._ensure_started()
         served = self.model(create_request.model)
         place = await self._admit_background(create_request)
@@ -131,7 +131,7 @@ class RunManager:
         memo: TokenCache | None,
         place: Place,
     ) -> tuple[Run, PreparedRequest]:
-        """Plan the request and create its run, which has not started."""
+        """Plan the request and create the run, without a start."""
         uid = new_id("resp_")
         tools = self._tools_for(create_request)
         functions = () if tools is None else tools.functions
@@ -164,7 +164,7 @@ class RunManager:
             return await compact(create_request, self.model(create_request.model))
 
     async def subscribe(self, uid: str, pk: int | None, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
-        """Yield frames of a response up to the terminal one, across changes of its owner; None after each pause without frames."""
+        """Yield frames of a response up to the terminal frame, across changes of the owner; None after each pause without frames."""
         pause = settings.RESPONSES_HEARTBEAT
         run = self.runs.get(uid)
         if run is not None:
@@ -179,7 +179,7 @@ class RunManager:
                     yield frame
 
     def stream(self, run: Run, after: int = -1) -> AsyncGenerator[EventFrame | None, None]:
-        """Yield frames of a run of this process, and of its next owners if the run is handed over."""
+        """Yield frames of a run of this process, and of the next owners if the run is handed over."""
         return run.subscribe(after, settings.RESPONSES_HEARTBEAT, partial(self._follow_log, run))
 
     async def _follow_log(self, run: Run, after: int) -> AsyncGenerator[EventFrame | None, None]:
@@ -200,7 +200,7 @@ class RunManager:
             run.cancel()
 
     async def cancel(self, row: Response) -> None:
-        """Cancel a response, in whichever process it runs; do nothing if it has ended. Raises ServiceUnavailable after END_LIMIT s."""
+        """Cancel a response, in any process; do nothing if the response has ended. Raises ServiceUnavailable after END_LIMIT seconds."""
         run = self.runs.get(row.uid)
         if run is not None:
             run.cancel()
@@ -221,11 +221,11 @@ class RunManager:
             raise ServiceUnavailable("The process that runs this response does not answer. Try again in a moment.") from None
 
     def stop_draining(self) -> None:
-        """Skip the drain: clients that lose their connection from now on have not left."""
+        """Skip the drain: do not cancel the runs of clients that lose the connection from now on."""
         self.draining = self.leaving = True
 
     async def drain(self, seconds: float) -> None:
-        """Accept no new responses, give running ones up to `seconds` to end, and hand over the rest."""
+        """Accept no new responses, give running responses up to `seconds` to end, and hand over the rest."""
         self.draining = True
         self.stopping.set()
         if self._tasks:
@@ -336,7 +336,7 @@ _current: RunManager | None = None
 
 
 def current() -> RunManager:
-    """Return the manager of this process, created from the settings at first use. Its engines start with `start` or the first request."""
+    """Return the manager of this process, created from the settings at first use. The engines start with `start` or the first request."""
     global _current
     if _current is None:
         served = parse_models(settings.RESPONSES_MODELS)

@@ -56,23 +56,23 @@ class ServedModel:
 
     @property
     def supports_images(self) -> bool:
-        """Return whether the model takes images: its files, its template and its engine all must."""
+        """Return True if the files, the template and the engine of the model all take images."""
         return self.dialect is not None and self.dialect.supports_images and self.engine.supports_images
 
     def temperature(self, requested: float | None) -> float:
-        """Return the effective temperature: the requested one, or the default of the model."""
+        """Return the effective temperature: the requested temperature, or the default of the model."""
         return self.defaults.temperature if requested is None else requested
 
     def top_p(self, requested: float | None) -> float:
-        """Return the effective top_p: the requested one, or the default of the model."""
+        """Return the effective top_p: the requested top_p, or the default of the model."""
         return self.defaults.top_p if requested is None else requested
 
     def max_output_tokens(self, requested: int | None) -> int | None:
-        """Return the effective limit of the output: the requested one, or the default of the model, in tokens."""
+        """Return the effective limit of the output in tokens: the requested limit, or the default of the model."""
         return self.defaults.max_new_tokens if requested is None else requested
 
     async def open(self) -> None:
-        """Load the dialect, one model at a time: two threads cannot import transformers. Raises ValueError, OSError."""
+        """Load the dialect. Models load in sequence, because two threads cannot import transformers. Raises ValueError, OSError."""
         self.dialect = await asyncio.to_thread(self._open)
 
     def _open(self) -> Dialect:
@@ -180,7 +180,7 @@ async def start_all(served: Mapping[str, ServedModel]) -> None:
 
 
 async def _named(served: ServedModel, step: Callable[[], Awaitable[None]]) -> None:
-    """Run a step of the start of one model; its error names the model."""
+    """Run a step of the start of a model; any error names the model."""
     try:
         await step()
     except Exception as error:  # A model may bring its own code, which may raise anything.

@@ -40,7 +40,7 @@ class BackgroundOptions(StrictModel):
 
 
 class CacheOptions(StrictModel):
-    """`prompt_cache_options`: accepted hints; the cache keeps every prefix while space permits."""
+    """`prompt_cache_options`: accepted hints; the cache holds every prefix while space permits."""
 
     mode: Literal["implicit", "explicit"] | None = None
     ttl: Literal["30m", "12h"] | None = None

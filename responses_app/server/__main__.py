@@ -1,4 +1,4 @@
-"""Outer process of `bin/serve`: installs packages, starts the server in a session of its own, and cleans up.
+"""Outer process of `bin/serve`: installs packages, starts the server in a separate session, and cleans up.
 
 Ctrl-C in a terminal signals every process of the foreground group. vLLM and Postgres would exit before running responses
 end. Only the outer process receives the signal, and passes the signal on to the server. If the server is killed, the
@@ -84,11 +84,11 @@ class SignalRelay:
 
     def __init__(self) -> None:
         self.pid = 0
-        self.kept: list[signal.Signals] = []
+        self.pending: list[signal.Signals] = []
 
     def receive(self, number: int, _frame: FrameType | None) -> None:
         """Pass a signal on, or store the signal until the server has started."""
-        self.kept.append(PASSED_ON[signal.Signals(number)])
+        self.pending.append(PASSED_ON[signal.Signals(number)])
         self._pass()
 
     def connect(self, pid: int) -> None:
@@ -97,9 +97,9 @@ class SignalRelay:
         self._pass()
 
     def _pass(self) -> None:
-        while self.pid and self.kept:
+        while self.pid and self.pending:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(self.pid, self.kept.pop(0))
+                os.kill(self.pid, self.pending.pop(0))
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""Interface between a run and the tools that the server runs for it."""
+"""Interface between a run and the tools that the server executes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Json: TypeAlias = Mapping[str, Any]
 
 
 class ToolExecutor(Protocol):
-    """Tools of one run. A call is an output item of a family that the server runs, with its arguments.
+    """Tools of a run. A call is an output item of a server-tool family, with the arguments.
 
     The methods get the call as the item that the events show, without an output.
     """
@@ -26,7 +26,7 @@ class ToolExecutor(Protocol):
         ...
 
     def can_run(self, item: Json) -> bool:
-        """Return whether `item` is a call of one of these tools, open or closed."""
+        """Return True if `item` is a call of a tool of `self`, open or closed."""
         ...
 
     def is_repeatable(self, call: Json) -> bool:
@@ -34,7 +34,7 @@ class ToolExecutor(Protocol):
         ...
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:
-        """Run `call` and return the delta that closes its item. `report` takes progress deltas for the item.
+        """Run `call` and return the delta that closes the item. `report` takes progress deltas for the item.
 
         A failure that the tool foresees is a result, too. Any other exception becomes a `failure`. Cancellation stops the tool.
         """

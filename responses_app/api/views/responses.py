@@ -188,8 +188,8 @@ async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseB
 
 def _check_strict_compat(row: Response, streamed: bool) -> None:
     """Reject, with RESPONSES_STRICT_COMPAT, requests that OpenAI rejects and this server allows. Raises ApiError."""
-    for asked, name in ((row.background, "background"), (row.streamed, "stream")):
-        if streamed and not asked:
+    for flag, name in ((row.background, "background"), (row.streamed, "stream")):
+        if streamed and not flag:
             raise InvalidRequest(f"This response cannot be streamed because it was not created with {name}=true.")
     if not row.background and row.ended_at is None:
         raise _missing(row.uid)
@@ -249,7 +249,7 @@ def _replay(row: Response, after: int) -> AsyncGenerator[EventFrame | None, None
 
 
 async def _find(key: ApiKey, uid: str) -> Response:
-    # A response with `store: false` that is kept only for its conversation is not visible.
+    # A response with `store: false` that is stored only for its conversation is not visible.
     seen = Response.objects.filter(Q(stored=True) | Q(background=True), project=key.project, uid=uid)
     row = await seen.afirst() if is_id(uid) else None
     if row is None:

@@ -206,7 +206,7 @@ class _MessageBuilder:
 
 
 def _arguments(text: str, escape: Callable[[str], str]) -> object:
-    """Parse arguments if a JSON object, because templates write JSON themselves; else keep the text."""
+    """Parse arguments if a JSON object, because templates write JSON themselves; else return the text."""
     try:
         value = json.loads(text)
         return escape_json(value, escape) if isinstance(value, dict) else escape(text)

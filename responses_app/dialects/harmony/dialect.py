@@ -15,7 +15,7 @@ from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.tools.selection import toolset
 from responses_app.engine_interface import Constraint
 
-# The reasoning to keep is selected in prompt.py: the library's rule considers the first final answer only.
+# The reasoning in the prompt is selected in prompt.py: the library's rule considers the first final answer only.
 _ANSWER_START = "<|start|>assistant"
 
 

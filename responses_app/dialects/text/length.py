@@ -19,7 +19,7 @@ class CountReport(Protocol):
 
 
 class LowerBound:
-    """Lower bound for tokenizers of byte sequences which keep all bytes.
+    """Lower bound for tokenizers of byte sequences which preserve all bytes.
 
     With L(b) as the length of the longest token with byte b, the sum of 1/L(b) over the bytes of a token t is at most 1,
     because L(b) is at least len(t). So the sum of 1/L(b) over the bytes of a text is at most its number of tokens.

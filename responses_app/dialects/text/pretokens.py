@@ -1,4 +1,4 @@
-"""Pre-tokenizer analysis: checks whether a tokenizer keeps all bytes, and finds safe cuts for texts."""
+"""Pre-tokenizer analysis: checks whether a tokenizer preserves all bytes, and finds safe cuts for texts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def composes(tokenizer: Tokenizer) -> bool:
     return _types(_parts(tokenizer.normalizer, "normalizers")) == ["NFC"]
 
 
-def keeps_all_bytes(tokenizer: Tokenizer) -> bool:
+def preserves_all_bytes(tokenizer: Tokenizer) -> bool:
     """Return True if each byte of a text belongs to exactly one token, for a byte-level tokenizer.
 
     With `composes` this holds for the text after NFC.
@@ -54,7 +54,7 @@ def keeps_all_bytes(tokenizer: Tokenizer) -> bool:
 
 
 def safe_cut(tokenizer: Tokenizer) -> re.Pattern[str] | None:
-    """Return a pattern of positions where a cut keeps the tokens the same (slices.py); None if unknown."""
+    """Return a pattern of positions where a cut does not change the tokens (slices.py); None if unknown."""
     splits = _parts(tokenizer.pre_tokenizer, "pretokenizers")
     added = tokenizer.get_added_tokens_decoder().values()
     if (

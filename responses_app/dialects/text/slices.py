@@ -1,4 +1,4 @@
-"""Safe slicing: texts are cut at boundaries of all usual pre-tokenizers, which keeps the tokens the same.
+"""Safe slicing: texts are cut at boundaries of all usual pre-tokenizers, which does not change the tokens.
 
 No pattern of GPT-2, cl100k, o200k and their relatives matches across a letter or digit followed by white space or by
 punctuation other than an apostrophe. None of them looks behind its start. So a cut at such a position changes no other match.

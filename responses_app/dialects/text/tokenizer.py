@@ -14,7 +14,7 @@ from tokenizers import AddedToken, Tokenizer
 
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.length import LowerBound
-from responses_app.dialects.text.pretokens import composes, keeps_all_bytes, safe_cut
+from responses_app.dialects.text.pretokens import composes, preserves_all_bytes, safe_cut
 from responses_app.dialects.text.slices import SLICE, slices
 from responses_app.dialects.text.token_cache import TokenCache
 
@@ -54,7 +54,7 @@ class TokenizerAdapter:
         self._control_pattern = _any_of(self._control_tokens)
         self._separators = _separator_pattern(added.values()) if _is_byte_level(tokenizer) else None
         self._bytes = _byte_table(tokenizer, frozenset(added))
-        self._bound = LowerBound(self._bytes) if self._bytes is not None and keeps_all_bytes(tokenizer) else None
+        self._bound = LowerBound(self._bytes) if self._bytes is not None and preserves_all_bytes(tokenizer) else None
         self._cut = safe_cut(tokenizer)
         self._composes = composes(tokenizer)
         self.hidden = frozenset(token for token, each in added.items() if each.special and each.content not in visible)

@@ -120,7 +120,7 @@ class HttpVllm:
         if not images:
             return len(prompt)
         uid = uuid.uuid4().hex
-        # The unique cache salt keeps this request from filling the prefix cache of the real one.
+        # The unique cache salt prevents this request from filling the prefix cache of the real one.
         asking = GenerateRequest(f"measure-{uid}", prompt, Sampling(max_tokens=1), images=images, cache_salt=uid)
         counts = [chunk.prompt async for chunk in self.generate(asking)]
         return counts[-1] or len(prompt)
@@ -174,7 +174,7 @@ class HttpVllm:
             self._health.record(False)
             raise
         finally:
-            # Closing the connection aborts the generation too, unless a proxy keeps the connection to the server open.
+            # Closing the connection aborts the generation too, unless a proxy leaves the connection to the server open.
             if request.id in self._running:
                 self._running.discard(request.id)
                 self._spawn_abort(request.id)
@@ -182,8 +182,8 @@ class HttpVllm:
     async def _parts(self, client: httpx2.AsyncClient, content: bytes) -> AsyncGenerator[bytes, None]:
         """Stream the response body in parts, as received. Raises RequestRejected, EngineUnavailable."""
         with _map_errors(self.base):
-            asked = client.build_request("POST", GENERATE, content=content)
-            response = await self._health.run_while_healthy(client.send(asked, stream=True))
+            request = client.build_request("POST", GENERATE, content=content)
+            response = await self._health.run_while_healthy(client.send(request, stream=True))
             try:
                 if not response.is_success:
                     raise codec.error_for(response.status_code, await self._health.run_while_healthy(response.aread()))

@@ -99,7 +99,7 @@ def _restore_environment(names: tuple[str, ...]) -> Iterator[None]:
 
 
 def _kill_tree(core: BaseProcess) -> None:
-    """Kill the core and its workers, which ignore its end. SIGSTOP first keeps the core from starting more workers."""
+    """Kill the core and its workers, which ignore its end. SIGSTOP first prevents the core from starting more workers."""
     import psutil
 
     with suppress(psutil.NoSuchProcess):

@@ -1,1 +1,1 @@
-"""Execution of one run: rounds of generation, publishing of events, endings."""
+"""Execution of a run: rounds of generation, publishing of events, endings."""

@@ -1,4 +1,4 @@
-"""In-memory broadcast of the frames of one run to its subscribers in this process."""
+"""In-memory broadcast of the frames of a run to the subscribers in this process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Continuation: TypeAlias = Callable[[int], AsyncGenerator[EventFrame | None, None
 
 
 class Broadcast:
-    """Frames in the order of their numbers, from 0. Any number of subscribers read the frames, each at its own pace.
+    """Frames in the order of the frame numbers, from 0. Any number of subscribers read the frames, each at a separate pace.
 
     `ended` means that no more frames come from this process. `handed_over` means that the response goes on nevertheless: another
     process, or this process a little later, continues the run, and subscribers find the rest in the log. `on_frames`, if set, is
@@ -68,7 +68,7 @@ class Broadcast:
 
 
 class Subscriber:
-    """Wait of one subscriber, with one timer for its whole life: a timer for each event costs as much as encoding the event."""
+    """Wait of a subscriber, with a single timer: a timer for each event costs as much as encoding the event."""
 
     def __init__(self, pause: float) -> None:
         self._loop = asyncio.get_running_loop()

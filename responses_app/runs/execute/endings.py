@@ -36,7 +36,7 @@ def error_of(response: Mapping[str, Any]) -> ApiError | None:
 
 
 class RunEndings:
-    """Ending policy of one run. Each ending is one append: the open items close, then comes the terminal event.
+    """Ending policy of a run. Each ending is an append: the open items close, then comes the terminal event.
 
     `usage` returns the usage object of the run so far. With `emit_error_event` false a failure is reported by the terminal event
     alone. The methods return whether the run is handed over: the ending could not be written, so another process must continue.
@@ -63,7 +63,7 @@ class RunEndings:
         return await self._end(self._failure("server_error", "The engine stopped this response before it was complete."))
 
     async def fail(self, code: str, message: str) -> bool:
-        """End as failed, unless the terminal event was written already; then wait for its commit."""
+        """End as failed, unless the terminal event was written already; then wait for the commit."""
         if self._writer.ended:
             return await self.settle()
         return await self._end(self._failure(code, message))
@@ -80,7 +80,7 @@ class RunEndings:
         )
 
     async def settle(self) -> bool:
-        """Wait for the commits under way and end nothing; the run is handed over unless its terminal event is visible."""
+        """Wait for the commits under way and end nothing; the run is handed over unless the terminal event is visible."""
         publisher = self._output.publisher
         await publisher.wait_idle()
         frames = publisher.broadcast.frames

@@ -1,4 +1,4 @@
-"""Factory of runs: a request and its preparation become a run that is about to begin."""
+"""Factory of runs: creates a run from a request and the preparation of the request."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def no_tools(create_request: CreateRequest) -> None:
 
 
 class RoundFactory:
-    """Rounds of one run: engine, prompts and parsers. `owner_epoch` distinguishes the processes that run the response in turn."""
+    """Rounds of a run: engine, prompts and parsers. `owner_epoch` distinguishes the processes that run the response in turn."""
 
     def __init__(
         self, uid: str, served: ServedModel, plan: PreparedRequest, tools: ToolExecutor | None = None, owner_epoch: int = 1
@@ -69,7 +69,7 @@ class RoundFactory:
         return Round(generation, parser, request.length or len(request.prompt), end)
 
     async def plan(self, number: int, output: Sequence[Item], spent: int) -> tuple[GenerateRequest, OutputParser]:
-        """Build request and parser of the round `number` behind the first one. Raises ApiError.
+        """Build request and parser of the round `number`, which is not the first round. Raises ApiError.
 
         `output` are the items of the response so far, `spent` its output tokens so far.
         """
@@ -82,7 +82,7 @@ class RoundFactory:
         return self._plan.request, self._parser(self._plan.parser)
 
     async def next(self, number: int, output: Sequence[Item], spent: int) -> Round:
-        """Create the round `number` behind the first one. Raises ApiError."""
+        """Create the round `number`, which is not the first round. Raises ApiError."""
         return self.create(*await self.plan(number, output, spent))
 
     def loop(self) -> ToolLoop | None:
@@ -106,7 +106,7 @@ def create_run(
     tools: ToolExecutor | None = None,
     compaction_hook: CompactionHook | None = None,
 ) -> Run:
-    """Create the run of the new response `uid`. Without `worker` the run only writes its first events and waits in the queue."""
+    """Create the run of the new response `uid`. Without `worker` the run only writes the first events and waits in the queue."""
     now, rounds = time.time(), RoundFactory(uid, served, plan, tools)
     return compose_run(
         Writer(
@@ -140,7 +140,7 @@ def compose_run(
     compaction_hook: CompactionHook | None = None,
     resume: ResumeState | None = None,
 ) -> Run:
-    """Compose a run of its parts. `frames` are those that earlier owners have published, `progress` is how far these have come."""
+    """Compose a run. `frames` are the frames that earlier owners have published, `progress` is the position in the log."""
     wait_for_commit = settings.RESPONSES_DURABILITY != "terminal"
     publisher = DurablePublisher(Broadcast(frames), recorder, log, wait_for_commit=wait_for_commit)
     output = ResponseOutput(writer, publisher)

@@ -1,4 +1,4 @@
-"""Generation that survives failures of its engine: the tokens so far go back to the engine as the end of the prompt."""
+"""Generation that survives engine failures: the tokens so far go back to the engine as the end of the prompt."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class NotResumable(EngineError):
 
 
 class Diverged(NotResumable):
-    """The repeated generation differs from the first one."""
+    """Difference between the repeated generation and the first generation."""
 
 
 class Generation:
-    """Chunks of one engine request. `tokens` are all tokens so far, including those of an earlier owner of the run.
+    """Chunks of an engine request. `tokens` are all tokens so far, including tokens of an earlier owner of the run.
 
     An engine that restarts continues behind these tokens. Two kinds of requests restart from token 0 instead, and the repeated
     tokens are compared. A constraint holds from the first token on: such a request restarts if its result is deterministic,
@@ -60,7 +60,7 @@ class Generation:
         return self._request.prompt
 
     async def chunks(self) -> AsyncGenerator[Chunk, None]:
-        """Yield chunks up to one with `finish`. Raises NotResumable, RequestRejected, EngineUnavailable after `wait` seconds."""
+        """Yield chunks up to the chunk with `finish`. Raises NotResumable, RequestRejected, EngineUnavailable after `wait` seconds."""
         fruitless = 0
         while True:
             if (finish := self._finished_reason()) is not None:
@@ -136,7 +136,7 @@ class Generation:
         return constraint is not None and not not_yet_binding(constraint, self._spell(self.tokens))
 
     def _finished_reason(self) -> Finish | None:
-        """Return how the generation has ended already, if the engine failed behind its last token; None if it has not."""
+        """Return the finish of the generation if the engine failed after the last token, else None."""
         sampling = self._request.sampling
         if self.tokens and not sampling.ignore_eos and self.tokens[-1] in sampling.stop_token_ids:
             return "stop"
@@ -146,7 +146,7 @@ class Generation:
         return None if chunk.cached is None else min(chunk.cached, self._request.length or len(self._request.prompt))
 
     async def _wait_for_engine(self) -> bool:
-        """Wait for the engine. Return whether it is healthy again in time."""
+        """Wait for the engine. Return True if the engine is healthy again in time."""
         until = time.monotonic() + self._wait
         while time.monotonic() < until:
             await asyncio.sleep(LOOK)

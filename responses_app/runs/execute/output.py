@@ -32,7 +32,7 @@ class RoundOutput(Protocol):
 
 
 class ResponseOutput:
-    """Writer and publisher of one run. Events wait in a buffer until they are published or end the response."""
+    """Writer and publisher of a run. Events wait in a buffer until they are published or end the response."""
 
     def __init__(self, writer: Writer, publisher: DurablePublisher) -> None:
         self.writer, self.publisher = writer, publisher

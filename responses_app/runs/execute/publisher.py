@@ -17,7 +17,7 @@ from responses_app.store.log.writer import LogWriter
 
 
 class DurablePublisher:
-    """Way of the events of one run to the log and from there to `broadcast`; without a log, events are visible at once.
+    """Way of the events of a run to the log and then to `broadcast`; without a log, events are visible at once.
 
     `unsaved` are the entries of the token log since the last append. The next append saves these entries beside its frames, so
     that all frames in the log can be produced again. With `wait_for_commit` false only the opening and the terminal event wait for

@@ -1,4 +1,4 @@
-"""The initial Response object, with all its keys in the order in which they are sent, and the usage object."""
+"""The initial Response object, with all keys in the order of the API, and the usage object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds of a run: a round is one prompt, one generation and one parser."""
+"""Rounds of a run: a round has a prompt, a generation and a parser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CALL_LIMIT_REACHED = "This call was not made: the limit of tool calls for this r
 
 
 class Round:
-    """Round: one prompt, one generation, one parser. `prompt` is the length of the prompt in tokens.
+    """Round with a prompt, a generation and a parser. `prompt` is the length of the prompt in tokens.
 
     With `end` an earlier owner of the run has finished the generation and the parser, and saved that in the log.
     """
@@ -69,19 +69,19 @@ class Round:
         return None
 
     def finish_parser(self) -> list[Delta]:
-        """Finish the parser and return the deltas that it held back; nothing if the round has ended."""
+        """Finish the parser and return the deltas that the parser held back; nothing if the round has ended."""
         if self.has_ended:
             return []
         self.has_ended = True
         return self._parser.finish()
 
     async def prefill(self) -> None:
-        """Have the engine read the prompt into its cache without generating. Raises EngineUnavailable, RequestRejected."""
+        """Fill the prefix cache of the engine with the prompt, without generating. Raises EngineUnavailable, RequestRejected."""
         await self._generation.warm_up()
 
 
 class TooManyRounds(Exception):
-    """Error of a run whose model still calls tools in its last round."""
+    """Error of a run in which the model still calls tools in the last round."""
 
 
 NextRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[Round]]
@@ -89,7 +89,7 @@ NextRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[Round]]
 
 @dataclass(frozen=True, slots=True)
 class ToolLoop:
-    """Tools of a run, and the function that makes the next round from their results.
+    """Tools of a run, and the function that creates the next round from the results of tools.
 
     `next_round` makes a round from its number, the output so far and the output tokens so far. The limits hold for the response.
     """
@@ -102,7 +102,7 @@ class ToolLoop:
 
 @dataclass(frozen=True, slots=True)
 class RoundProgress:
-    """Position of a run: number of its current round, first item of that round, usage of the earlier rounds."""
+    """Position of a run: number of the current round, first item of that round, usage of the earlier rounds."""
 
     number: int = 0
     first_item: int = 0
@@ -110,7 +110,7 @@ class RoundProgress:
 
 
 class Rounds:
-    """Rounds of one run, in sequence.
+    """Rounds of a run, in sequence.
 
     A round may end with calls that the server runs. Their results are appended as they come, and the next round begins, until the
     model is done, a client must answer, or a limit is reached. Without `loop` there is one round.
@@ -171,7 +171,7 @@ class Rounds:
 
     @property
     def context_length(self) -> int:
-        """Tokens of the last prompt and of its answer."""
+        """Tokens of the last prompt and of the answer to the prompt."""
         return self._current.usage.prompt + self._current.usage.output
 
     @property
@@ -192,7 +192,7 @@ class Rounds:
         return finish
 
     async def _run_calls(self, loop: ToolLoop, *, may_have_run: bool) -> None:
-        """Run the pending calls and append their results. With `may_have_run` an earlier owner of the run may have run these."""
+        """Run the pending calls and append the results. With `may_have_run` an earlier owner of the run may have run these."""
         calls = [PendingCall(*call) for call in self._output.writer.pending_calls]
         allowed = self._allowed_calls(loop)
         runnable = []
@@ -222,7 +222,7 @@ class Rounds:
         self._output.save(RoundStart(following.prompt))
 
     def _items(self) -> list[Item]:
-        """Return all items in the order of their output indexes, pending calls included, at the end of a generation."""
+        """Return all items in the order of the output indexes, pending calls included, at the end of a generation."""
         writer = self._output.writer
         pending, closed = dict(writer.pending_calls), iter(writer.items)
         count = len(pending) + len(writer.items)

@@ -1,4 +1,4 @@
-"""Run: the life of one response from its first event to its ending or its handover."""
+"""Run: the life of a response from the first event to the ending or the handover."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ResumeState:
 
 
 class Run:
-    """Run of one response. A task of the run manager executes `run`; any number of subscribers follow the frames.
+    """Run of a response. A task of the run manager executes `run`; any number of subscribers follow the frames.
 
     The parts: `output` writes and publishes events, `rounds` generate, `endings` end the response. A run that is `queued` only
     writes its first events and waits for another run. `compaction_hook` is called at the end with the output and the length of the
@@ -106,7 +106,7 @@ class Run:
 
     @property
     def pk(self) -> int | None:
-        """Primary key of the response, once its first events are durable."""
+        """Primary key of the response, once the first events are durable."""
         return self._publisher.pk
 
     @property
@@ -128,7 +128,7 @@ class Run:
         return self.broadcast.subscribe(after, pause, rest)
 
     async def wait_created(self) -> None:
-        """Wait until the first events are durable. Raises ApiError if they cannot be written; then the run does not exist.
+        """Wait until the first events are durable. Raises ApiError if the events cannot be written; then the run does not exist.
 
         A caller that is cancelled while it waits cancels the run, unless the run is in the background.
         """
@@ -174,7 +174,7 @@ class Run:
             self._task.cancel()
 
     def steer(self) -> bool:
-        """End early because the client sends more input. Return False if the run goes on to its own end.
+        """End early because the client sends more input. Return False if the run does not end early.
 
         A run with a complete call for the client goes on: the client knows the call, and only the end shows that no more calls come.
         """
@@ -191,7 +191,7 @@ class Run:
         self.cancel()
 
     def hand_over(self) -> None:
-        """Stop without an ending, because another process continues the run or is to continue it."""
+        """Stop without an ending, because another process is to continue the run."""
         if not self._is_cancelled:
             self._is_handed_over = True
         self.cancel()
@@ -253,7 +253,7 @@ class Run:
         return await self._endings.finish(finish)
 
     async def _append_compaction(self, hook: CompactionHook) -> None:
-        """Write the compaction that ends a long context, if `hook` makes one; its tokens count as output of this response."""
+        """Write the compaction that ends a long context, if `hook` returns a compaction. Count the tokens as output of this response."""
         found = await hook(self._writer.response["output"], self._rounds.context_length)
         if found is not None:
             compaction, tokens = found

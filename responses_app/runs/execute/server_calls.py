@@ -23,14 +23,14 @@ UNKNOWN_OUTCOME = "The server that ran this call has gone, and the outcome is un
 
 @dataclass(frozen=True, slots=True)
 class PendingCall:
-    """Call without a result: its output index, and its item with the arguments."""
+    """Call without a result: the output index, and the item with the arguments."""
 
     index: int
     item: Mapping[str, Any]
 
 
 class ServerCallParser(ParserFilter):
-    """Parser whose calls of server tools are items of their families instead of function calls.
+    """Parser that turns calls of server tools into items of their families instead of function calls.
 
     Behind such a call the deltas that end an item wait for the next delta. So the end of a round with server calls always has an
     event, and the log contains that end before the calls run.
@@ -90,7 +90,7 @@ async def run_calls(calls: Sequence[PendingCall], tools: ToolExecutor) -> AsyncG
 async def _run_call(
     call: PendingCall, tools: ToolExecutor, slots: asyncio.Semaphore, deltas: asyncio.Queue[tuple[ForItem, bool]]
 ) -> None:
-    """Run one call when a slot is free; put its progress and its result into `deltas`."""
+    """Run `call` when a slot is free; put the progress and the result into `deltas`."""
     async with slots:
         try:
             result = await tools.run(call.item, lambda delta: deltas.put_nowait((ForItem(call.index, delta), False)))

@@ -1,4 +1,4 @@
-"""Token log: the input of a run beside its events, so that another process can produce the same events again and continue."""
+"""Token log: the input of a run beside the events, so that another process can produce the same events again and continue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RoundEnd:
 
 @dataclass(frozen=True, slots=True)
 class RoundStart:
-    """Start of a round behind the first one, with the tokens of its prompt."""
+    """Start of a round after the first round, with the tokens of the prompt."""
 
     prompt: Sequence[int]
 
@@ -48,7 +48,7 @@ def pack(entries: Sequence[Entry]) -> bytes | None:
 
 
 def unpack(data: bytes) -> list[Entry]:
-    """Unpack the entries that `pack` packed, in their order and with the same chunks."""
+    """Unpack the entries that `pack` packed, in the same order and with the same chunks."""
     if data[:1] == PLAIN:
         return [Chunk(struct.unpack(f"<{len(data) // 4}I", data[1:]))]
     return [_from_json(raw) for raw in orjson.loads(data[1:])]

@@ -10,7 +10,7 @@ from responses_app.engine_interface import Chunk
 
 @dataclass(slots=True)
 class UsageCounter:
-    """Token counts of one round, or the sum over rounds. `first` is the monotonic time in seconds of the first token."""
+    """Token counts of a round, or the sum over rounds. `first` is the monotonic time in seconds of the first token."""
 
     prompt: int = 0
     cached: int = 0
@@ -19,7 +19,7 @@ class UsageCounter:
     first: float | None = None
 
     def count(self, chunk: Chunk) -> None:
-        """Add the tokens of `chunk`; take over the length of the prompt and of its cached part where the engine reports these."""
+        """Add the tokens of `chunk`; take over the lengths of the prompt and of the cached part where the engine reports these."""
         if self.first is None and chunk.tokens:
             self.first = time.monotonic()
         self.output += len(chunk.tokens)
@@ -29,7 +29,7 @@ class UsageCounter:
             self.cached = chunk.cached
 
     def plus(self, other: UsageCounter) -> UsageCounter:
-        """Return the sum of both; `first` is that of `self` if there is one."""
+        """Return the sum of both; `first` is the value of `self` if present."""
         first = other.first if self.first is None else self.first
         output, reasoning = self.output + other.output, self.reasoning + other.reasoning
         return UsageCounter(self.prompt + other.prompt, self.cached + other.cached, output, reasoning, first)

@@ -35,7 +35,7 @@ async def check_constraints(engine: Engine, create_request: CreateRequest, const
 
 
 async def _compile(engine: Engine, project: str, constraint: Constraint) -> None:
-    """Compile a constraint. Raises RequestRejected if the engine or its compiler refuses the constraint, and RateLimited."""
+    """Compile a constraint. Raises RequestRejected if the engine or the compiler refuses the constraint, and RateLimited."""
     await asyncio.to_thread(engine.check_constraint, constraint)
     if not engine.has_xgrammar:
         return
@@ -48,7 +48,7 @@ async def _compile(engine: Engine, project: str, constraint: Constraint) -> None
 
 
 async def _locate_bad_schema(engine: Engine, create_request: CreateRequest, error: RequestRejected) -> InvalidRequest:
-    """Find the schema that the compiler refuses: the error concerns one structural tag of all schemas together.
+    """Find the schema that the compiler refuses: the error concerns the structural tag of all schemas together.
 
     The error names all schemas if the search takes longer than SEARCH_LIMIT_S seconds.
     """

@@ -1,4 +1,4 @@
-"""Context of a request: the items before it, resolved references, checked pairs of calls and outputs."""
+"""Context of a request: the earlier items, resolved references, checked pairs of calls and outputs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def previous_context(create_request: CreateRequest) -> ConversationContext
 
 
 async def resolve_items(create_request: CreateRequest) -> list[dict[str, Any]]:
-    """Return the input items of the request, all with ids; a stored item replaces an item with its id. Raises NotFound.
+    """Return the input items of the request, all with ids. A stored item replaces an item with the same id. Raises NotFound.
 
     The stored item counts, as at OpenAI: reasoning of which a client sends the id alone is not lost. An item with
     `encrypted_content` stays as the client sent it.
@@ -86,7 +86,7 @@ def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str,
 
 
 def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return the items for the prompt. Raises InvalidRequest for an output without its call, and for a call without its output.
+    """Return the items for the prompt. Raises InvalidRequest for an output without a call, and for a call without an output.
 
     An approval is refused, because this server makes no MCP calls; a denial, or an approval of a call made elsewhere, is accepted.
     A call that is `incomplete` is left out: it was cut off and cannot be answered.
@@ -145,7 +145,7 @@ def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> Non
 
 
 def apply_compaction(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Replace everything that the model wrote before the newest compaction by its summary; messages of others stay.
+    """Replace all output of the model before the newest compaction by the summary; other messages stay.
 
     A call with an output behind the compaction stays. A compaction that cannot be decrypted is ignored.
     """
@@ -188,7 +188,7 @@ def drop_earlier_reasoning(items: Sequence[Mapping[str, Any]]) -> list[Mapping[s
 
 
 def require_json_word(create_request: CreateRequest, items: Sequence[Mapping[str, Any]]) -> None:
-    """Check that a context for `json_object` has the word JSON: without it a model may write endless white space. Raises InvalidRequest."""
+    """Check that a context for `json_object` has the word JSON: otherwise a model may write endless white space. Raises InvalidRequest."""
     if create_request.format["type"] != "json_object" or "json" in (create_request.instructions or "").lower():
         return
     texts = (part.get("text", "") for item in items if item["type"] == "message" for part in item["content"])

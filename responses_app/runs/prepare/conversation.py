@@ -24,7 +24,7 @@ async def find(project: str, uid: str) -> Conversation:
 
 
 async def context(project: str, uid: str) -> ConversationContext:
-    """Return the whole conversation for a response that continues it. Raises NotFound, and InvalidRequest `conversation_locked`."""
+    """Return the whole conversation for a response of the conversation. Raises NotFound, and InvalidRequest `conversation_locked`."""
     try:
         return await conversations.context(await find(project, uid))
     except ConversationLocked as error:

@@ -41,7 +41,7 @@ async def convert(project: str, forms: Iterable[Json]) -> Definitions:
 
 
 async def compiled(project: str, job: CompileJob) -> str:
-    """Run a job in the compiler pool and return its result. Raises Rejected, RateLimited."""
+    """Run a job in the compiler pool and return the result. Raises Rejected, RateLimited."""
     try:
         return await compiler.shared.run(project, job)
     except compiler.Overloaded as error:

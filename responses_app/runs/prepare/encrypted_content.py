@@ -45,7 +45,7 @@ def _token(project: str, kind: str, texts: list[str]) -> str:
 
 
 def decrypt(project: str, token: str, kind: str = "reasoning") -> list[str] | None:
-    """Decrypt a token; None if it was altered, or made for another project or item type, or with a key that is gone."""
+    """Decrypt a token. Return None if the token was altered, or is for another project or item type, or the key is gone."""
     found = TOKEN.fullmatch(token)
     if found is None:
         return None
@@ -79,7 +79,7 @@ def decrypt_items(
 
 
 def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the item with its decrypted content; None if its token is invalid."""
+    """Return the item with decrypted content; None if the token is invalid."""
     kind = item["type"]
     if kind not in ("reasoning", "compaction") or not item.get(KEY):
         return item
@@ -92,7 +92,7 @@ def _open(project: str, item: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def redact(project: str, body: str, *, wanted: bool) -> str:
-    """Return a stored item for a list: with `encrypted_content` if the request includes it, otherwise without."""
+    """Return a stored item for a list: with `encrypted_content` if the request includes the field, otherwise without."""
     if '"type":"reasoning"' not in body:
         return body
     item = orjson.loads(body)
@@ -112,5 +112,5 @@ def _sealed(project: str, item: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _associated_data(version: str, project: str, kind: str) -> list[bytes]:
-    """Return the associated data of a token: not part of the token, but authenticated with it."""
+    """Return the associated data of a token: authenticated with the token, but not part of the token."""
     return [version.encode(), project.encode(), kind.encode()]

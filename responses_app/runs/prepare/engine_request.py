@@ -1,4 +1,4 @@
-"""Engine requests: prompt, constraint and sampling for one generation, and the parser of the answer."""
+"""Engine requests: prompt, constraint and sampling for a generation, and the parser of the answer."""
 
 from __future__ import annotations
 

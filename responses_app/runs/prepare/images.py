@@ -1,4 +1,4 @@
-"""Images of a context as bytes: decoded or fetched for the request, loaded from the store for its history."""
+"""Images of a context as bytes: decoded or fetched for the request, loaded from the store for the history."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def web() -> ImageFetcher:
 
 
 def fetched(found: ImageBytes) -> ImageBytes:
-    """Return the images that must be stored beside their items: the items contain only their URLs."""
+    """Return the images that must be stored beside the items: items contain only URLs."""
     return {key: data for key, data in found.items() if not decode.is_data_url(key[1])}
 
 
@@ -100,7 +100,7 @@ async def _one(project: str, image: ImageReference, param: str, budget: _FetchBu
 
 
 class _FetchBudget:
-    """Fetch budget of one request: MAX_PARALLEL_FETCHES fetches side by side, MAX_FETCHED_BYTES in total."""
+    """Fetch budget of a request: MAX_PARALLEL_FETCHES fetches side by side, MAX_FETCHED_BYTES in total."""
 
     def __init__(self) -> None:
         self._turn = asyncio.Semaphore(MAX_PARALLEL_FETCHES)

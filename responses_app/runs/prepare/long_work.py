@@ -1,4 +1,4 @@
-"""Long computations in a separate thread pool, one per project at a time.
+"""Long computations in a separate thread pool. Each project has at most one computation at a time.
 
 The default threads are for work of some milliseconds that every request needs. Projects take turns in this pool: many long requests
 of one project delay the long requests of another by one computation at most, and short requests not at all.
@@ -33,7 +33,7 @@ _locks: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, as
 
 
 async def run(project: str, is_long: bool, function: Callable[[], T], stop: Callable[[], None] | None = None) -> T:
-    """Call `function` in a thread and return its result. `stop` is called if the caller is cancelled. Raises RateLimited.
+    """Call `function` in a thread and return the result. `stop` is called if the caller is cancelled. Raises RateLimited.
 
     Long work waits until no other long work of the project runs.
     """

@@ -1,4 +1,4 @@
-"""Planner: turns a request and its history into an engine request (prompt, constraint, sampling) and a parser."""
+"""Planner: turns a request and the history into an engine request (prompt, constraint, sampling) and a parser."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def replan(
     today: date,
     functions: Sequence[Mapping[str, Any]] = (),
 ) -> PreparedRequest:
-    """Prepare the response `uid` again, from its stored input items `own` and the date when it began. Raises ApiError."""
+    """Prepare the response `uid` again, from the stored input items `own` and the date of the first start. Raises ApiError."""
     effective, items = _items_for_model(create_request, before.items, own.items)
     keys, everything = [*before.keys, *own.keys], [*before.items, *own.items]
     images_by_url = await images.previous_images(keys, everything)

@@ -1,4 +1,4 @@
-"""Rendered prompts: tokens, images, and their length together."""
+"""Rendered prompts: tokens, images, and the total length."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_LOW_DETAIL_SIDE = 512
 
 @dataclass(frozen=True, slots=True)
 class RenderedPrompt:
-    """Prompt of one turn. With `measured`, `length` counts the tokens of each image; otherwise an image counts as one placeholder."""
+    """Prompt of a turn. With `measured`, `length` counts the tokens of each image; otherwise each image counts as a single placeholder."""
 
     tokens: Sequence[int]
     images: Sequence[bytes]
@@ -34,7 +34,7 @@ class RenderedPrompt:
     pixels: int = 0
 
     def fits(self, most: int) -> bool:
-        """Return whether the prompt has at most `most` tokens and its images together at most MAX_PIXELS pixels."""
+        """Return True if the prompt has at most `most` tokens and the images together at most MAX_PIXELS pixels."""
         return self.length <= most and self.pixels <= MAX_PIXELS
 
     def check_pixels(self) -> None:
@@ -46,7 +46,7 @@ class RenderedPrompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptRenderer:
-    """Renderer of prompts for one model. `images` are those of all items that may be in a prompt.
+    """Renderer of prompts for a model. `images` are the images of all items that may be in a prompt.
 
     With `measure` the tokens of images are counted even if the engine needs a generation for that.
     """
@@ -66,7 +66,7 @@ class PromptRenderer:
         return await self.measured(turn, await long_work.run(self.project, is_long(turn), rendering, budget.stop))
 
     async def measured(self, turn: Turn, tokens: Sequence[int]) -> RenderedPrompt:
-        """Return the prompt of a rendered turn with its images. Raises UnsupportedInput, InvalidRequest, EngineUnavailable."""
+        """Return the prompt of a rendered turn with images. Raises UnsupportedInput, InvalidRequest, EngineUnavailable."""
         is_large = len(turn.items) > long_work.LONG_ITEMS
         shown = await long_work.apart(self.project, is_large, lambda: list(content.iter_images(turn.items)))
         if not shown:

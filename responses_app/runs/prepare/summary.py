@@ -40,7 +40,7 @@ def summary_text(pieces: Iterable[Delta]) -> str:
 
 
 class CompactionParser(ParserFilter):
-    """Parser of a summary: one compaction delta at the end, or none if the model wrote no text."""
+    """Parser of a summary: a compaction delta at the end, or no delta if the model wrote no text."""
 
     def __init__(self, parser: OutputParser, project: str) -> None:
         super().__init__(parser)

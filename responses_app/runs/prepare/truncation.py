@@ -59,7 +59,7 @@ class Truncation:
         return turn, prompt
 
     async def _fitting(self, count: int) -> tuple[Turn, RenderedPrompt] | None:
-        """Return the turn without the oldest `count` units and its prompt; None if that is too long."""
+        """Return the turn without the oldest `count` units, and the prompt; None if the prompt is too long."""
         try:
             turn, prompt = await self._without(count, self._most)
         except TooLong:
@@ -73,7 +73,7 @@ class Truncation:
         return min(count, enough - 1)
 
     def _learn(self, last: int, count: int, tokens: int, *, is_lower_bound: bool = False) -> None:
-        """Compare the tokens of the units behind `count` with their estimated sizes."""
+        """Compare the tokens of the units behind `count` with the estimated sizes."""
         estimated = self._sizes[last] - self._sizes[count]
         if estimated > 0 and tokens > 0:
             rate = tokens / estimated

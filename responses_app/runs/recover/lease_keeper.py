@@ -38,7 +38,7 @@ TIDY_EVERY = 60.0
 
 
 class LeaseKeeper:
-    """Keeper of the leases of one process.
+    """Keeper of the leases of a process.
 
     `runs` returns the runs of this process, `free_slots` how many queued responses may begin, `takes` whether other responses may be
     taken over; `adopt` starts the run of a lease.

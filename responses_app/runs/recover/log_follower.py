@@ -1,4 +1,4 @@
-"""Following the log of a response that another process runs: woken by NOTIFY, and polling without it."""
+"""Following the log of a response of another process: NOTIFY wakes the follower, which polls without NOTIFY."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LOST_LIMIT = 60.0
 
 
 class LogFollower:
-    """Followers and notifications of one process.
+    """Followers and notifications of a process.
 
     `work` is called when there may be a lease to claim, `cancel` with the primary key of a response to be cancelled.
     """
@@ -56,7 +56,7 @@ class LogFollower:
         self._notifier.notify("cancel", pk)
 
     async def follow(self, pk: int, after: int = -1, pause: float = 10.0) -> AsyncGenerator[EventFrame | None, None]:
-        """Yield frames with numbers above `after` up to the terminal one; None after `pause` seconds of silence. A deleted log has ended.
+        """Yield frames with numbers above `after` up to the terminal frame; None after `pause` seconds of silence. A deleted log has ended.
 
         Raises DatabaseError when the database has been away for LOST_LIMIT seconds.
         """

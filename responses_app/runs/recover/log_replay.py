@@ -1,4 +1,4 @@
-"""Replay of a log: produces the events of a run again from its token log, so that the run can continue behind the last event.
+"""Replay of a log: produces the events of a run again from the token log, so that the run can continue behind the last event.
 
 The result must be the log, byte for byte. Then the next event has the same ids, the same open items and the next number. Where the
 result differs, because the code or the model was changed meanwhile, the response fails and its events stay.
@@ -31,12 +31,12 @@ PlanRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[tuple[Gene
 
 
 class ReplayMismatch(Exception):
-    """The events that a replay produced are not those of the log."""
+    """Difference between the events of a replay and the events of the log."""
 
 
 @dataclass(slots=True)
 class ReplayedRun:
-    """State of a run behind its last event.
+    """State of a run behind the last event.
 
     `tokens` are the tokens of the current round, `end` is the end of its generation if that is in the log, `progress` was before.
     """
@@ -52,7 +52,7 @@ class ReplayedRun:
 async def replay(
     log: StoredLog, request: GenerateRequest, parser: OutputParser, seal: Encryptor | None, plan_round: PlanRound
 ) -> ReplayedRun:
-    """Replay `log`. `request` and `parser` are those of the first round; `plan_round` makes those of the others. Raises ReplayMismatch."""
+    """Replay `log`. `request` and `parser` are for the first round; `plan_round` creates the others. Raises ReplayMismatch."""
     events: list[dict[str, Any]] = [orjson.loads(frame.data) for frame, _ in log]
     writer = Writer(events[0]["response"], _known_first(ids_in_order(events)), seal)
     replay = _Replay(ReplayedRun(writer, request, parser), plan_round)
@@ -66,7 +66,7 @@ async def replay(
 
 
 class _Replay:
-    """Replay of the entries of one token log."""
+    """Replay of the entries of a token log."""
 
     def __init__(self, state: ReplayedRun, plan_round: PlanRound) -> None:
         self.state, self.events = state, list[Event]()
@@ -74,7 +74,7 @@ class _Replay:
         self._spent = UsageCounter()
 
     async def apply(self, entry: Entry) -> None:
-        """Do again what the run did when it saved `entry`. Raises ApiError if a round cannot be planned."""
+        """Repeat the actions of the run up to `entry`. Raises ApiError if a round cannot be planned."""
         state = self.state
         if isinstance(entry, RoundStart):
             await self._start_round(entry)
@@ -108,7 +108,7 @@ def _compare(events: Sequence[Event], frames: Sequence[EventFrame]) -> None:
 
 
 def _known_first(ids: Sequence[str]) -> IdFactory:
-    """Return a source of ids: those of the log in their order, then new ones."""
+    """Return a source of ids: the ids of the log in order, then new ids."""
     known: Iterator[str] = iter(ids)
 
     def next_id(prefix: str) -> str:

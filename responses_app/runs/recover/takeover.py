@@ -68,7 +68,7 @@ class StoredRun:
 async def take_over(
     pk: int, worker: UUID, models: Mapping[str, ServedModel], recorder: LogWriter, tools_for: ToolFactory
 ) -> Run | None:
-    """Return the run of a response whose lease `worker` holds; None if the response has ended. Raises ServiceUnavailable for a later try.
+    """Return the run of a response with a lease of `worker`; None if the response has ended. Raises ServiceUnavailable for a later try.
 
     A response whose model is not among `models` can only be ended; one model must be there.
     """

@@ -1,4 +1,4 @@
-"""Size of a JSON schema in units that make grammar compilers slow; each limit keeps xgrammar below about two seconds.
+"""Size of a JSON schema in units that make grammar compilers slow; with each limit xgrammar takes less than about two seconds.
 
 The limits were measured with xgrammar 0.2.8 and the vocabulary of demo-chat. Most compile times grow with the square of the count.
 """
@@ -80,8 +80,8 @@ class _Size:
         self.properties += len(names)
         self.letters += sum(map(len, names))
         required = node.get("required")
-        asked = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
-        optional = len(names.keys() - asked)
+        required_names = {name for name in required if isinstance(name, str)} if isinstance(required, list) else set()
+        optional = len(names.keys() - required_names)
         self.optional += optional
         if "minProperties" in node or "maxProperties" in node:
             self.counted += optional

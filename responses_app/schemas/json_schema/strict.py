@@ -85,8 +85,8 @@ def _node(node: Mapping[str, Any]) -> str | None:
     properties, required = node.get("properties") or {}, node.get("required") or []
     if not isinstance(properties, dict) or not isinstance(required, list):
         return "'properties' must be an object and 'required' an array."
-    asked = {name for name in required if isinstance(name, str)}
-    missing = [name for name in properties if name not in asked]
+    required_names = {name for name in required if isinstance(name, str)}
+    missing = [name for name in properties if name not in required_names]
     if missing:
         return f"'required' must name every key in properties. Missing '{missing[0]}'."
     return None

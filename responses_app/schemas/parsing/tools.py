@@ -24,7 +24,7 @@ SECRET = frozenset({"authorization", "headers"})
 def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
     """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
-    A deferred tool needs a tool search among `tools`, unless `found` says that a search has returned the tools.
+    A deferred tool needs a tool search among `tools`, unless `found` is true, because a search has returned the tools.
     """
     if raw is None:
         return []

@@ -30,12 +30,12 @@ QUICK = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "15"}
 
 
 class InstallError(Exception):
-    """uv failed; the message ends with the tail of its log."""
+    """Failure of uv; the message ends with the tail of the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """An engine extra of pyproject.toml, and the title of its installation."""
+    """An engine extra of pyproject.toml, and the title of the installation."""
 
     extra: str
     title: str
@@ -96,7 +96,7 @@ class Installer:
         return CPU_PYPI, self.indexes
 
     def _export(self, uv: Sequence[str], variant: Variant, dev: bool, out: int) -> bytes:
-        """Export the requirements of `variant` from the lock, with their hashes, without the network."""
+        """Export the requirements of `variant` from the lock, with hashes, without the network."""
         options = ["--frozen", "--offline", "--no-header", "--no-annotate", "--python", self._python]
         command = [*uv, "export", *options, "--extra", variant.extra, "--group=uv", *([] if dev else ["--no-dev"])]
         done = subprocess.run(command, cwd=self.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=out, check=False)
@@ -146,7 +146,7 @@ def has_gpu() -> bool:
 
 
 def uv_version(program: str) -> tuple[int, ...]:
-    """Read the version of the uv at `program`; empty if it cannot be run."""
+    """Read the version of the uv at `program`; empty if `program` cannot be run."""
     try:
         done = subprocess.run([program, "--version"], check=False, capture_output=True, text=True)
     except OSError:
@@ -156,7 +156,7 @@ def uv_version(program: str) -> tuple[int, ...]:
 
 
 def requirement(requirements: bytes, name: str) -> bytes:
-    """Cut the requirement of the package `name`, with its hashes, out of an export of uv."""
+    """Cut the requirement of the package `name`, with the hashes, out of an export of uv."""
     found = re.search(rf"^{re.escape(name)}==.*(?:\n +.*)*$", requirements.decode(), re.MULTILINE)
     return (found[0] + "\n").encode() if found else b""
 
@@ -181,7 +181,7 @@ def _cache_options() -> list[str]:
 
 
 def _call(command: Sequence[str], out: int, text: bytes, environ: dict[str, str] | None = None) -> int:
-    """Run `command` with `text` as its input, and return its exit code; the command ends when this process is interrupted.
+    """Run `command` with `text` as input, and return the exit code; the command ends when this process is interrupted.
 
     The folder is the root, so that uv finds the settings of the user there and not the indexes of pyproject.toml.
     """
@@ -196,7 +196,7 @@ def _call(command: Sequence[str], out: int, text: bytes, environ: dict[str, str]
 
 
 def _current_package(log: Path) -> str:
-    """Name the last package that uv has begun to download, or the number of packages that uv has resolved."""
+    """Name the last package that uv has started to download, or the number of packages that uv has resolved."""
     for line in reversed(_tail(log, TAIL_LINES)):
         words = line.split()
         if words[:1] == ["Downloading"]:
@@ -215,7 +215,7 @@ def _tail(log: Path, lines: int) -> list[str]:
 
 @contextmanager
 def _exclusive(prefix: Path, progress: Progress) -> Iterator[None]:
-    """Hold the lock of `prefix`: one installation at a time per environment; a second one waits."""
+    """Hold the lock of `prefix`: a second installation into the same environment waits."""
     fd = os.open(prefix / ".install-lock", os.O_RDWR | os.O_CREAT, 0o644)
     try:
         try:

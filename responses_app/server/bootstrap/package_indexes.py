@@ -30,7 +30,7 @@ class PackageIndexes:
 
 
 def configured_indexes(environ: Mapping[str, str] = os.environ) -> PackageIndexes:
-    """Read the package indexes from the settings of pip; return none if uv has settings of its own."""
+    """Read the package indexes from the settings of pip; return none if uv has separate settings."""
     if any(environ.get(name) for name in UV_SETTINGS) or any(file.exists() for file in _uv_files(environ)):
         return PackageIndexes()
     default, extra, find_links = (_pip_setting(name, environ) for name in ("index-url", "extra-index-url", "find-links"))

@@ -24,8 +24,8 @@ def check(host: str, port: int) -> None:
 def reserve(host: str, port: int = 0) -> socket.socket:
     """Return a socket bound to the address, or to a free port, that does not listen. Raises CannotListen.
 
-    While the socket is open, the kernel assigns the port to no other program that asks for any port. A program that asks
-    for this port may listen, as the reserving socket accepts no connections.
+    While the socket is open, the kernel assigns the port to no other program that requests any port. A program that requests
+    this port may listen, as the reserving socket accepts no connections.
     """
     try:
         family, kind, proto, _, address = socket.getaddrinfo(

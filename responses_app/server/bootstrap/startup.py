@@ -46,7 +46,7 @@ def reactor() -> asyncio.AbstractEventLoop:
 
 
 def start(life: ServerLifecycle, log: Path) -> bool:
-    """Start the engines with their output in `log`. Return False after a signal. Raises CannotStart."""
+    """Start the engines with output to `log`. Return False after a signal. Raises CannotStart."""
     with redirect_output(log):
         try:
             return life.start() and _settle()

@@ -18,8 +18,8 @@ signals (with --worker or --web):
 
 environment:
   DATABASE_URL        a Postgres of your own; without it an embedded one is started
-  RESPONSES_API_KEY   the key to serve with; without it one is made and kept
-  RESPONSES_DATA_DIR  where everything is kept (default: .data beside the code)
+  RESPONSES_API_KEY   the key to serve with; without it one is made and stored
+  RESPONSES_DATA_DIR  where everything is stored (default: .data beside the code)
   RESPONSES_MODELS    what to serve if neither --model nor --engine is given: name=engine-url ...
 """
 

@@ -27,7 +27,7 @@ def served() -> list[str]:
 
 
 def banner(options: Options, names: Sequence[str], key: str = "", link: str = "") -> str:
-    """Return first commands to copy. Without `key` and `link` (the sign-in path), the banner says where to find both."""
+    """Return first commands to copy. Without `key` and `link` (the sign-in path), the banner names the places of both."""
     body = f'{{"model": "{names[0]}", "input": "Hello!"}}'
     return f"""
 Ready.

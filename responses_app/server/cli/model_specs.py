@@ -28,7 +28,7 @@ class InvalidModelSpec(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """Value of one `--model`: the listed name, and the source."""
+    """Value of an option `--model`: the listed name, and the source."""
 
     name: str
     source: str
@@ -50,7 +50,7 @@ def models_setting(models: tuple[str, ...], engine: str | None, build: Callable[
 
 
 def with_parsers(models: str, parsers: Mapping[str, str]) -> str:
-    """Add named parsers and a chat template to the engine URL of a RESPONSES_MODELS setting with one model. Raises InvalidModelSpec."""
+    """Add named parsers and a chat template to the engine URL of the only model of RESPONSES_MODELS. Raises InvalidModelSpec."""
     if not parsers:
         return models
     if len(models.split()) != 1:

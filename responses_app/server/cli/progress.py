@@ -27,7 +27,7 @@ class Progress:
 
     @contextmanager
     def step(self, title: str, detail: Callable[[], str] = lambda: "") -> Iterator[None]:
-        """Show a running step with its seconds and the text of `detail()`, and the total time at the end."""
+        """Show a running step with the seconds and the text of `detail()`, and the total time at the end."""
         began, over = time.monotonic(), threading.Event()
         self._draw(f"{title} ...", end=not self.live)
         clock = threading.Thread(target=self._tick, args=(title, detail, began, over), daemon=True)

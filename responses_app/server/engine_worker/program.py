@@ -47,7 +47,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", help="name to serve it under (default: as bin/serve names it)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=0, help="port to listen on (default: a free one, which is printed)")
-    parser.add_argument("--key", help=f"key that requests must bear; better given as {KEY}, where nobody sees it")
+    parser.add_argument("--key", help=f"key that requests must bear; better given as {KEY}, which other users cannot see")
     parser.add_argument("--ready", type=int, help=argparse.SUPPRESS)  # Descriptor on which the parent process is notified.
 
 
@@ -118,7 +118,7 @@ class WorkerProgram:
 
     async def run(self) -> int:
         """Run until a signal. Return exit code 0, or 1 if the server was never ready."""
-        loop, work = asyncio.get_running_loop(), asyncio.ensure_future(self._keep())
+        loop, work = asyncio.get_running_loop(), asyncio.ensure_future(self._run_server())
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, work.cancel)
         with suppress(asyncio.CancelledError):
@@ -131,7 +131,7 @@ class WorkerProgram:
         process_tree.end_descendants(os.getpid(), spare=self._guards)
         self.engine.clean_up()
 
-    async def _keep(self) -> int:
+    async def _run_server(self) -> int:
         backoff = Backoff(PAUSES_S)
         while True:
             logger.info("%s: starting vLLM; it writes to %s", self.plan.name, self.engine.log)

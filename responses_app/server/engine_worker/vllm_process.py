@@ -102,7 +102,7 @@ class VllmProcess:
             await asyncio.sleep(LOOK)
 
     async def _while_well(self) -> None:
-        """Check the server every WATCH seconds. Raises VllmFailed once it is broken, or has not answered for HUNG_LIMIT seconds."""
+        """Check the server every WATCH seconds. Raises VllmFailed if the server is broken, or has not answered for HUNG_LIMIT seconds."""
         detector, status = FailureDetector(1, HUNG_LIMIT), 0
         while not detector.is_dead:
             await asyncio.sleep(WATCH)

@@ -1,4 +1,4 @@
-"""Admission of a request before its body is read."""
+"""Admission of a request before the body is read."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """Gate of an application without keys: all clients share one account."""
+    """Gate of an application without keys: all clients share a single account."""
 
     def is_api(self, path: str) -> bool:
         """Return True: every path accepts long bodies."""

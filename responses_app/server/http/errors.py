@@ -15,7 +15,7 @@ from responses_app.errors import ApiError, InternalError, PayloadTooLarge, RateL
 from responses_app.runs.ids import new_id
 from responses_app.server.http.unfinished import Charge
 
-logger = logging.getLogger("responses.door")
+logger = logging.getLogger("responses.http")
 
 Header = tuple[bytes, bytes]
 
@@ -52,12 +52,12 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
     _dropped = 0
     # Parts of the body received during the look-up of the key; None at other times.
     _early: list[bytes] | None = None
-    _asking: asyncio.Task[None] | None = None
+    _looking_up: asyncio.Task[None] | None = None
 
     # Head
 
     def allHeadersReceived(self) -> None:
-        """Admit the request before its body is read (overrides Twisted)."""
+        """Admit the request before the body is read (overrides Twisted)."""
         super().allHeadersReceived()
         if self.length != 0:
             self._admit()
@@ -67,43 +67,43 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         self._expects_continue = True
 
     def _admit(self) -> None:
-        request, door = self.requests[-1], self.factory.server
+        request, server = self.requests[-1], self.factory.server
         path = unquote(self._path.partition(b"?")[0].decode("latin1"))
-        if _is_websocket(request) or not door.gate.is_api(path):
-            self._let_in(door.budget.of_address(str(getattr(request.client, "host", ""))), PAGE_BODY_LIMIT)
+        if _is_websocket(request) or not server.gate.is_api(path):
+            self._let_in(server.budget.of_address(str(getattr(request.client, "host", ""))), PAGE_BODY_LIMIT)
             return
         lines = request.requestHeaders.getRawHeaders(b"authorization") or []
         authorization = b",".join(lines).decode("latin1")
-        account = door.gate.cached_account(authorization)
+        account = server.gate.cached_account(authorization)
         if account is not None:
-            self._let_in(door.budget.of_key(account), BODY_LIMIT)
+            self._let_in(server.budget.of_key(account), BODY_LIMIT)
             return
         self._early = []
         self._networkProducer.pauseProducing()
-        self._asking = asyncio.get_running_loop().create_task(self._ask(authorization), name="key of a request")
+        self._looking_up = asyncio.get_running_loop().create_task(self._look_up_key(authorization), name="key of a request")
 
-    async def _ask(self, authorization: str) -> None:
-        door = self.factory.server
+    async def _look_up_key(self, authorization: str) -> None:
+        server = self.factory.server
         try:
-            account = await door.gate.look_up(authorization)
+            account = await server.gate.look_up(authorization)
         except ApiError as refusal:
             self.refuse(refusal)
         except Exception:
             logger.exception("a key could not be looked up")
             self.refuse(InternalError("The server had an error while processing your request."))
         else:
-            self._let_in(door.budget.of_key(account), BODY_LIMIT)
+            self._let_in(server.budget.of_key(account), BODY_LIMIT)
         self._go_on()
 
     def _go_on(self) -> None:
         """Process the buffered body and resume reading."""
-        early, self._early, self._asking = self._early or [], None, None
+        early, self._early, self._looking_up = self._early or [], None, None
         self._networkProducer.resumeProducing()
         for data in early:
             self.rawDataReceived(data)
 
     def _let_in(self, charge: Charge, limit: int) -> None:
-        """Read the body unless its length exceeds the limit."""
+        """Read the body unless the length exceeds the limit."""
         request = self.requests[-1]
         request.charge, request.limit = charge, limit
         expects, self._expects_continue = self._expects_continue, False
@@ -131,8 +131,8 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
 
     def connectionLost(self, reason: Any) -> None:
         """Cancel the look-up of the key (overrides Twisted)."""
-        if self._asking is not None:
-            self._asking.cancel()
+        if self._looking_up is not None:
+            self._looking_up.cancel()
         super().connectionLost(reason)
 
     def _drop(self, size: int) -> None:
@@ -155,7 +155,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         self.setTimeout(LINGER_IDLE_S)
 
     def refuse_slow(self) -> None:
-        """Answer a client whose body was too slow."""
+        """Answer a client that sent the body too slowly."""
         self.refuse(TooSlow("The body of your request has not come in time. Send it again over a faster connection."))
 
     def lineLengthExceeded(self, line: bytes) -> Any:

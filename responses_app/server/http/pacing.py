@@ -18,7 +18,7 @@ RESUMED = 4
 
 
 class Reader(Protocol):
-    """Connection whose reading can be paused."""
+    """Connection with reading that can be paused."""
 
     def pause_reading(self) -> None:
         """Pause reading."""
@@ -30,7 +30,7 @@ class Reader(Protocol):
 
 
 class Pacer:
-    """Scheduler of large reads, one for each event loop: the remaining share of the tick and the waiting connections."""
+    """Scheduler of large reads of an event loop: the remaining share of the tick and the waiting connections."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
         self.clock = clock
@@ -55,7 +55,7 @@ class Pacer:
             self.wait(reader)
 
     def wait(self, reader: Reader) -> None:
-        """Queue a connection. A connection that was too late for its turn comes first in the next tick."""
+        """Queue a connection. A connection that was too late comes first in the next tick."""
         reader.pause_reading()
         (self._late if reader in self._due else self._waiting).append(reader)
         self._start()

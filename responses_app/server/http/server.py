@@ -45,7 +45,7 @@ def adopted(descriptor: int) -> str:
 
 
 class HttpRequestHandler(WebRequest):  # type: ignore[misc]
-    """Request whose body is counted, and rejected beyond the limit."""
+    """Request with a counted body, rejected beyond the limit."""
 
     received = 0
     stage = HEAD
@@ -151,7 +151,7 @@ class Overload(Protocol):  # type: ignore[misc]
 
 
 class DaphneServer(Server):  # type: ignore[misc]
-    """Daphne server of one listening address and one ASGI application, on the reactor's event loop."""
+    """Daphne server of a listening address and an ASGI application, on the reactor's event loop."""
 
     def __init__(
         self,
@@ -270,7 +270,7 @@ class DaphneServer(Server):  # type: ignore[misc]
 
 
 def _transport(protocol: Any) -> Any:
-    """Return the TCP connection of a request or a WebSocket, or None after its end."""
+    """Return the TCP connection of a request or a WebSocket, or None after the connection has ended."""
     channel = getattr(protocol, "channel", protocol)
     return getattr(channel, "transport", None)
 

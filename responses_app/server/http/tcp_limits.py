@@ -22,7 +22,7 @@ BODY_LONGEST = 600.0
 # Seconds that a rejected client may continue to send, so that the client can read the answer.
 LINGER_LONGEST = 30.0
 # A client with pending data must read at least MIN_READ bytes (or everything) within the limit. Otherwise slow readers
-# would keep responses in memory for hours.
+# would hold responses in memory for hours.
 STALL_LIMIT = 60.0
 MIN_READ = 16 * 1024
 # Send buffer of the kernel in bytes; the default grows to 4 MiB for each client that does not read.
@@ -56,7 +56,7 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
         self._taken = 0
         self._held: list[bytes] = []
         self._held_size = 0
-        self._asked: tuple[tuple[int, str], float] | None = None
+        self._stage_start: tuple[tuple[int, str], float] | None = None
         self._unread: tuple[int, float] | None = None
         self._read_size = 0
         self._paced = self._paused = False
@@ -65,7 +65,7 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
     # Reading
 
     def doRead(self) -> Any:
-        """Read, unless the pacer gives other connections their turn (overrides Twisted)."""
+        """Read, unless the pacer lets other connections read first (overrides Twisted)."""
         if self._read_size < LARGE_READ:
             return super().doRead()
         pacer = self.server.pacer
@@ -87,7 +87,7 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
         super().pauseProducing()
 
     def resumeProducing(self) -> None:
-        """Resume reading, unless the connection waits for its turn (overrides Twisted)."""
+        """Resume reading, unless the connection waits in the pacer (overrides Twisted)."""
         self._paused = False
         if not self._paced:
             super().resumeProducing()
@@ -113,7 +113,7 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
         return sent
 
     def write_buffered(self, data: bytes) -> None:
-        """Write at the end of this turn of the loop, so that several frames need one system call.
+        """Write at the end of this tick of the loop, so that several frames need a single system call.
 
         Twisted alone needs a system call for each frame, and two more to watch the socket.
         """
@@ -163,7 +163,7 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
         if self._reads_too_slowly(now):
             self.abortConnection()
         elif self._sends_too_slowly(now):
-            if self._asked is not None and self._asked[0][1] == BODY:
+            if self._stage_start is not None and self._stage_start[0][1] == BODY:
                 self.protocol._channel.refuse_slow()
             else:
                 self.abortConnection()
@@ -181,9 +181,9 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
             return self._is_too_slow(now)
         request = channel.requests[-1] if channel.requests else None
         stage = IDLE if request is None else getattr(request, "stage", ANSWER)
-        if self._asked is None or self._asked[0] != (self.request_count, stage):
-            self._asked = (self.request_count, stage), now
-        seconds = now - self._asked[1]
+        if self._stage_start is None or self._stage_start[0] != (self.request_count, stage):
+            self._stage_start = (self.request_count, stage), now
+        seconds = now - self._stage_start[1]
         if stage == BODY and request is not None:
             return _behind(request.received, seconds)
         limits = {IDLE: IDLE_LIMIT if self.request_count else HEAD_LIMIT, HEAD: HEAD_LIMIT, LINGER: LINGER_LONGEST}

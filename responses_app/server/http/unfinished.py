@@ -18,7 +18,7 @@ PROCESS, KEYLESS = "process", "keyless"
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Counter with a limit in bytes, and its name in error messages."""
+    """Counter with a limit in bytes, and the name of the limit in error messages."""
 
     name: str
     limit: int

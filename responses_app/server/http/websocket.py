@@ -29,7 +29,7 @@ EXTENSIONS: Final[dict[str, Any]] = {"websocket.http.response": {}}
 
 
 class WebSocket(WebSocketProtocol):  # type: ignore[misc]
-    """WebSocket connection. `since` is the start of the incomplete message, `received` its bytes so far."""
+    """WebSocket connection. `since` is the start of the incomplete message, `received` the number of bytes so far."""
 
     since: float | None = None
     received = 0

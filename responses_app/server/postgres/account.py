@@ -39,7 +39,7 @@ class Account:
         os.chown(path, self.uid, self.gid, follow_symlinks=isinstance(path, int))
 
     def give_tree(self, folder: Path) -> None:
-        """Give a folder and its contents to the account."""
+        """Give a folder and the contents to the account."""
         for parent, folders, files in os.walk(folder):
             for name in (*folders, *files):
                 self.chown(Path(parent) / name)
@@ -49,7 +49,7 @@ class Account:
 def account_for(cluster: Path) -> Account | None:
     """Choose the account for the Postgres of a cluster; None without root, where Postgres runs as the current user.
 
-    An existing cluster keeps its owner: Postgres opens a cluster only as the owner.
+    The owner of an existing cluster stays the same: Postgres opens a cluster only as the owner.
     """
     if os.geteuid() != 0:
         return None

@@ -165,7 +165,7 @@ class Postgres:
         mine = {os.geteuid(), account.uid if account else os.geteuid()}
         if not self.sockets.is_relative_to(self.data_dir) and os.fstat(folder).st_uid not in mine:
             os.close(folder)
-            raise PostgresError(f"{self.sockets} belongs to somebody else")
+            raise PostgresError(f"{self.sockets} belongs to another user")
         os.fchmod(folder, 0o700)
         if account:
             account.chown(folder)
@@ -201,7 +201,7 @@ class Postgres:
 
 
 def server_pids(cluster: Path) -> Iterator[int]:
-    """Iterate over the process ids of a Postgres on this cluster: processes whose working directory is the cluster."""
+    """Iterate over the process ids of a Postgres on this cluster: processes with the cluster as working directory."""
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with suppress(OSError):

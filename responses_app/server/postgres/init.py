@@ -22,16 +22,16 @@ INIT = (
 RULES = "pg_hba.conf"
 TRUSTED_HOST = re.compile(r"^(host\w*\s.*\s)trust[ \t]*$", re.MULTILINE)
 # Environment variables that Postgres gets. Others may hold secrets, and SQL functions can read /proc/self/environ.
-KEPT = ("PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", orphan_guard.MARK)
+PASSED_ON = ("PATH", "TZ", "LANG", "LC_ALL", "LD_LIBRARY_PATH", orphan_guard.MARK)
 
 
 class CannotMake(Exception):
-    """Failure of initdb; the message ends with its output."""
+    """Failure of initdb; the message ends with the output of initdb."""
 
 
 def environment() -> dict[str, str]:
     """Return the environment of Postgres."""
-    return {name: os.environ[name] for name in KEPT if name in os.environ}
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 def open_folder(folder: Path) -> int:

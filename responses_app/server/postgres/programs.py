@@ -1,6 +1,6 @@
 """Programs of Postgres in a folder that the account can reach: the installation, or a copy.
 
-Below a closed folder such as /root, no other account can run programs. Root then keeps a copy, named by its content, in a
+Below a closed folder such as /root, no other account can run programs. Root then stores a copy, named by its content, in a
 folder that only root can change.
 """
 
@@ -51,7 +51,7 @@ def program_folder(account: Account | None, places: Sequence[Path] | None = None
             reasons.append(f"{place}: {error.strerror or error}")
     raise NoPrograms(
         f"{site / INSTALLED} lies in a folder that is closed to the account that runs Postgres (uid {account.uid}), and a copy can "
-        f"be kept nowhere ({'; '.join(reasons)}). Make one of these folders usable, start as an ordinary user, or set DATABASE_URL."
+        f"be stored nowhere ({'; '.join(reasons)}). Make one of these folders usable, start as an ordinary user, or set DATABASE_URL."
     )
 
 
@@ -159,7 +159,7 @@ def _new_copy(place: Path, site: Path) -> Path:
 
 
 def _replace(copy: Path, fresh: Path) -> None:
-    """Rename the fresh copy to its place, unless a concurrent start has put the same content there."""
+    """Rename the fresh copy to the final name, unless a concurrent start has put the same content there."""
     for _ in range(2):
         with suppress(OSError):  # A folder replaces an empty folder only.
             fresh.replace(copy)

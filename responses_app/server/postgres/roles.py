@@ -16,7 +16,7 @@ END $$
 # Details of an error contain values of the rejected row.
 LIMIT = f"ALTER ROLE {ROLE} SET log_error_verbosity = 'terse'"
 OWN = f"ALTER DATABASE {DATABASE} OWNER TO {ROLE}"
-# In clusters of older versions the superuser owns the tables. Objects of extensions keep their owner.
+# In clusters of older versions the superuser owns the tables. The owner of objects of extensions stays the same.
 TAKE = f"""
 DO $$ DECLARE thing text; BEGIN
     FOR thing IN

@@ -1,1 +1,1 @@
-"""Server processes: supervisor, web process, single-process server, and their shutdown."""
+"""Server processes: supervisor, web process, single-process server, and the shutdown."""

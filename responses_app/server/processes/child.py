@@ -1,4 +1,4 @@
-"""Child process with a readiness notification, a future of its end, and a bounded stop."""
+"""Child process with a readiness notification, a future of the exit, and a bounded stop."""
 
 from __future__ import annotations
 

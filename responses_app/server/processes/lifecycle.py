@@ -49,7 +49,7 @@ class ServerLifecycle:
     ) -> None:
         self.loop, self.hub, self.drain, self.postgres = loop, hub, drain, postgres
         self.code = 0
-        self._door: DaphneServer | None = None
+        self._server: DaphneServer | None = None
         self._starting: asyncio.Task[None] | None = None
         self._draining: asyncio.Task[None] | None = None
         self._reviving: asyncio.Task[None] | None = None
@@ -84,20 +84,20 @@ class ServerLifecycle:
         """
         if self._early:
             return None
-        self._door = DaphneServer(application, endpoint, lambda: self._soon(ready), gate, limits)
+        self._server = DaphneServer(application, endpoint, lambda: self._soon(ready), gate, limits)
         if self.postgres is not None:
-            self._reviving = self._own(self._keep(self.postgres))
-        self._door.run()
-        return self._door.failure
+            self._reviving = self._own(self._watch(self.postgres))
+        self._server.run()
+        return self._server.failure
 
     def stop(self) -> None:
         """Begin the shutdown; a second call stops waiting for responses."""
-        if self._door is None:
+        if self._server is None:
             self._early = True
             if self._starting is not None:
                 self._starting.cancel()
         elif self._draining is None:
-            self._draining = self._own(self._wind_down(self._door))
+            self._draining = self._own(self._wind_down(self._server))
         else:
             self._hurry.set()
 
@@ -109,8 +109,8 @@ class ServerLifecycle:
             task.cancel()
         self.loop.run_until_complete(asyncio.sleep(0))
 
-    async def _wind_down(self, door: DaphneServer) -> None:
-        door.stop_listening()
+    async def _wind_down(self, server: DaphneServer) -> None:
+        server.stop_listening()
         if self._reviving is not None:
             self._reviving.cancel()
         began = time.monotonic()
@@ -120,11 +120,11 @@ class ServerLifecycle:
         if self._hurry.is_set():
             self.hub.stop_draining()
         else:
-            await door.wait_for_answers(SETTLE_LIMIT)
-        door.close_websockets()
-        await door.wait_for_answers(CLOSING_LIMIT if self._hurry.is_set() else SETTLE_LIMIT)
+            await server.wait_for_answers(SETTLE_LIMIT)
+        server.close_websockets()
+        await server.wait_for_answers(CLOSING_LIMIT if self._hurry.is_set() else SETTLE_LIMIT)
         logger.info("drained in %.1f s", time.monotonic() - began)
-        door.stop()
+        server.stop()
 
     def _soon(self, ready: Callable[[], None]) -> None:
         self.loop.call_soon(ready)
@@ -132,7 +132,7 @@ class ServerLifecycle:
     async def _hurried(self) -> None:
         await self._hurry.wait()
 
-    async def _keep(self, postgres: Postgres) -> None:
+    async def _watch(self, postgres: Postgres) -> None:
         await watch(postgres)
         self.code = 1
         self.stop()

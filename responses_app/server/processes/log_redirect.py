@@ -22,7 +22,7 @@ def terminal() -> TextIO:
 
 @contextmanager
 def redirect_output(log: Path) -> Iterator[None]:
-    """Redirect stdout and stderr to `log`; child processes started meanwhile keep the redirection."""
+    """Redirect stdout and stderr to `log`; child processes started meanwhile inherit the redirection."""
     sys.stdout.flush()
     sys.stderr.flush()
     saved = [(fd, os.dup(fd)) for fd in (1, 2)]

@@ -92,7 +92,7 @@ class Supervisor:
             await self._end()
 
     def stop(self) -> None:
-        """Begin the shutdown; a second call tells web processes to stop waiting for responses."""
+        """Begin the shutdown; a second call ends the wait of web processes for responses."""
         if self._stopping.is_set():
             for slot in self._webs:
                 slot.send(signal.SIGINT)
@@ -104,7 +104,7 @@ class Supervisor:
         os.environ.setdefault("RESPONSES_ENGINE_START_WAIT", ENGINE_WAIT)
         key = await asyncio.to_thread(self._database)
         if self._postgres is not None:
-            self._own(self._keep_postgres(self._postgres))
+            self._own(self._watch_postgres(self._postgres))
         self._webs = [self._web(number) for number in range(1, self.options.web + 1)]
         with self.progress.step(f"Starting the engine for {', '.join(served())}"):
             await self._all_up(self._workers)
@@ -177,7 +177,7 @@ class Supervisor:
         """Wait until all processes are ready. Raises CannotStart."""
         for up in asyncio.as_completed([slot.wait_ready() for slot in slots]):
             if not await up:
-                raise CannotStart("one of its processes did not start; it has said why")
+                raise CannotStart("a process did not start; its log explains why")
 
     def _renew(self) -> None:
         self._own(self._renew_all())
@@ -194,7 +194,7 @@ class Supervisor:
                     return
             logger.info("all web processes are new")
 
-    async def _keep_postgres(self, postgres: Postgres) -> None:
+    async def _watch_postgres(self, postgres: Postgres) -> None:
         await watch(postgres)
         self._code = 1
         self.stop()

@@ -17,7 +17,7 @@ from responses_app.models import Lease, Response, Worker
 
 # A worker without a heartbeat for this many seconds is considered dead.
 WORKER_TIMEOUT_S = 5.0
-# Rows of dead workers are kept for this many seconds, to help to explain a failure.
+# Rows of dead workers stay for this many seconds, to help to explain a failure.
 WORKER_ROW_RETENTION_S = 86400.0
 
 HEARTBEAT_SQL = """

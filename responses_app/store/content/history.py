@@ -44,7 +44,7 @@ class ConversationContext:
 
 async def context(project: str, uid: str) -> ConversationContext | None:
     """Load the context of a response for a continuation, in two queries. None if not found."""
-    # A response of `store: false` cannot be continued, because the continuation would keep its items.
+    # A response of `store: false` cannot be continued, because the continuation would store its items.
     row = (
         await Response.objects.filter(project=project, uid=uid, stored=True)
         .values("id", "history", "thread", "status")

@@ -258,7 +258,7 @@ def _add_to_conversation(rows: Sequence[Response]) -> None:
         for pk, uid, response in items
         if response is not None
     ]
-    # An input item with the id of an item of the conversation keeps the existing position.
+    # An input item with the id of an item of the conversation has the existing position.
     ConversationItem.objects.bulk_create(entries, ignore_conflicts=True)
 
 

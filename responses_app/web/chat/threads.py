@@ -100,7 +100,7 @@ def _is_json_string(text: str) -> bool:
 
 
 def _dedupe(rows: Iterable[Response]) -> list[Response]:
-    """Keep only the newest branch of each first message."""
+    """Select only the newest branch of each first message."""
     newest: dict[str, Response] = {}
     for row in rows:
         newest.setdefault(row.metadata.get(BRANCH) or row.thread, row)

@@ -59,7 +59,7 @@ def change(request: HttpRequest, pk: int) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: HttpRequest, pk: int) -> HttpResponse:
-    """Ask for confirmation at GET /keys/N/revoke, and revoke the key at POST."""
+    """Show a confirmation page at GET /keys/N/revoke, and revoke the key at POST."""
     key = get_object_or_404(_keys_of_user(request), pk=pk)
     if request.method != "POST" and key.revoked_at is None:
         return render(request, "web/key_revoke.html", {"section": "keys", "key": key})

@@ -17,7 +17,7 @@ from tokenizers import Regex as HubRegex
 from responses_app.dialects.harmony.text import harmony_text
 from responses_app.dialects.text.budget import Budget, Stopped, TooLong
 from responses_app.dialects.text.length import LowerBound
-from responses_app.dialects.text.pretokens import KNOWN_PATTERNS, keeps_all_bytes, safe_cut
+from responses_app.dialects.text.pretokens import KNOWN_PATTERNS, preserves_all_bytes, safe_cut
 from responses_app.dialects.text.slices import CUT, CUT_ANYWHERE, slices
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from tests.support.dialects.parser_driver import WEATHER, chat, demo_vocabulary, harmony, turn, user
@@ -212,9 +212,9 @@ def test_tokenizers_that_are_not_known_are_neither_cut_nor_bounded() -> None:
     prefixed = Tokenizer.from_str(demo_vocabulary()._tokenizer.to_str())
     prefixed.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     assert safe_cut(prefixed) is None
-    assert not keeps_all_bytes(prefixed)
+    assert not preserves_all_bytes(prefixed)
     stripping = Tokenizer.from_str(demo_vocabulary()._tokenizer.to_str())
     stripping.add_special_tokens([AddedToken("<|x|>", special=True, normalized=False, lstrip=True)])
     assert safe_cut(stripping) is None
-    assert not keeps_all_bytes(stripping)
+    assert not preserves_all_bytes(stripping)
     assert list(islice(slices("a b " * 1000, None, 10), 2)) == ["a b " * 1000]

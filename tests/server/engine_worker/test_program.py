@@ -161,7 +161,7 @@ def run(*lives: bool) -> tuple[int | None, int]:
     engine = Broken(*lives)
     worker.engine = engine  # type: ignore[assignment]
     try:
-        return asyncio.run(worker._keep()), len(engine.lives)
+        return asyncio.run(worker._run_server()), len(engine.lives)
     except IndexError:  # It wanted one more.
         return None, 0
 

@@ -111,7 +111,8 @@ class Visitor:
         return self.answers.last
 
     def send(self, text: str) -> None:
-        """Type a message and press Enter."""
+        """Type a message and press Enter, once the conversation has loaded."""
+        expect(self.page.locator("form.composer .send")).to_be_enabled()
         self._answers_before = self.answers.count()
         self.field.fill(text)
         self.field.press("Enter")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.support.web.chat_visitor import Visitor
 
@@ -95,3 +95,20 @@ def test_settings_of_a_fork_are_no_default_of_a_new_chat(visitor: Visitor) -> No
     expect(visitor.page.get_by_label("Temperature", exact=True)).to_have_value("0.5")
     expect(visitor.page.get_by_label("Instructions")).to_have_value("")
     expect(visitor.page.locator(".inherited")).to_be_hidden()
+
+
+def test_message_typed_while_a_conversation_loads_continues_the_conversation(visitor: Visitor) -> None:
+    uid = visitor.server.ask(model="chat", input="greetings").json()["id"]
+    requests: list[Route] = []
+    visitor.page.route("**/turns", lambda route: requests.append(route))
+    with visitor.page.expect_request("**/turns"):
+        visitor.page.goto(f"{visitor.server.url}/chat/{uid}")
+    visitor.field.fill("snowfall")
+    visitor.field.press("Enter")
+    expect(visitor.page.locator("form.composer .send")).to_be_disabled()
+    expect(visitor.field).to_have_value("snowfall")
+    expect(visitor.answers).to_have_count(0)
+    requests.pop().continue_()
+    visitor.send_and_wait("snowfall", "So it snows.")
+    expect(visitor.answers).to_have_count(2)
+    assert visitor.fetched(visitor.uid)["previous_response_id"] == uid

@@ -44,6 +44,8 @@ class Chat {
   // Opens the thread up to a response, or with `newest` up to the newest continuation.
   async open(id, newest = false) {
     this.running?.control.abort();
+    // Send waits for the turns.
+    this.composer.sendButton.disabled = true;
     const url = `${this.urls.chat}/${encodeURIComponent(id)}/turns${newest ? "?newest=1" : ""}`;
     const response = await fetch(url, { redirect: "error" }).catch(() => null);
     if (!response?.ok) return this.showLoadError(response?.status);
@@ -56,6 +58,7 @@ class Chat {
     for (const data of turns) this.addTurn(data);
     this.updateUrl();
     autoscroll(true);
+    this.composer.sendButton.disabled = false;
     const last = this.turns.at(-1);
     if (last && !last.response) await this.run(last, { id: last.id });
     // Opening a conversation runs no tools.
@@ -113,9 +116,7 @@ class Chat {
     const id = this.turns.at(-1)?.id;
     const path = `${this.urls.chat}/${id}`;
     if (!id || location.pathname === path) return;
-    const url = path + this.threads.query;
-    if (isNew) history.pushState(null, "", url);
-    else history.replaceState(null, "", url);
+    history[isNew ? "pushState" : "replaceState"](null, "", path + this.threads.query);
     document.title = `${visible(textOf(this.turns[0].input).slice(0, 60)) || "Chat"} – Verbatim`;
     this.threads.mark();
   }

@@ -63,7 +63,7 @@ export class Composer {
   submit(event) {
     event.preventDefault();
     const text = this.field.value.trim();
-    if (this.busy || (!text && this.images.urls.length === 0)) return;
+    if (this.busy || this.sendButton.disabled || (!text && this.images.urls.length === 0)) return;
     const images = this.images.take();
     this.field.value = "";
     this.notice.textContent = "";
