@@ -1,4 +1,4 @@
-"""Logs as real responses leave them: words of these docs, token by token, at the pace of a model, told by the writer itself."""
+"""Logs like those of real responses: words of these docs, token by token, at the pace of a model, from the event writer."""
 
 from __future__ import annotations
 
@@ -18,19 +18,13 @@ from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute.response_object import initial_response, usage
 from responses_app.runs.ids import new_id
+from responses_app.runs.models import ServedModel
 from responses_app.store.log.records import EventFrame
 
 ROOT = Path(__file__).resolve().parents[1]
 # About how the vocabularies of models cut English: a word with its space, a long one in two, signs by themselves.
 TOKEN = re.compile(r" ?[A-Za-z]{1,9}| ?\d{1,3}|\s+| ?[^\w\s]+|.")
 NOW = 1_790_000_000
-
-
-class Named:
-    """As much of a served model as the shape of a response asks for."""
-
-    name = "gpt-oss-20b"
-    defaults = SimpleNamespace(temperature=1.0, top_p=1.0)
 
 
 @cache
@@ -47,13 +41,15 @@ def log(size: int, chance: random.Random, logprobs: int | None = None, pace: flo
 
 def _events(size: int, chance: random.Random, logprobs: int | None) -> list[dict[str, Any]]:
     order = CreateRequest("bench", 0, "gpt-oss-20b", [], logprobs=logprobs)
-    writer = Writer(initial_response(order, Named(), new_id("resp_"), NOW), new_id)  # type: ignore[arg-type]
+    # A log needs no engine.
+    model = ServedModel("gpt-oss-20b", SimpleNamespace(), "", {})  # type: ignore[arg-type]
+    writer = Writer(initial_response(order, model, new_id("resp_"), NOW), new_id)
     at = chance.randrange(len(words()) - size)
-    said = words()[at : at + size]
+    tokens = words()[at : at + size]
     events = writer.open()
-    for place, word in enumerate(said):
-        thought = place < size // 5
-        events += writer.write(ReasoningDelta(word) if thought else TextDelta(word, _logprobs(word, logprobs, chance)))
+    for place, word in enumerate(tokens):
+        is_reasoning = place < size // 5
+        events += writer.write(ReasoningDelta(word) if is_reasoning else TextDelta(word, _logprobs(word, logprobs, chance)))
     return events + writer.complete(NOW + 10, usage(50, 0, size, size // 5))
 
 

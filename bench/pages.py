@@ -109,10 +109,10 @@ def main() -> None:
             print(f"  {name:24} {_ask(client, '/admin/' + (path and 'responses_app/' + path.format(**rows)))}")
         keys, _, _ = fill(1, None, 2, (LONG,))
         uid = Response.objects.get(pk=keys[0]).uid
-        for kept in ("rows", "sealed"):
-            if kept == "sealed":
+        for storage in ("rows", "archive"):
+            if storage == "archive":
                 archive_log(keys[0])
-            print(f"a response of {LONG} deltas, {kept}")
+            print(f"a response of {LONG} deltas, {storage}")
             for name, path in TABS.items():
                 print(f"  {name:24} {_ask(client, f'/responses/{uid}{path}')}")
 

@@ -1,4 +1,4 @@
-"""What events cost on disk before and after sealing, and how long reading takes: `python -m bench.storage`, on a Postgres of its own."""
+"""Size of events on disk before and after archiving, and times of reading: `python -m bench.storage`, on a separate Postgres."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ TIMES = 30
 
 
 def main() -> None:
-    """Fill, measure, archive_log, measure again."""
+    """Fill, measure, archive the logs, measure again."""
     options = _options()
     with database():
-        sealed, long = _filled(options)
-        keys, events, deltas = sealed
+        short, long = _filled(options)
+        keys, events, deltas = short
         print(f"{len(keys)} responses, {events} events, {deltas} of them deltas; and one response of 10,000 deltas")
         counts = events + long[1], deltas + long[2]
-        reading("before sealing", keys, long[0][0])
-        disk("before sealing", "event", *counts)
-        seal_all([*keys, *long[0]], counts[0])
-        disk("after sealing", "page", *counts)
-        disk("after sealing, empty and free for new events", "event", *counts)
-        reading("after sealing", keys, long[0][0])
-        outline_all([*keys, *long[0]])
-        disk("without deltas, written anew", "page", *counts, how="VACUUM FULL")
+        reading("before archiving", keys, long[0][0])
+        disk("before archiving", "event", *counts)
+        archive_all([*keys, *long[0]], counts[0])
+        disk("after archiving", "logpage", *counts)
+        disk("after archiving, empty and free for new events", "event", *counts)
+        reading("after archiving", keys, long[0][0])
+        erase_all_deltas([*keys, *long[0]])
+        disk("without deltas, written anew", "logpage", *counts, how="VACUUM FULL")
 
 
 def _filled(options: argparse.Namespace) -> tuple[tuple[list[int], int, int], tuple[list[int], int, int]]:
@@ -115,18 +115,18 @@ def disk(when: str, table: str, events: int, deltas: int, how: str = "VACUUM") -
     print(f"{when}, table {table}: {size / 1e6:.1f} MB, {each}")
 
 
-def seal_all(keys: Sequence[int], events: int) -> None:
-    """Seal them one by one."""
+def archive_all(keys: Sequence[int], events: int) -> None:
+    """Archive the logs of the responses `keys`."""
     from responses_app.store.log.archive import archive_log
 
     began = time.perf_counter()
     for pk in keys:
         archive_log(pk)
-    print(f"sealing: {(time.perf_counter() - began) / events * 1e6:.1f} ms for 1000 events")
+    print(f"archiving: {(time.perf_counter() - began) / events * 1e6:.1f} ms for 1000 events")
 
 
-def outline_all(keys: Sequence[int]) -> None:
-    """Take out all deltas."""
+def erase_all_deltas(keys: Sequence[int]) -> None:
+    """Erase the deltas of the responses `keys`."""
     from responses_app.models import Response
     from responses_app.store.log.retention import erase_deltas
 
@@ -143,7 +143,7 @@ def reading(when: str, keys: Sequence[int], long: int) -> None:
         async for _ in reader.stored_frames(pk, after):
             pass
 
-    def shelf() -> Awaitable[Any]:
+    def listing() -> Awaitable[Any]:
         return content_responses.page("bench", content_responses.ResponseFilter(), limit=100, newest_first=False, after=None)
 
     figures = {
@@ -152,7 +152,7 @@ def reading(when: str, keys: Sequence[int], long: int) -> None:
         "replay": _median(replayed, keys),
         "replay of the long one": _median(replayed, [long]),
         "of its last events": _median(lambda pk: replayed(pk, 9_990), [long]),
-        "a list of 100": _median(lambda _: shelf(), [0]),
+        "a list of 100": _median(lambda _: listing(), [0]),
     }
     print(f"{when}, ms: " + ", ".join(f"{name} {figure:.2f}" for name, figure in figures.items()))
 

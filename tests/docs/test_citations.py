@@ -11,6 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
+SPAN = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/?)`")
+EXTENSION = re.compile(r"\.(?:py|md|js|html|css|toml|jsonl?|ya?ml|txt|sh)$")
 DOCUMENT = re.compile(r"\b(?:docs/)?[\w/-]+\.md(?:#[\w-]+)?")
 
 
@@ -47,6 +49,52 @@ def test_links_of_a_page_resolve(page: Path) -> None:
     targets = [one or other for one, other in LINK.findall(page.read_text())]
     local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
     assert not [found for target in local if (found := problem(target, page))]
+
+
+FILES = [path.relative_to(ROOT) for path in tracked()]
+NAMES = {path.name for path in FILES}
+PLACES = {*FILES, *(folder for path in FILES for folder in path.parents)}
+TOP = {path.parts[0] for path in FILES if len(path.parts) > 1}
+
+
+def path_spans(text: str) -> Iterator[str]:
+    """Yield the code spans that name modules, pages, files in folders, or anything in a top folder."""
+    for span in SPAN.findall(re.sub(r"```.*?```", "", text, flags=re.S)):
+        in_folder = "/" in span and (EXTENSION.search(span) or span.partition("/")[0] in TOP)
+        if in_folder or span.endswith((".py", ".md")):
+            yield span
+
+
+def is_in_repository(span: str, page: Path) -> bool:
+    """Return True for a path from the top, from the page or from the package, and for the bare name of any file."""
+    bases = (Path(), page.parent.relative_to(ROOT), Path("responses_app"))
+    return span in NAMES or any(base / span in PLACES for base in bases)
+
+
+@pytest.mark.parametrize(
+    ("span", "expected"),
+    [
+        ("tests/docs/test_citations.py", True),
+        ("protocol/items/", True),
+        ("api.md", True),
+        ("bin/serve", True),
+        ("tests/docs/no_such_test.py", False),
+        ("bin/no_such_command", False),
+        ("no_such_page.md", False),
+    ],
+)
+def test_path_span_resolves_only_to_tracked_files(span: str, expected: bool) -> None:
+    assert is_in_repository(span, ROOT / "docs/api.md") is expected
+
+
+def test_path_spans_are_recognised_by_suffix_or_top_folder() -> None:
+    text = "`a/b.py` `page.md` `bin/serve` `requirements.txt` `v1/models` `model.chat`\n```\n`c/d.py`\n```"
+    assert list(path_spans(text)) == ["a/b.py", "page.md", "bin/serve"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_paths_in_code_spans_exist(page: Path) -> None:
+    assert not [span for span in path_spans(page.read_text()) if not is_in_repository(span, page)]
 
 
 def cited() -> Iterator[tuple[Path, str]]:
