@@ -42,7 +42,7 @@ def log(size: int, chance: random.Random, logprobs: int | None = None, pace: flo
 def _events(size: int, chance: random.Random, logprobs: int | None) -> list[dict[str, Any]]:
     order = CreateRequest("bench", 0, "gpt-oss-20b", [], logprobs=logprobs)
     # A log needs no engine.
-    model = ServedModel("gpt-oss-20b", SimpleNamespace(), "", {})  # type: ignore[arg-type]
+    model = ServedModel("gpt-oss-20b", SimpleNamespace(), "", {})
     writer = Writer(initial_response(order, model, new_id("resp_"), NOW), new_id)
     at = chance.randrange(len(words()) - size)
     tokens = words()[at : at + size]

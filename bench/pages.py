@@ -44,7 +44,7 @@ LISTS = {
 # Below the address of the admin; `{item}` and the like are rows in the middle of their tables.
 ADMIN = {
     "responses": "response/",
-    "page 1,000 of them": "response/?p=1000",
+    "the last page of them": "response/?p={page}",
     "those that failed": "response/?status__exact=failed",
     "those of a conversation": "response/?conversation__id__exact=1",
     "those of a key": "response/?key__id__exact=1",
@@ -104,7 +104,7 @@ def main() -> None:
         for name, query in CHAT.items():
             print(f"  {name:24} {_ask(client, f'/chat?project=p1{query}')}")
         print("the admin")
-        rows = {"response": many // 2, "item": many, "conversationitem": 100}
+        rows = {"page": max(many // 100, 1), "response": many // 2, "item": many, "conversationitem": 100}
         for name, path in ADMIN.items():
             print(f"  {name:24} {_ask(client, '/admin/' + (path and 'responses_app/' + path.format(**rows)))}")
         keys, _, _ = fill(1, None, 2, (LONG,))
