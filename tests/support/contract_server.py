@@ -7,12 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-contract-tests"
@@ -74,15 +75,18 @@ def demo_server(folder: Path) -> Iterator[Address]:
 
 
 def _wait(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    began = time.monotonic()
-    while time.monotonic() - began < START_LIMIT and process.poll() is None:
+    def end_of_log() -> str:
+        return "the server did not start:\n" + log.read_text(errors="replace")[-4000:]
+
+    def is_healthy() -> bool:
+        assert process.poll() is None, end_of_log()
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/health", timeout=2) as answer:
-                if answer.status == 200:
-                    return
+                return bool(answer.status == 200)
         except OSError:
-            time.sleep(0.3)
-    raise AssertionError("the server did not start:\n" + log.read_text(errors="replace")[-4000:])
+            return False
+
+    wait_until(is_healthy, limit_s=START_LIMIT, poll_s=0.3, explain=end_of_log)
 
 
 def _free_port() -> int:

@@ -1,4 +1,4 @@
-"""bin/serve from the outside: a whole server with a scripted engine, in a folder of its own."""
+"""bin/serve as a program: a whole server with a scripted engine, in a folder of its own."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import pytest
 
 from responses_app.server.cli.model_specs import HARMONY
 from tests.support.server.processes import all_named, family, left, named
-from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
+from tests.support.server.serve_command import END_LIMIT, READY, START_LIMIT, Server
+from tests.support.waiting import wait_until
 
-QUICK = 30.0  # For a second start, on a busy machine too.
-CORE = ("VLLM::EngineCore", "multiprocessing.spawn")  # A core of vLLM's, with its title and before it has one.
+QUICK = 30.0  # Seconds for a second start, on a busy machine too.
+CORE = ("VLLM::EngineCore", "multiprocessing.spawn")  # vLLM's core process, with and without its title.
 
 
 @pytest.fixture
@@ -29,25 +30,25 @@ def server(tmp_path: Path, tape: str) -> Iterator[Server]:
 
 def text(answer: httpx2.Response) -> str:
     assert answer.status_code == 200, answer.text
-    said: str = answer.json()["output"][0]["content"][0]["text"]
-    return said
+    content: str = answer.json()["output"][0]["content"][0]["text"]
+    return content
 
 
-def test_it_serves_then_stops_and_leaves_nothing(server: Server) -> None:
+def test_server_answers_then_stops_and_leaves_nothing(server: Server) -> None:
     server.ready()
     assert httpx2.get(f"{server.url}/health").status_code == 200
     assert text(server.ask()) == "Hello there!"
     models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}).json()
     assert [model["id"] for model in models["data"]] == ["tape"]
     processes = family(server.process.pid)
-    assert len(processes) > 4, "us, the server, the guard, Postgres and its workers"
+    assert len(processes) > 4, "bin/serve, the server, the guard, Postgres and its workers"
     assert server.stop() == 0
     assert left(processes, within=3) == []
     assert not list((server.folder / "run").iterdir())
 
 
-def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, tape: str) -> None:
-    kept = server.ready().ask().json()["id"]
+def test_second_start_has_the_same_key_and_responses(server: Server, tape: str) -> None:
+    stored = server.ready().ask().json()["id"]
     assert server.stop(signal.SIGTERM) == 0
     assert server.said.rstrip().endswith("Stopped.")
     began = time.monotonic()
@@ -56,8 +57,8 @@ def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, tape:
         second.ready()
         assert time.monotonic() - began < QUICK
         assert second.key == server.key
-        answer = httpx2.get(f"{second.url}/v1/responses/{kept}", headers={"Authorization": f"Bearer {second.key}"})
-        assert answer.json()["id"] == kept
+        answer = httpx2.get(f"{second.url}/v1/responses/{stored}", headers={"Authorization": f"Bearer {second.key}"})
+        assert answer.json()["id"] == stored
         assert "Installing" not in second.said
     finally:
         second.end()
@@ -65,7 +66,7 @@ def test_a_second_start_has_the_same_key_and_what_was_kept(server: Server, tape:
     assert (server.folder / "secret_key").stat().st_mode & 0o777 == 0o600
 
 
-def test_it_takes_a_key_that_it_is_given(shared: Server) -> None:
+def test_given_key_is_used(shared: Server) -> None:
     assert shared.key == "sk-my-own-key"
     assert text(shared.ask()) == "Hello there!"
     assert not (shared.folder / "api_key").exists()
@@ -81,9 +82,13 @@ def test_start_prints_the_family_of_each_model(shared: Server) -> None:
 def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
     server = Server(tmp_path / "data", "--model", "a=demo-chat", "--model", "b=demo-chat")
     try:
-        while len(cores := all_named(server.process.pid, *CORE)) < 2:
+
+        def has_cores() -> bool:
             assert server.process.poll() is None, server.said
-            time.sleep(0.1)
+            return len(all_named(server.process.pid, *CORE)) >= 2
+
+        wait_until(has_cores, limit_s=4 * START_LIMIT, poll_s=0.1)
+        cores = all_named(server.process.pid, *CORE)
         processes = family(server.process.pid)
         assert {pid for pid, _ in processes} >= set(cores)
         server.process.send_signal(signal.SIGINT)
@@ -95,7 +100,7 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in server.said
 
 
-def test_it_lets_a_stream_end_before_it_stops(server: Server) -> None:
+def test_stream_ends_before_the_server_stops(server: Server) -> None:
     headers = {"Authorization": f"Bearer {server.ready().key}"}
     body = {"model": "tape", "input": "Hi", "stream": True}
     with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
@@ -109,7 +114,7 @@ def test_it_lets_a_stream_end_before_it_stops(server: Server) -> None:
 
 
 @pytest.mark.parametrize("victim", ["bin/serve", "responses_app.server.processes.main"])
-def test_nothing_lives_on_when_one_of_its_processes_is_killed(server: Server, victim: str) -> None:
+def test_killed_process_ends_the_others(server: Server, victim: str) -> None:
     pid = server.ready().process.pid
     processes = family(pid)
     os.kill(pid if victim == "bin/serve" else named(pid, victim), signal.SIGKILL)
@@ -119,7 +124,7 @@ def test_nothing_lives_on_when_one_of_its_processes_is_killed(server: Server, vi
         assert probe.connect_ex(("127.0.0.1", server.port)) != 0
 
 
-def test_nothing_lives_on_without_its_guard(server: Server) -> None:
+def test_killed_server_without_its_guard_leaves_no_process(server: Server) -> None:
     pid = server.ready().process.pid
     processes = family(pid)
     os.kill(named(pid, "guard.py"), signal.SIGKILL)
@@ -127,36 +132,32 @@ def test_nothing_lives_on_without_its_guard(server: Server) -> None:
     assert left(processes, within=END_LIMIT) == []
 
 
-def test_it_starts_again_after_it_was_killed(server: Server, tape: str) -> None:
+def test_killed_server_starts_again(server: Server, tape: str) -> None:
     pid = server.ready().process.pid
+    processes = family(pid)
     os.kill(pid, signal.SIGKILL)
     second = Server(server.folder, "--engine", tape)
     try:
-        # It may come before the first one's guard has finished: then it says so, and a moment later it starts.
-        while second.process.poll() is None and "Ctrl-C stops it." not in second.said:
-            time.sleep(0.1)
+        # The second server ends with an error if it starts before the guard of the first server has finished.
+        wait_until(lambda: second.process.poll() is not None or READY in second.said, limit_s=START_LIMIT)
         if second.process.poll() is not None:
             assert "another server" in second.said
-            time.sleep(5)
+            assert left(processes, within=END_LIMIT) == []
             second = Server(server.folder, "--engine", tape)
         assert text(second.ready().ask()) == "Hello there!"
     finally:
         second.end()
 
 
-def test_it_brings_postgres_back_when_that_is_killed(server: Server) -> None:
+def test_killed_postgres_is_restarted(server: Server) -> None:
     pid = server.ready().process.pid
     os.kill(named(pid, "bin/postgres"), signal.SIGKILL)
-    deadline = time.monotonic() + 20
-    answer = server.ask()
-    while answer.status_code != 200 and time.monotonic() < deadline:
-        time.sleep(0.3)
-        answer = server.ask()
-    assert text(answer) == "Hello there!"
+    wait_until(lambda: server.ask().status_code == 200, poll_s=0.1)
+    assert text(server.ask()) == "Hello there!"
     assert server.stop() == 0
 
 
-def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, tape: str) -> None:
+def test_port_in_use_is_reported_before_the_start(tmp_path: Path, tape: str) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -166,7 +167,7 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path, tape: str)
     assert not (server.folder / "postgres").exists()
 
 
-def test_a_second_server_in_the_same_folder_is_told_so(shared: Server, tape: str) -> None:
+def test_second_server_in_the_same_folder_is_refused(shared: Server, tape: str) -> None:
     second = Server(shared.folder, "--engine", tape)
     assert second.process.wait(END_LIMIT) == 1
     assert "another server" in second.said
@@ -181,7 +182,7 @@ def test_a_second_server_in_the_same_folder_is_told_so(shared: Server, tape: str
         (("--engine", "http://127.0.0.1:9"), "does not list its models"),
     ],
 )
-def test_it_says_what_is_wrong_with_a_model(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
+def test_invalid_model_is_reported(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
     server = Server(tmp_path / "data", *arguments)
     assert server.process.wait(START_LIMIT) == 1
     assert reason in server.said
@@ -189,7 +190,7 @@ def test_it_says_what_is_wrong_with_a_model(tmp_path: Path, arguments: tuple[str
     assert left(family(server.process.pid), within=1) == []
 
 
-def test_it_names_the_model_whose_engine_does_not_start(tmp_path: Path, tape: str) -> None:
+def test_model_whose_engine_does_not_start_is_named(tmp_path: Path, tape: str) -> None:
     models = (f"near={tape}&tokenizer={HARMONY}", f"far=http://127.0.0.1:9?model=m&tokenizer={HARMONY}")
     server = Server(tmp_path / "data", *(word for model in models for word in ("--model", model)))
     assert server.process.wait(START_LIMIT) == 1
@@ -197,7 +198,7 @@ def test_it_names_the_model_whose_engine_does_not_start(tmp_path: Path, tape: st
     assert left(family(server.process.pid), within=1) == []
 
 
-def test_a_wrong_setting_is_said_before_anything_starts(tmp_path: Path, tape: str) -> None:
+def test_invalid_setting_is_reported_before_the_start(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape, SECRET_KEY="tooshortforus")
     assert server.process.wait(START_LIMIT) == 1
     assert "SECRET_KEY must have at least 32 characters" in server.said
@@ -206,7 +207,7 @@ def test_a_wrong_setting_is_said_before_anything_starts(tmp_path: Path, tape: st
     assert not (server.folder / "postgres").exists()
 
 
-def test_it_says_that_a_database_does_not_answer(tmp_path: Path, tape: str) -> None:
+def test_unreachable_database_is_reported(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape, DATABASE_URL=f"postgresql:///x?host={tmp_path}")
     assert server.process.wait(START_LIMIT) == 1
     assert "the database does not answer" in server.said

@@ -1,4 +1,4 @@
-"""The engine worker as its owner starts it, with a real vLLM whose processes are killed."""
+"""Engine worker as a program, with a real vLLM whose processes are killed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +21,9 @@ from responses_app.server.engine_worker.vllm_process import VllmFailed
 from tests.support.engines import text_checkpoint as checkpoint
 from tests.support.engines.generate import collect, make_request, tokens
 from tests.support.server.processes import family, left, named
+from tests.support.waiting import wait_until
 
-LIMIT = 240.0  # For a start: an idle machine needs 12 s.
+LIMIT = 240.0  # Seconds for a start; an idle machine needs 12 s.
 ENVIRON = {"HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
@@ -67,7 +67,7 @@ def worker(model: Path, tmp_path: Path) -> Iterator[Started]:
 
 
 async def generated(url: str) -> bool:
-    """Whether a whole generation succeeds, with what the border promises."""
+    """Return whether a whole generation succeeds; check its tokens and its count of cached tokens."""
     engine = open_engine(url)
     try:
         await engine.start()
@@ -82,15 +82,12 @@ async def generated(url: str) -> bool:
 
 
 def wait_until_generated(url: str) -> None:
-    began = time.monotonic()
-    while not asyncio.run(generated(url)):
-        assert time.monotonic() - began < LIMIT
-        time.sleep(0.2)
+    wait_until(lambda: asyncio.run(generated(url)), limit_s=LIMIT, poll_s=0.2)
 
 
 @pytest.mark.engine
 @pytest.mark.timeout(4 * LIMIT)
-def test_it_brings_vllm_back_until_it_is_killed_itself_and_leaves_nothing(worker: Started) -> None:
+def test_worker_restarts_vllm_and_leaves_nothing_when_it_is_killed(worker: Started) -> None:
     url = worker.url()
     assert asyncio.run(generated(url))
     pid = worker.process.pid
@@ -111,12 +108,15 @@ def test_it_brings_vllm_back_until_it_is_killed_itself_and_leaves_nothing(worker
 @pytest.mark.engine
 @pytest.mark.timeout(2 * LIMIT)
 @pytest.mark.parametrize("loading", [True, False])
-def test_a_signal_ends_everything_soon(worker: Started, loading: bool) -> None:
+def test_signal_ends_all_processes(worker: Started, loading: bool) -> None:
     if loading:
-        while not (worker.folder / "vllm.log").exists():
+        log = worker.folder / "vllm.log"
+
+        def is_loading() -> bool:
             assert worker.process.poll() is None, worker.log.read_text()
-            time.sleep(0.1)
-        time.sleep(3)
+            return log.exists() and log.stat().st_size > 0
+
+        wait_until(is_loading, limit_s=LIMIT, poll_s=0.1)
     else:
         worker.url()
     processes = family(worker.process.pid)
@@ -128,7 +128,7 @@ def test_a_signal_ends_everything_soon(worker: Started, loading: bool) -> None:
 
 @pytest.mark.engine
 @pytest.mark.timeout(LIMIT)
-def test_an_option_that_vllm_does_not_know_is_said_at_once(model: Path, tmp_path: Path) -> None:
+def test_unknown_vllm_option_is_reported(model: Path, tmp_path: Path) -> None:
     worker = Started(tmp_path / "data", "--model", f"vllm://{model}?max_model_lem=5", "--name", "tiny")
     try:
         assert worker.process.wait(LIMIT) == 1
@@ -138,7 +138,7 @@ def test_an_option_that_vllm_does_not_know_is_said_at_once(model: Path, tmp_path
 
 
 class Broken:
-    """An engine that lives as long as it is told to, and then fails."""
+    """Engine that becomes ready or not as `lives` has it, and then fails."""
 
     log = Path(os.devnull)
 
@@ -156,24 +156,24 @@ class Broken:
 
 
 def run(*lives: bool) -> tuple[int | None, int]:
-    """The exit code of a worker with such an engine, None if it goes on, and how many lives are left."""
+    """Return the exit code of a worker with such an engine, None if it continues, and the number of lives that are left."""
     worker = WorkerProgram(WorkerSpec("m", "m", {}, {}, "h", 1), Path("unused"))
     engine = Broken(*lives)
     worker.engine = engine  # type: ignore[assignment]
     try:
         return asyncio.run(worker._run_server()), len(engine.lives)
-    except IndexError:  # It wanted one more.
+    except IndexError:  # The worker started the engine once more.
         return None, 0
 
 
-def test_one_that_never_comes_up_is_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_engine_that_never_starts_is_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES_S", (0.0,))
     monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
     assert run(*[False] * 9) == (1, 9 - FIRST_TRIES)
     assert capsys.readouterr().out == ""
 
 
-def test_one_that_was_up_is_never_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_engine_that_was_ready_is_never_given_up(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("responses_app.server.engine_worker.program.PAUSES_S", (0.0,))
     monkeypatch.setattr("responses_app.server.processes.process_tree.end_descendants", lambda _pid, spare: [])
     assert run(True, *[False] * 9) == (None, 0)

@@ -1,4 +1,4 @@
-"""bin/serve with several web processes: who dies is replaced, all are renewed in turn, and nothing is left at the end."""
+"""bin/serve with several web processes: replacement, rolling restart, and an end that leaves nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,10 @@ import pytest
 from responses_app.local.database_url import socket_dir
 from tests.support.server.processes import all_named, family, left, named
 from tests.support.server.serve_command import END_LIMIT, START_LIMIT, Server
+from tests.support.waiting import wait_until
 
 WEB = "server.processes.web_process"
-BACK_LIMIT = 30.0  # For a web process to be there again, on a busy machine too.
+BACK_LIMIT = 30.0  # Seconds until a web process is replaced, on a busy machine too.
 
 
 @pytest.fixture
@@ -39,11 +39,14 @@ def answered(server: Server) -> int:
 
 
 def wait_for_webs(server: Server, gone: set[int], count: int = 2) -> list[int]:
-    """Those that are there once none of `gone` is, and there are as many as there should be."""
-    deadline = time.monotonic() + BACK_LIMIT
-    while gone & set(found := webs(server)) or len(found) != count:
-        assert time.monotonic() < deadline, server.said
-        time.sleep(0.05)
+    """Wait until none of `gone` is left and there are `count` web processes; return these."""
+    found: list[int] = []
+
+    def are_replaced() -> bool:
+        found[:] = webs(server)
+        return not gone & set(found) and len(found) == count
+
+    wait_until(are_replaced, limit_s=BACK_LIMIT, poll_s=0.05, explain=lambda: server.said)
     return found
 
 
@@ -51,16 +54,16 @@ def test_start_prints_the_family_of_a_model_once(fleet: Server) -> None:
     assert fleet.said.count("tape: gpt-oss (reasoning parser openai_gptoss") == 1
 
 
-class Asking:
-    """Asks all the time, on a connection of its own each; `failures` are the answers that were none."""
+class ConstantLoad:
+    """Requests one after the other, each on a connection of its own; `failures` are those without a response."""
 
     def __init__(self, server: Server) -> None:
         self.server, self.count = server, 0
         self.failures: list[str] = []
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
+        self._thread = threading.Thread(target=self._run)
 
-    def _ask(self) -> None:
+    def _run(self) -> None:
         while not self._over.is_set():
             try:
                 if (status := answered(self.server)) != 200:
@@ -69,7 +72,7 @@ class Asking:
                 self.failures.append(repr(error))
             self.count += 1
 
-    def __enter__(self) -> Asking:
+    def __enter__(self) -> ConstantLoad:
         self._thread.start()
         return self
 
@@ -78,7 +81,7 @@ class Asking:
         self._thread.join()
 
 
-def test_one_that_is_killed_is_replaced_while_the_other_serves(fleet: Server) -> None:
+def test_killed_web_process_is_replaced_while_the_other_serves(fleet: Server) -> None:
     first, second = webs(fleet)
     os.kill(first, signal.SIGKILL)
     for _ in range(3):
@@ -87,7 +90,7 @@ def test_one_that_is_killed_is_replaced_while_the_other_serves(fleet: Server) ->
     assert re.search(rf"web process \d \(process {first}\) was ended by SIGKILL; it is started again", fleet.said)
 
 
-def test_nobody_is_refused_when_all_are_killed_at_once(fleet: Server) -> None:
+def test_requests_wait_when_all_web_processes_are_killed(fleet: Server) -> None:
     victims = webs(fleet)
     for victim in victims:
         os.kill(victim, signal.SIGKILL)
@@ -95,26 +98,23 @@ def test_nobody_is_refused_when_all_are_killed_at_once(fleet: Server) -> None:
     wait_for_webs(fleet, set(victims))
 
 
-def test_a_rolling_restart_refuses_nobody_and_lets_streams_end(fleet: Server) -> None:
+def test_rolling_restart_refuses_no_request_and_finishes_streams(fleet: Server) -> None:
     old = set(webs(fleet))
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     headers = {"Authorization": f"Bearer {fleet.key}"}
-    with Asking(fleet) as asking:
+    with ConstantLoad(fleet) as load:
         with httpx2.stream("POST", f"{fleet.url}/v1/responses", json=body, headers=headers, timeout=30) as answer:
             lines = answer.iter_lines()
             assert next(lines) == "event: response.created"
             fleet.process.send_signal(signal.SIGUSR1)
             assert "event: response.completed" in list(lines)
-        deadline = time.monotonic() + 2 * BACK_LIMIT
-        while "all web processes are new" not in fleet.said:
-            assert time.monotonic() < deadline, fleet.said
-            time.sleep(0.1)
-    assert asking.failures == []
-    assert asking.count > 3
+        wait_until(lambda: "all web processes are new" in fleet.said, limit_s=2 * BACK_LIMIT, explain=lambda: fleet.said)
+    assert load.failures == []
+    assert load.count > 3
     assert len(wait_for_webs(fleet, old)) == 2
 
 
-def test_a_stream_may_end_before_everything_stops(fleet: Server) -> None:
+def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
     processes = family(fleet.process.pid)
     body = {"model": "tape", "input": "Hi", "stream": True, "store": False}
     headers = {"Authorization": f"Bearer {fleet.key}"}
@@ -130,7 +130,7 @@ def test_a_stream_may_end_before_everything_stops(fleet: Server) -> None:
 
 
 @pytest.mark.parametrize("victim", ["bin/serve", "server.processes.main"])
-def test_nothing_lives_on_when_the_supervisor_is_killed(fleet: Server, victim: str) -> None:
+def test_killed_supervisor_leaves_no_process(fleet: Server, victim: str) -> None:
     pid = fleet.process.pid
     processes = family(pid)
     os.kill(pid if victim == "bin/serve" else named(pid, victim), signal.SIGKILL)
@@ -138,16 +138,13 @@ def test_nothing_lives_on_when_the_supervisor_is_killed(fleet: Server, victim: s
     assert left(processes, within=5) == []
 
 
-def test_it_brings_postgres_back_when_that_is_killed(fleet: Server) -> None:
+def test_killed_postgres_is_restarted(fleet: Server) -> None:
     os.kill(named(fleet.process.pid, "bin/postgres"), signal.SIGKILL)
-    deadline = time.monotonic() + BACK_LIMIT
-    while answered(fleet) != 200 or "Postgres has died" not in fleet.said:
-        assert time.monotonic() < deadline
-        time.sleep(0.3)
+    wait_until(lambda: answered(fleet) == 200 and "Postgres has died" in fleet.said, limit_s=BACK_LIMIT, poll_s=0.1)
 
 
-@pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=nobody"), ("RESPONSES_DEFAULT_MODEL", "nobody")])
-def test_a_web_process_that_does_not_start_is_no_server(tmp_path: Path, tape: str, setting: tuple[str, str]) -> None:
+@pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=unknown"), ("RESPONSES_DEFAULT_MODEL", "unknown")])
+def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: str, setting: tuple[str, str]) -> None:
     server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **dict[str, Any]([setting]))
     processes = family(server.process.pid)
     assert server.process.wait(START_LIMIT) == 1
@@ -156,7 +153,7 @@ def test_a_web_process_that_does_not_start_is_no_server(tmp_path: Path, tape: st
     assert left(processes, within=1) == []
 
 
-def test_several_servers_share_a_database_and_a_key(shared: Server, tmp_path: Path, tape: str) -> None:
+def test_servers_share_a_database_and_a_key(shared: Server, tmp_path: Path, tape: str) -> None:
     """Started at the same moment on an empty database, each with a folder of its own."""
     database = f"postgresql://postgres@/side?host={quote(str(socket_dir(shared.folder)), safe='')}"
     shared.sql("CREATE DATABASE side")
@@ -180,31 +177,24 @@ def test_several_servers_share_a_database_and_a_key(shared: Server, tmp_path: Pa
 def test_engine_workers_stay_when_web_processes_go(tmp_path: Path) -> None:
     server = Server(tmp_path / "data", "--worker", RESPONSES_ENGINE_WAIT="5")
     try:
-        deadline = time.monotonic() + 4 * START_LIMIT
-        while "Ctrl-C stops it." not in server.said:
-            assert server.process.poll() is None, server.said
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
+        server.ready(4 * START_LIMIT)
         engines = family(named(server.process.pid, "server.engine_worker.program"))
         assert len(engines) >= 4, "the worker, its guard, vLLM's server, its core"
         (web,) = webs(server)
         os.kill(web, signal.SIGKILL)
         assert server.ask(model="demo-chat", store=False).status_code == 200
         assert family(named(server.process.pid, "server.engine_worker.program")) >= engines
-        # A worker that is stopped cannot bring its engine back before we have looked.
+        # A stopped worker does not restart its engine during the following requests.
         worker = named(server.process.pid, "server.engine_worker.program")
         os.kill(worker, signal.SIGSTOP)
         os.kill(named(server.process.pid, "engines.vllm.server"), signal.SIGKILL)
         (web,) = webs(server)
         os.kill(web, signal.SIGKILL)
         models = httpx2.get(f"{server.url}/v1/models", headers={"Authorization": f"Bearer {server.key}"}, timeout=120)
-        assert models.status_code == 200, "it serves what is kept before the engine is back"
+        assert models.status_code == 200, "requests without an engine are served before the engine is back"
         assert server.ask(model="demo-chat", store=False).status_code == 503
         os.kill(worker, signal.SIGCONT)
-        deadline = time.monotonic() + 4 * START_LIMIT
-        while server.ask(model="demo-chat", store=False).status_code != 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+        wait_until(lambda: server.ask(model="demo-chat", store=False).status_code == 200, limit_s=4 * START_LIMIT, poll_s=0.5)
         everything = family(server.process.pid)
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(2 * END_LIMIT) == 0

@@ -7,7 +7,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,10 @@ from pathlib import Path
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.engines import open_engine
 from responses_app.engines.http.client import HttpVllm
+from tests.support.waiting import wait_until
 
+# An idle machine needs 20 s.
+START_LIMIT_S = 600.0
 # The process starts an orphan guard and then becomes vLLM by exec: pid and start time, hence the mark, stay the same.
 SERVER = """
 import os, sys
@@ -52,12 +54,15 @@ def connected(runner: asyncio.Runner, process: subprocess.Popen[bytes], url: str
     """Yield an engine connected to the server."""
     engine = open_engine(url)
     assert isinstance(engine, HttpVllm)
-    while True:
+
+    def is_connected() -> bool:
         assert process.poll() is None, "vllm serve has ended"
         try:
             runner.run(engine.start())
-            break
         except EngineUnavailable:
-            time.sleep(0.5)
+            return False
+        return True
+
+    wait_until(is_connected, limit_s=START_LIMIT_S, poll_s=0.5)
     yield engine
     runner.run(engine.close())
