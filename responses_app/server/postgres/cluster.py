@@ -16,13 +16,15 @@ from pathlib import Path
 from types import MappingProxyType, TracebackType
 
 from responses_app.local.data_dir import make_folder, open_log
-from responses_app.local.database_url import PORT, ROLE, default_url, socket_dir
+from responses_app.local.database_url import PORT, ROLE, SOCKET_NAME, default_url, socket_dir
 from responses_app.server.postgres.account import Account, account_for, run_as
 from responses_app.server.postgres.init import CannotMake, environment, handed, make_cluster, open_folder, reject_hosts
 from responses_app.server.postgres.programs import NoPrograms, program_folder
 from responses_app.server.postgres.roles import make_role
 
 START_LIMIT = 60.0
+# Seconds that a killed Postgres on the same cluster may take to end: on a busy machine the kernel ends processes late.
+PREVIOUS_LIMIT = 30.0
 POLL = 0.02
 # Shutdown signals of the postmaster in order, each with a limit in seconds: "fast" ends the sessions and
 # writes a checkpoint, "immediate" leaves the recovery to the next start.
@@ -110,24 +112,29 @@ class Postgres:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
 
-    def _remove_stale_pid_file(self) -> None:
-        """Remove the pid file of a killed Postgres if no process uses the cluster: the number may belong to another process.
+    def _has_previous(self) -> bool:
+        """Wait until the processes of a killed Postgres have ended; return True if some are left at the limit.
 
-        In a restarted container the number often does, and Postgres would mistake that process for itself. The lock of the
-        data folder (local.data_dir) excludes a concurrent start.
+        Postgres refuses to start while a session of the killed one uses the shared memory.
         """
-        if not any(server_pids(self.cluster)):
-            (self.cluster / "postmaster.pid").unlink(missing_ok=True)
+        deadline = time.monotonic() + PREVIOUS_LIMIT
+        while is_used := any(server_pids(self.cluster)):
+            if time.monotonic() > deadline:
+                break
+            time.sleep(POLL)
+        return is_used
 
     def _start(self) -> None:
         make_folder(self.data_dir)
         account = account_for(self.cluster)
         programs = program_folder(account)
         make_cluster(self.cluster, programs, account, is_durable=self.settings.get("fsync") != "off")
-        self._remove_stale_pid_file()
+        has_previous = self._has_previous()
         self._turn_log()
         cluster, sockets = open_folder(self.cluster), self._open_sockets(account)
         try:
+            if not has_previous:
+                remove_lock_files(cluster, sockets)
             reject_hosts(cluster, account)
             self._server = self._spawn(programs, account, cluster, sockets)
         finally:
@@ -198,6 +205,18 @@ class Postgres:
 
     def _tail(self) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-15:])
+
+
+def remove_lock_files(cluster: int, sockets: int) -> None:
+    """Remove the lock files of a killed Postgres from the folders, which are given as descriptors.
+
+    The number in a lock file may belong to another process, in a restarted container often, or to a dead process without a
+    parent that reads its exit code. Postgres would mistake this process for itself. The lock of the data folder
+    (local.data_dir) excludes a concurrent start.
+    """
+    for folder, name in ((cluster, "postmaster.pid"), (sockets, f"{SOCKET_NAME}.lock")):
+        with suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=folder)
 
 
 def server_pids(cluster: Path) -> Iterator[int]:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psycopg
@@ -14,10 +15,12 @@ import pytest
 
 from responses_app.local.data_dir import ROOT
 from responses_app.local.database_url import SOCKET_LIMIT, SOCKET_NAME, default_url, socket_dir
+from responses_app.server.postgres import cluster
 from responses_app.server.postgres.account import account_for, run_as
 from responses_app.server.postgres.cluster import Postgres, PostgresError
 from tests.support.server import closed_folders as closed
 from tests.support.server.processes import born, family, left
+from tests.support.waiting import wait_until
 
 # Start Postgres in a process that guards it, print its pid, and wait for a signal.
 OWNER = """
@@ -93,10 +96,11 @@ def test_cluster_starts_although_its_old_pid_is_reused(tmp_path: Path) -> None:
         processes = family(postgres.pid)
         os.kill(postgres.pid, signal.SIGKILL)
         assert left(processes, within=5) == []
-    mark = tmp_path / "postgres" / "postmaster.pid"
+    locks = (tmp_path / "postgres" / "postmaster.pid", socket_dir(tmp_path) / f"{SOCKET_NAME}.lock")
     # Under the same account: Postgres ignores the process of another account.
     with subprocess.Popen(["/usr/bin/tail", "-f", "/dev/null"], **run_as(account_for(tmp_path / "postgres"))) as other:
-        mark.write_text("\n".join([str(other.pid), *mark.read_text().split("\n")[1:]]))
+        for lock in locks:
+            lock.write_text("\n".join([str(other.pid), *lock.read_text().split("\n")[1:]]))
         try:
             with Postgres(tmp_path) as postgres:
                 assert one(postgres.url, "SELECT 1") == 1
@@ -104,7 +108,26 @@ def test_cluster_starts_although_its_old_pid_is_reused(tmp_path: Path) -> None:
             other.kill()
 
 
-def test_second_start_on_the_same_cluster_is_refused(tmp_path: Path) -> None:
+def test_start_waits_for_the_sessions_of_a_killed_server(tmp_path: Path) -> None:
+    with Postgres(tmp_path, FAST) as postgres, psycopg.connect(postgres.url) as client:
+        session = client.info.backend_pid
+        os.kill(session, signal.SIGSTOP)  # The session cannot notice the end of the postmaster.
+        os.kill(postgres.pid, signal.SIGKILL)
+        wait_until(lambda: not postgres.running)
+        with ThreadPoolExecutor() as pool:
+            starting = pool.submit(postgres.start)
+            try:
+                # A start that does not wait fails within this second, since the session uses the shared memory.
+                with pytest.raises(TimeoutError):
+                    starting.result(1)
+            finally:
+                os.kill(session, signal.SIGCONT)
+            starting.result()
+        assert one(postgres.url, "SELECT 1") == 1
+
+
+def test_second_start_on_the_same_cluster_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "PREVIOUS_LIMIT", 0.0)
     with Postgres(tmp_path, FAST) as postgres, pytest.raises(PostgresError, match="lock file"):
         Postgres(tmp_path, FAST).start()
     assert not postgres.running
