@@ -27,6 +27,9 @@ BUFFER = 256 * 1024
 # Connections over the limit that get an answer; further connections are closed at once.
 MAX_ANSWERED_OVERLOADS = 64
 OVERLOAD_ANSWER_S = 1.0
+# Connections that the kernel accepts ahead of the server, at most `net.core.somaxconn`. The kernel drops the first packet of
+# further connections, and their clients repeat it after a second. Twisted's default is 50.
+BACKLOG = 1024
 GOING_AWAY = 1001
 # Seconds between checks of a slow client: first value, maximum, growth factor.
 CHECK_S, MAX_CHECK_S, CHECK_GROWTH = 0.02, 0.5, 1.25
@@ -36,7 +39,7 @@ Application = Callable[[dict[str, Any], Callable[[], Awaitable[Any]], Callable[[
 
 def tcp(host: str, port: int) -> str:
     """Return Twisted's endpoint string for an address."""
-    return f"tcp:port={port}:interface={host.replace(':', chr(92) + ':')}"
+    return f"tcp:port={port}:backlog={BACKLOG}:interface={host.replace(':', chr(92) + ':')}"
 
 
 def adopted(descriptor: int) -> str:

@@ -16,8 +16,6 @@ from responses_app.server.cli.banner import model_lines
 from responses_app.server.processes.child import PARENT, notify_ready
 from responses_app.server.processes.process_tree import die_with_parent
 
-BACKLOG = 1024
-
 
 def command(number: int, listening: int, drain: float, log: Path) -> list[str]:
     """Return the command line of a web process."""
@@ -55,7 +53,7 @@ def _serve(given: argparse.Namespace) -> int:
 
     from responses_app.runs import manager
     from responses_app.server.bootstrap.database import close_connections
-    from responses_app.server.http.server import adopted
+    from responses_app.server.http.server import BACKLOG, adopted
     from responses_app.server.processes.lifecycle import ServerLifecycle
 
     try:
@@ -69,7 +67,7 @@ def _serve(given: argparse.Namespace) -> int:
             sys.stderr.writelines(f"{line}\n" for line in model_lines(manager.current().served.values()))
         from project.asgi import application, gate, limits
 
-        _listen(given.listening)
+        _listen(given.listening, BACKLOG)
         if failure := life.listen(application, adopted(given.listening), lambda: notify_ready(given.ready), gate, limits):
             raise startup.CannotStart(failure)
         return life.code
@@ -78,10 +76,10 @@ def _serve(given: argparse.Namespace) -> int:
         close_connections()
 
 
-def _listen(descriptor: int) -> None:
+def _listen(descriptor: int, backlog: int) -> None:
     """Start listening on the inherited socket; until then connections are refused."""
     with socket.socket(fileno=os.dup(descriptor)) as shared:
-        shared.listen(BACKLOG)
+        shared.listen(backlog)
 
 
 def _leave(_number: int, _frame: object) -> None:

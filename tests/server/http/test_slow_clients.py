@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -23,8 +24,8 @@ from tests.support.server.slow_clients import (
 from tests.support.waiting import wait_until
 
 MEGABYTE = 1024
-# Fewer than the backlog of the listening socket: the kernel delays the others by seconds.
-SILENT = 40
+# Fewer than the backlog of the listening socket: the kernel delays further connections by seconds.
+SILENT = 200
 RATES = {"HEAD_LIMIT": LIMIT, "IDLE_LIMIT": LIMIT, "BODY_GRACE": LIMIT, "STALL_LIMIT": LIMIT}
 
 
@@ -44,6 +45,19 @@ def call(echo: Echo, text: str = "") -> socket.socket:
 
 def ask(path: str) -> str:
     return f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+def test_connections_to_a_busy_server_are_accepted_by_the_kernel() -> None:
+    echo = Echo()
+    try:
+        echo.process.send_signal(signal.SIGSTOP)
+        with ExitStack() as stack:
+            for _ in range(SILENT):
+                stack.enter_context(socket.create_connection(("127.0.0.1", echo.port), timeout=10))
+            echo.process.send_signal(signal.SIGCONT)
+            wait_until(lambda: echo.get("/state")["connections"] > SILENT)
+    finally:
+        echo.end()
 
 
 def test_silent_connections_are_cut_and_a_waiting_request_is_not(strict: Echo) -> None:
