@@ -1,4 +1,4 @@
-"""Structure of the tests: imports of helpers, folders, names of tests, and random numbers."""
+"""Structure of the tests: imports of helpers, folders, names of tests, pauses, and random numbers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,18 @@ MAX_MODULES = 13
 PRONOUN = re.compile(
     r"test_(it|its|what|whatever|that|one|nobody|somebody|who|whoever|whose|those|these|they|there|this|how|when|where|why)_"
 )
-# The tests of this folder are not renamed yet.
-UNNAMED = TESTS / "server"
+# Pauses of real time in tests: a call of any function `sleep`, and a timer.
+PAUSE = re.compile(r"\bsleep\(|\bTimer\(")
+PAUSING = {
+    "support/waiting.py": "polls conditions of other processes",
+    "support/manual_clock.py": "the clock that replaces real time",
+    "support/images/image_server.py": "a server that sends slowly is the subject",
+    "support/server/slow_clients.py": "a client that is slow by the clock of the server is the subject",
+    "support/server/echo_app.py": "an application that runs for a given time, and turns of the event loop",
+    "chaos/waits.py": "random pauses of the chaos test",
+    "engines/vllm/test_inprocess.py": "CPU time per real time is the subject",
+    "server/processes/test_process_tree.py": "a round that takes longer than a limit of real time is the subject",
+}
 
 
 def imported_test_modules(path: Path) -> Iterator[str]:
@@ -63,15 +73,20 @@ def test_no_folder_has_too_many_modules() -> None:
     assert {name: size for name, size in sizes.items() if size > MAX_MODULES} == {}
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in MODULES if UNNAMED not in path.parents], ids=lambda path: str(path.relative_to(TESTS))
-)
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
 def test_names_of_tests_begin_with_a_subject(path: Path) -> None:
     functions = (
         node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
     vague = [function.name for function in functions if PRONOUN.match(function.name)]
     assert vague == [], "name the test test_<subject>_<behaviour>"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_only_listed_modules_pause(path: Path) -> None:
+    has_pause = bool(PAUSE.search(path.read_text())) and path != Path(__file__)
+    name = path.relative_to(TESTS).as_posix()
+    assert has_pause == (name in PAUSING), "wait for a condition with tests/support/waiting.py, or for a gate"
 
 
 @pytest.mark.parametrize(

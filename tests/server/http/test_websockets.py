@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import signal
-import threading
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
 from openai.types.responses import Response
+from openai.types.websocket_reconnection import ReconnectingEvent
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
@@ -172,10 +172,16 @@ def test_response_of_a_disconnected_client_is_cancelled_and_stored(shared: Serve
 @DEPRECATED
 def test_response_survives_the_kill_of_its_web_process(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape, "--web", "2").ready()
+
+    def create_next(event: ReconnectingEvent) -> None:
+        # The client queues this request, and sends it when it is connected again.
+        if event.attempt == 1:
+            connection.response.create(model="tape", input="On", previous_response_id=uid)
+
     try:
         with (
             client(server) as api,
-            api.responses.connect(on_reconnecting=lambda _: None, max_retries=20) as connection,
+            api.responses.connect(on_reconnecting=create_next, max_retries=20) as connection,
         ):
             connection.response.create(model="tape", input="Hi")
             seen: list[Any] = []
@@ -191,10 +197,8 @@ def test_response_survives_the_kill_of_its_web_process(tmp_path: Path, tape: str
             for before, stored in zip(seen, replayed, strict=False):
                 assert before.sequence_number == stored.sequence_number
                 assert before.type == stored.type
-            # The client has found out by itself that it has to come back, and goes on from what is stored.
-            events = iter(connection)
-            threading.Timer(2, lambda: connection.response.create(model="tape", input="On", previous_response_id=uid)).start()
-            last = next(event for event in events if event.type == "response.completed")
+            # The client reconnects by itself, and continues from the stored response.
+            last = next(event for event in connection if event.type == "response.completed")
             assert last.response.previous_response_id == uid
     finally:
         server.end()

@@ -13,7 +13,7 @@ from responses_app.local.data_dir import ROOT
 
 HERE = Path(__file__).parents[2] / "clients"
 CACHE = ROOT / ".data" / "clients"
-LIMIT_S = 150
+LIMIT_S = 600
 NPM = ("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error")
 PIP = ("-m", "pip", "install", "--quiet", "--no-compile", "--disable-pip-version-check")
 
