@@ -13,6 +13,7 @@ from responses_app.dialects.chat.call_text import CallText, Message, output_cont
 
 # The length of call ids that templates of Mistral require.
 SHORT_ID = 9
+THINKING_PART = "content part of type thinking"
 
 
 class TextPlace(Enum):
@@ -31,7 +32,8 @@ class TemplateFit:
 
     False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
     message, calls are text of assistant messages, and outputs are user messages. `reasoning_key` is the key of an assistant
-    message, `content` for markers in the text, None if the template drops reasoning within a tool loop.
+    message, `content` for markers in the text, `THINKING_PART` for a part of the content, None if the template drops reasoning
+    within a tool loop.
     """
 
     tools: bool = True
@@ -50,18 +52,26 @@ class TemplateFit:
         last_user = max((index for index, each in enumerate(messages) if each["role"] == "user"), default=-1)
         fitted: list[Message] = []
         for index, group in _groups(messages):
-            head = self._with_reasoning(group[0], marks, is_current=index > last_user)
-            if head["role"] == "tool":
-                fitted += self._outputs(group)
-            elif not head.get("tool_calls"):
-                fitted += [head, *self._outputs(group[1:])]
-            elif not self.calls:
-                fitted += [_as_text(head, call_text), *self._outputs(group[1:])]
-            elif head["content"] and self.text is TextPlace.WITH_CALLS_AS_TEXT:
-                fitted += [_as_text(head, call_text), *map(_user, group[1:])]
-            else:
-                fitted += self._with_calls(head, group[1:])
+            is_current = index > last_user
+            fitted += [self._with_reasoning(each, marks, is_current=is_current) for each in self._group(group, call_text)]
         return _joined(fitted)
+
+    def _group(self, group: Sequence[Message], call_text: CallText) -> Iterator[Message]:
+        """Yield the messages for a message and the outputs behind."""
+        head, outputs = group[0], group[1:]
+        if head["role"] == "tool":
+            yield from self._outputs(group)
+        elif not head.get("tool_calls"):
+            yield head
+            yield from self._outputs(outputs)
+        elif not self.calls:
+            yield _as_text(head, call_text)
+            yield from self._outputs(outputs)
+        elif head["content"] and self.text is TextPlace.WITH_CALLS_AS_TEXT:
+            yield _as_text(head, call_text)
+            yield from map(_user, outputs)
+        else:
+            yield from self._with_calls(head, outputs)
 
     def remarks(self) -> Iterator[str]:
         """Yield the changes in words."""
@@ -82,6 +92,9 @@ class TemplateFit:
         if not text or self.reasoning_key in ("reasoning_content", None):
             return message
         message = {key: value for key, value in message.items() if key != "reasoning_content"}
+        if self.reasoning_key == THINKING_PART:
+            parts = _parts(message["content"]) if message["content"] else []
+            return {**message, "content": [{"type": "thinking", "thinking": text}, *parts]}
         if self.reasoning_key != "content":
             return {**message, self.reasoning_key: text}
         begin, end = marks

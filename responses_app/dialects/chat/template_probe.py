@@ -9,7 +9,7 @@ from typing import Any
 
 from responses_app.dialects.chat.call_text import CallText, Message
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
-from responses_app.dialects.chat.template_fit import TemplateFit, TextPlace
+from responses_app.dialects.chat.template_fit import THINKING_PART, TemplateFit, TextPlace
 
 _ANY_DAY = date(2000, 1, 1)
 # Marks are words, so that no template changes them.
@@ -39,7 +39,9 @@ _CALL_FORMS: tuple[dict[str, Any], ...] = (
     {"calls": False},
 )
 _TEXT_FORMS: tuple[dict[str, Any], ...] = ({}, {"text": TextPlace.BEFORE})
-_KEYS = ("reasoning_content", "reasoning", "thinking", "content")
+# Arguments in the notation of Python are no JSON, and a printed list of parts is no text.
+_NOTATION = ("'markcity'", "'thinking'", '"thinking"')
+_KEYS = ("reasoning_content", "reasoning", "thinking", THINKING_PART, "content")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +90,7 @@ class TemplateProbe:
         text = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
         if not fit.tools and not self._has_described_form(text):
             return False
-        # Arguments in the notation of Python are no JSON; formats with keyword arguments have no quoted keys.
-        return all(mark in text for mark in expected) and "'markcity'" not in text
+        return all(mark in text for mark in expected) and not any(name in text for name in _NOTATION)
 
     def _has_described_form(self, text: str) -> bool:
         """Return True if the first call has the form in which the server describes calls to the model, up to white space."""

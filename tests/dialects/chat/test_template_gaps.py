@@ -63,6 +63,12 @@ WRITTEN_ARGUMENTS = FULL.replace("{{ call.function | tojson }}", "{{ call.functi
 OTHER_KEY = FULL.replace("message.reasoning_content", "message.thinking")
 DROPPED_REASONING = FULL.replace("{{ message.reasoning_content }}", "") + "{# <think> </think> #}"
 OPENING = FULL.replace("{{ message.reasoning_content }}", "") + "<think>\n"
+THINKING_PARTS = FULL.replace(
+    "{{ message.reasoning_content }}{{ message.content }}",
+    "{% if message.content is string %}{{ message.content }}{% else %}{% for part in message.content %}"
+    "{% if part.type == 'thinking' %}[THINK]{{ part.thinking }}[/THINK]{% else %}{{ part.text }}{% endif %}"
+    "{% endfor %}{% endif %}",
+)
 XML_TOOLS = FULL.replace(TOOLS, "{% for tool in xml_tools or [] %}{{ tool | string }}{% endfor %}")
 TEMPLATES = {
     "full": FULL,
@@ -81,6 +87,7 @@ TEMPLATES = {
     "written_arguments": WRITTEN_ARGUMENTS,
     "other_key": OTHER_KEY,
     "dropped_reasoning": DROPPED_REASONING,
+    "thinking_parts": THINKING_PARTS,
     "opening": OPENING,
     "xml_tools": XML_TOOLS,
 }
@@ -139,6 +146,8 @@ def prompt(dialect: ChatDialect, *items: dict[str, Any], tools: Any = (), **how:
         ("json_arguments", (user("?"), OSLO), '(call call_a get_weather {"city": "Oslo"})'),
         ("written_arguments", (user("?"), OSLO), '(call call_a get_weather {"city": "Oslo"})'),
         ("other_key", (user("?"), reasoning("Hm."), OSLO), "[assistant]Hm.(call"),
+        ("thinking_parts", (user("?"), reasoning("Hm."), assistant("So."), OSLO), "[assistant][THINK]Hm.[/THINK]So.(call"),
+        ("thinking_parts", (user("?"), reasoning("Hm."), OSLO), "[assistant][THINK]Hm.[/THINK](call"),
         ("opening", (user("?"), reasoning("Hm."), OSLO), "[assistant]<think>\nHm.\n</think>\n\n(call"),
         ("opening", (user("?"), reasoning("Hm."), assistant("So."), user("!")), "[user]?[assistant]So.[user]!<think>"),
     ],

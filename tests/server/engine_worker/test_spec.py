@@ -14,11 +14,14 @@ from responses_app.server.engine_worker.spec import plan
 
 
 def test_options_go_to_vllm_and_the_rest_to_whoever_writes_the_prompts(tmp_path: Path) -> None:
-    made = plan(f"mine=vllm://{tmp_path}?max_model_len=4096&tool_parser=hermes", "127.0.0.1", 8100)
+    made = plan(f"mine=vllm://{tmp_path}?max_model_len=4096&tool_parser=hermes&chat_template=/a%20b.jinja", "127.0.0.1", 8100)
     assert (made.model, made.options) == (str(tmp_path), {"max_model_len": "4096"})
     (served,) = parse_models(f"mine={made.url}").values()
     assert isinstance(served.engine, HttpVllm)
-    assert (served.source, dict(served.parsers)) == (str(tmp_path), {"tool_parser": "hermes"})
+    assert (served.source, dict(served.parsers)) == (
+        str(tmp_path),
+        {"tool_parser": "hermes", "chat_template": "/a b.jinja"},
+    )
 
 
 def test_a_name_on_the_hub_stays_one() -> None:

@@ -1,0 +1,41 @@
+"""The query key `chat_template` of an engine URL."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import date
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from responses_app.dialects.base import Turn
+from responses_app.engine_interface import EngineUnavailable
+from responses_app.runs.models import ServedModel, parse_models, start_all
+from tests.support.dialects.checkpoints import byte_tokenizer_json, write_files
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_files(tmp_path, config_json={"model_type": "llama"}, tokenizer_json=byte_tokenizer_json("<s>"))
+    return write_files(tmp_path, chat_template_jinja="own", other_jinja="other {{ messages[0].content }}", tape_jsonl="")
+
+
+def served(folder: Path, template: str) -> dict[str, ServedModel]:
+    query = f"tokenizer={quote(str(folder))}&chat_template={quote(template)}"
+    return parse_models(f"mine=script://{folder}/tape.jsonl?{query}")
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_template_of_the_url_replaces_that_of_the_model(folder: Path) -> None:
+    model = served(folder, f"{folder}/other.jinja")["mine"]
+    asyncio.run(model.open())
+    assert model.dialect is not None
+    turn = Turn(items=[{"role": "user", "content": "Hi"}], today=date(2026, 1, 1))
+    assert model.dialect.token_text(model.dialect.render(turn)) == "other Hi"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_missing_template_is_named_with_the_model_at_start(folder: Path) -> None:
+    with pytest.raises(EngineUnavailable, match=r"mine: chat_template=/none\.jinja is neither a file nor the name"):
+        asyncio.run(start_all(served(folder, "/none.jinja")))
