@@ -132,8 +132,8 @@ def _call(command: Sequence[str], environ: Mapping[str, str], output: IO[bytes] 
 
 
 def _environ(folder: Path, url: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in FOREIGN}
-    return {**kept, **ENVIRON, "DATABASE_URL": url, "RESPONSES_DATA_DIR": str(folder)}
+    inherited = {name: value for name, value in os.environ.items() if name not in FOREIGN}
+    return {**inherited, **ENVIRON, "DATABASE_URL": url, "RESPONSES_DATA_DIR": str(folder)}
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

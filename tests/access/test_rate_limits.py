@@ -15,13 +15,13 @@ from django.utils import timezone
 from responses_app.access import api_keys, rate_limits
 from responses_app.engines.replay.tape import Delay, Recording
 from responses_app.models import ApiKey, ConcurrencySlot, Response, Worker
-from tests.support.api.case import HELLO, ApiCase, said
+from tests.support.api.case import HELLO, ApiCase, record_text
 from tests.support.waiting import eventually
 
 
 def slowly(text: str, pause: float) -> Recording:
     """A line that pauses behind each token."""
-    return Recording([step for one in said(text).steps for step in (one, Delay(pause))])
+    return Recording([step for one in record_text(text).steps for step in (one, Delay(pause))])
 
 
 class LimitsCase(ApiCase):
@@ -48,7 +48,7 @@ class MinuteTest(LimitsCase):
 
     async def test_the_headers_tell_what_is_left_and_one_too_many_is_refused_before_anything_runs(self) -> None:
         await self.limit(requests_per_minute=2)
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             for left, full in ((1, "30.00s"), (0, "60.00s")):
                 answer = await self.post(client)
                 self.assertEqual(answer.status_code, 200)
@@ -66,7 +66,7 @@ class MinuteTest(LimitsCase):
 
     async def test_the_minute_fills_again_by_and_by(self) -> None:
         await self.limit(requests_per_minute=2, rate_limit_until=timezone.now() + timedelta(seconds=55))
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
             await self.limit(rate_limit_until=timezone.now() + timedelta(seconds=29))
             self.assertEqual((await self.post(client)).status_code, 200)
@@ -96,7 +96,7 @@ class MinuteTest(LimitsCase):
             self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_a_key_without_limits_costs_no_query_and_has_no_headers(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             with mock.patch.object(rate_limits, "_acquire_slot", side_effect=AssertionError):
                 answer = await self.post(client)
             self.assertFalse(any(name.lower().startswith("x-ratelimit") for name in answer.headers))
@@ -109,7 +109,7 @@ class TogetherTest(LimitsCase):
         await self.limit(max_concurrent=1)
         for store in (True, False):
             with self.subTest(store=store):
-                async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
+                async with self.serving(slowly(HELLO, 0.05), record_text(HELLO)) as client:
                     running = await self.post(client, stream=True, store=store)
                     self.assertEqual(running.status_code, 200)
                     answer = await self.post(client)
@@ -131,7 +131,7 @@ class TogetherTest(LimitsCase):
 
     async def test_request_refused_for_another_reason_releases_its_slot(self) -> None:
         await self.limit(max_concurrent=1, requests_per_minute=100)
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             self.refused(await self.post(client, temperature=9), 400, "decimal_above_max_value", "temperature")
             self.refused(await self.post(client, model="unknown"), 400, "model_not_found", "model")
             self.assertEqual((await self.post(client)).status_code, 200)
@@ -139,7 +139,7 @@ class TogetherTest(LimitsCase):
 
     async def test_a_client_that_leaves_gives_its_place_back(self) -> None:
         await self.limit(max_concurrent=1)
-        async with self.serving(slowly(HELLO, 0.05), said(HELLO)) as client:
+        async with self.serving(slowly(HELLO, 0.05), record_text(HELLO)) as client:
             leaving = await self.post(client, stream=True, store=False)
             self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
             run = next(iter(self.hub.runs.values()))
@@ -150,7 +150,7 @@ class TogetherTest(LimitsCase):
 
     async def test_runs_of_other_living_processes_count(self) -> None:
         await self.limit(max_concurrent=1)
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             await self.elsewhere()
             self.refused(await self.post(client), 429, "rate_limit_exceeded", None)
             await Worker.objects.filter(name="other").aupdate(heartbeat_at=timezone.now() - timedelta(seconds=30))
@@ -158,7 +158,7 @@ class TogetherTest(LimitsCase):
 
     async def test_a_place_that_could_not_be_given_back_goes_with_the_next_one(self) -> None:
         await self.limit(max_concurrent=2)
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             with mock.patch.object(ConcurrencySlot.objects, "filter", side_effect=DatabaseError("away")):
                 self.assertEqual((await self.post(client, store=False)).status_code, 200)
             self.assertEqual(await ConcurrencySlot.objects.acount(), 1)
@@ -167,7 +167,7 @@ class TogetherTest(LimitsCase):
 
     async def test_a_minute_is_not_spent_on_what_there_is_no_room_for(self) -> None:
         await self.limit(max_concurrent=1, requests_per_minute=2)
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             await self.elsewhere()
             for _ in range(3):
                 self.refused(await self.post(client), 429, "rate_limit_exceeded", None, "at a time")
@@ -190,6 +190,6 @@ class ModelsTest(LimitsCase):
 
     async def test_a_name_that_a_model_also_answers_to_is_that_model(self) -> None:
         await self.limit(allowed_models=["m"])
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             self.hub.aliases = {"gpt": "m"}
             self.assertEqual((await self.post(client, model="gpt")).status_code, 200)

@@ -85,9 +85,9 @@ class AdminTest(TestCase):
 
     def test_direction_characters_are_shown_by_name(self) -> None:
         row = Response.objects.get(uid="resp_many_0")
-        said = '{"type":"x","delta":"\\u001b[31m\u202egnp.exe<script>"}'
-        Event.objects.create(response=row, number=60, type="x", data=said)
-        item = Item.objects.create(uid="msg_odd", response=row, project="p", type="message", body=said)
+        delta_json = '{"type":"x","delta":"\\u001b[31m\u202egnp.exe<script>"}'
+        Event.objects.create(response=row, number=60, type="x", data=delta_json)
+        item = Item.objects.create(uid="msg_odd", response=row, project="p", type="message", body=delta_json)
         base = "/admin/responses_app"
         for page in (
             f"{base}/response/{row.pk}/log/60/",

@@ -9,7 +9,7 @@ from django.test import AsyncClient
 from responses_app.models import Event, Response
 from responses_app.store.log.archive import archive_log
 from responses_app.store.log.retention import erase_deltas
-from tests.support.api.case import THOUGHT, ApiCase, said
+from tests.support.api.case import THOUGHT, ApiCase, record_text
 
 
 class ArchivedLogsTest(ApiCase):
@@ -32,7 +32,7 @@ class ArchivedLogsTest(ApiCase):
         return b"".join([part async for part in answer.streaming_content])  # type: ignore[attr-defined]
 
     async def test_a_sealed_log_is_read_like_one_that_is_not(self) -> None:
-        async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
             uid = (await self.made(client))["id"]
             row = await Response.objects.aget(uid=uid)
             before = await self.bodies(client, uid), [await self.streamed(client, uid, after) for after in (-1, 0, 5, 1000)]
@@ -46,7 +46,7 @@ class ArchivedLogsTest(ApiCase):
             self.refused(await client.get(f"/v1/responses/{uid}"), 404, None, None)
 
     async def test_without_its_deltas_it_is_read_as_json_and_not_as_a_stream(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             uid = (await self.made(client))["id"]
             row = await Response.objects.aget(uid=uid)
             before = await self.bodies(client, uid)

@@ -14,7 +14,7 @@ from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Event, Item, Lease, Response
 from responses_app.runs.maintenance import prune_due
 from responses_app.store.log.retention import TEMPORARY
-from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, said, tokens
+from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, record_text, tokens
 from tests.support.waiting import eventually, run_ready_tasks
 
 HEAD = "<|channel|>final<|message|>Once upon"
@@ -29,7 +29,7 @@ class BackgroundTest(ApiCase):
     """Against the real database, with a scripted engine."""
 
     async def test_background_response_is_queued_and_polled_to_its_end(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             queued = await self.begin(client)
             self.assertEqual((queued["status"], queued["background"]), ("queued", True))
             self.assertEqual((queued["output"], queued["usage"], queued["completed_at"]), ([], None, None))
@@ -45,7 +45,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual((await Response.objects.aget()).status, "completed")
 
     async def test_long_completion_window_has_lower_priority(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             for window in ("soonest", "2h"):
                 await self.begin(client, background_options={"completion_window": window, "continuation_id": "mine"})
                 await self.ended()
@@ -70,7 +70,7 @@ class BackgroundTest(ApiCase):
 
     @override_settings(RESPONSES_MAX_BACKGROUND=1, RESPONSES_MAX_QUEUED=3)
     async def test_responses_over_the_limit_wait_in_a_bounded_queue(self) -> None:
-        async with self.serving(SILENT, said(HELLO), said(HELLO)) as client:
+        async with self.serving(SILENT, record_text(HELLO), record_text(HELLO)) as client:
             first, second, third = [await self.begin(client) for _ in range(3)]
             await self.running()
             refused = await self.post(client, background=True)
@@ -110,7 +110,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual((await Response.objects.aget()).status, "cancelled")
 
     async def test_ended_and_synchronous_responses_cannot_be_cancelled(self) -> None:
-        lines = (said(HELLO), said(HELLO), said(LONG), said(GARBLED))
+        lines = (record_text(HELLO), record_text(HELLO), record_text(LONG), record_text(GARBLED))
         async with self.serving(*lines) as client:
             uid = orjson.loads((await self.post(client)).content)["id"]
             await self.uncancellable(client, uid, "Cannot cancel a synchronous response.")
@@ -126,7 +126,7 @@ class BackgroundTest(ApiCase):
 
     async def test_a_cancel_that_meets_the_end_leaves_one_terminal_event(self) -> None:
         rounds = 12
-        async with self.serving(*[said(HELLO)] * rounds) as client:
+        async with self.serving(*[record_text(HELLO)] * rounds) as client:
             for turns in range(rounds):
                 uid = (await self.begin(client))["id"]
                 await run_ready_tasks(turns * 3)
@@ -153,7 +153,7 @@ class BackgroundTest(ApiCase):
             self.assertEqual(self.engine.aborted, uids[:1])
 
     async def test_unstored_response_is_readable_for_ten_minutes(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             uid = (await self.begin(client, store=False))["id"]
             await self.ended()
             got = await self.get(client, uid)

@@ -13,7 +13,7 @@ from openai.types.responses import Response as WireResponse
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Response
 from responses_app.runs.models import SamplingDefaults
-from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, said, sse, tokens
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, ApiCase, bare, record_text, sse, tokens
 from tests.support.waiting import eventually, run_ready_tasks
 
 
@@ -21,7 +21,7 @@ class CreateTest(ApiCase):
     """With a scripted engine and the real database."""
 
     async def test_post_stream_get_and_replay_are_the_same_bytes(self) -> None:
-        async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
             events = await self.stream(client)
             final = events[-1]["response"]
             got = await client.get(f"/v1/responses/{final['id']}")
@@ -33,7 +33,7 @@ class CreateTest(ApiCase):
             self.assertEqual(posted.content, again.content)
 
     async def test_deltas_are_padded_unless_that_is_switched_off(self) -> None:
-        async with self.serving(said(THOUGHT), said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client:
             for options in ({}, {"stream_options": {"include_obfuscation": False}}):
                 with self.subTest(options=options):
                     response = await self.post(client, stream=True, **options)
@@ -52,7 +52,7 @@ class CreateTest(ApiCase):
                             self.assertFalse(any(b"obfuscation" in part for part in parts if part not in deltas))
 
     async def test_a_stop_sequence_ends_the_answer_and_the_engine(self) -> None:
-        async with self.serving(*[said(THOUGHT)] * 3) as client:
+        async with self.serving(*[record_text(THOUGHT)] * 3) as client:
             whole = await self.made(client, stop=None)
             for stop in (" there", ["zzz", " th"]):
                 with self.subTest(stop=stop):
@@ -68,7 +68,7 @@ class CreateTest(ApiCase):
                     self.assertEqual((response.status_code, orjson.loads(response.content)["error"]["param"]), (400, where))
 
     async def test_the_body_is_a_response_of_the_openai_package(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             body = (await self.post(client, metadata={"a": "b"}, reasoning={"effort": "low"})).content
             response = WireResponse.model_validate_json(body, strict=True)
             self.assertEqual(response.output_text, "Hello there!")
@@ -78,7 +78,7 @@ class CreateTest(ApiCase):
             self.assertGreater(response.usage.output_tokens_details.reasoning_tokens, 0)
 
     async def test_a_burst_of_all_tokens_at_once_gives_the_same_items(self) -> None:
-        async with self.serving(said(WEATHER), said(WEATHER, size=1000)) as client:
+        async with self.serving(record_text(WEATHER), record_text(WEATHER, size=1000)) as client:
             slow, fast = [await self.stream(client, tools=[TOOL]) for _ in range(2)]
             shapes = [
                 [
@@ -92,7 +92,7 @@ class CreateTest(ApiCase):
             self.assertEqual(shapes[0][1]["arguments"], '{"city":"Paris"}')
 
     async def test_every_event_is_in_the_log_before_it_is_seen(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             response = await self.post(client, stream=True)
             seen = 0
             async for part in response.streaming_content:
@@ -103,7 +103,7 @@ class CreateTest(ApiCase):
             self.assertEqual((row.status, seen), ("completed", await Event.objects.acount()))
 
     async def test_store_false_leaves_no_row(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             body = orjson.loads((await self.post(client, store=False)).content)
             await self.stream(client, store=False)
             self.assertEqual(await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount(), 0)
@@ -121,7 +121,7 @@ class CreateTest(ApiCase):
             "message": ("<|channel|>final<|message|>" + "word " * 40, 16),
             "function_call": (WEATHER, len(tokens(WEATHER)) - 3),
         }
-        async with self.serving(*[said(text) for text, _ in cases.values()]) as client:
+        async with self.serving(*[record_text(text) for text, _ in cases.values()]) as client:
             for kind, (_, limit) in cases.items():
                 with self.subTest(kind=kind):
                     events = await self.stream(client, max_output_tokens=limit, tools=[TOOL])
@@ -133,7 +133,7 @@ class CreateTest(ApiCase):
 
     async def test_limit_of_the_generation_config_is_a_default(self) -> None:
         text = "<|channel|>final<|message|>" + "word " * 40
-        async with self.serving(said(text), said(text)) as client:
+        async with self.serving(record_text(text), record_text(text)) as client:
             self.hub.model("m").defaults = SamplingDefaults(max_new_tokens=16)
             cut = await self.made(client)
             self.assertEqual((cut["status"], cut["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))

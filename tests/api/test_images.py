@@ -17,7 +17,7 @@ from responses_app.engine_interface import EngineUnavailable, RequestRejected
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.images import decode_pool
 from responses_app.models import Conversation, Event, Image, Item, Response
-from tests.support.api.case import HELLO, TOOL, ApiCase, said
+from tests.support.api.case import HELLO, TOOL, ApiCase, record_text
 from tests.support.api.image_case import BLUE, IMAGE_TOKENS, RED, SeeingCase, answered, data_url, encode, part, png, user
 from tests.support.images.expensive_images import progressive, segmented
 from tests.support.images.image_server import ImageServer, run_image_server
@@ -311,7 +311,7 @@ class BlindTest(ApiCase):
             self.refused(response, 400, "unsupported_value", "input[0].content[0]")
 
     async def test_text_model_refuses_images_in_continued_items(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             made = await self.made(client)
             conversation = await client.post(
                 "/v1/conversations", orjson.dumps({"items": [user(part())]}), content_type="application/json"

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from responses_app.models import Event, Item, Response
-from tests.support.api.case import HELLO, TOOL, ApiCase, said
+from tests.support.api.case import HELLO, TOOL, ApiCase, record_text
 
 
 class InputTokensTest(ApiCase):
@@ -26,7 +26,7 @@ class InputTokensTest(ApiCase):
         return await Response.objects.acount() + await Item.objects.acount() + await Event.objects.acount()
 
     async def test_count_equals_the_usage_of_a_create_and_stores_nothing(self) -> None:
-        async with self.serving(*[said(HELLO)] * 5) as client:
+        async with self.serving(*[record_text(HELLO)] * 5) as client:
             first = orjson.loads((await self.post(client, input="one")).content)
             for body in (
                 {},

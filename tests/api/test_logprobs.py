@@ -8,7 +8,7 @@ import orjson
 
 from responses_app.engine_interface import Logprob
 from responses_app.engines.replay.engine import Recording, Tokens
-from tests.support.api.case import HELLO, ApiCase, said, tokens
+from tests.support.api.case import HELLO, ApiCase, record_text, tokens
 
 INCLUDE = "message.output_text.logprobs"
 
@@ -48,11 +48,11 @@ class LogprobsTest(ApiCase):
             ({"include": [INCLUDE]}, 0),
             ({"top_logprobs": 20}, 20),
         ]
-        async with self.serving(*[said(HELLO)] * len(bodies)) as client:
-            for body, asked in bodies:
-                with self.subTest(body=body, asked=asked):
+        async with self.serving(*[record_text(HELLO)] * len(bodies)) as client:
+            for body, requested in bodies:
+                with self.subTest(body=body, requested=requested):
                     made = orjson.loads((await self.post(client, **body)).content)
-                    self.assertEqual(self.engine.requests[-1].sampling.logprobs, asked)
+                    self.assertEqual(self.engine.requests[-1].sampling.logprobs, requested)
                     self.assertEqual(made["output"][0]["content"][0]["logprobs"], [])
 
     async def test_more_than_twenty_are_refused(self) -> None:

@@ -16,7 +16,7 @@ from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel, check_default
-from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
+from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text
 from tests.support.api.websocket_case import SocketCase, error
 
 
@@ -53,7 +53,7 @@ class ModelsTest(ApiCase):
 
     @override_settings(RESPONSES_DEFAULT_MODEL="gpt")
     async def test_the_default_answers_where_none_is_named(self) -> None:
-        async with self.serving(*[said(HELLO)] * 4) as client:
+        async with self.serving(*[record_text(HELLO)] * 4) as client:
             self.hub.aliases = {"gpt": "m"}
             for body in ({}, {"model": None}, {"background": True}):
                 with self.subTest(body=body):
@@ -133,7 +133,7 @@ class ModelsOnSocketsTest(SocketCase):
 
     @override_settings(RESPONSES_DEFAULT_MODEL="m")
     async def test_the_default_answers_where_none_is_named(self) -> None:
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             await socket.send(type="response.create", input="Hi")
             self.assertEqual((await socket.receive_response())[-1]["response"]["model"], "m")
 

@@ -6,7 +6,7 @@ import orjson
 from django.test import override_settings
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
-from tests.support.api.case import HELLO, ApiCase, said, tokens
+from tests.support.api.case import HELLO, ApiCase, record_text, tokens
 
 SLOW = Recording([Delay(0.4), Tokens(tokens(HELLO))])
 
@@ -16,7 +16,7 @@ class CompatTest(ApiCase):
 
     @override_settings(RESPONSES_STRICT_COMPAT=True)
     async def test_only_streams_of_the_background_are_read_again(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             plain = orjson.loads((await self.post(client)).content)["id"]
             why = "This response cannot be streamed because it was not created with {}=true."
             for query in ("?stream=true", "?stream=true&starting_after=1"):
@@ -44,7 +44,7 @@ class CompatTest(ApiCase):
 
     @override_settings(RESPONSES_SSE_DONE=False)
     async def test_the_end_mark_can_be_switched_off(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             response = await self.post(client, stream=True)
             parts = [part async for part in response.streaming_content]
             self.assertTrue(parts[-1].startswith(b"event: response.completed\n"))

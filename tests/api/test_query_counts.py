@@ -12,7 +12,7 @@ from django.test import AsyncClient
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import Conversation, ConversationItem, Direction, Item, Response
 from responses_app.runs.ids import new_id
-from tests.support.api.case import HELLO, ApiCase, said, tokens
+from tests.support.api.case import HELLO, ApiCase, record_text, tokens
 from tests.support.waiting import eventually
 
 TURNS = 200
@@ -87,7 +87,7 @@ class QueriesTest(ApiCase):
 
     async def test_the_number_does_not_grow_with_what_was_before(self) -> None:
         self.engine._loop = True
-        async with self.serving(FOREVER, said(HELLO)) as client:
+        async with self.serving(FOREVER, record_text(HELLO)) as client:
             short = await self.made(client)
             first, second = [
                 orjson.loads((await client.post("/v1/conversations", b"{}", content_type="application/json")).content)["id"]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import orjson
 
-from tests.support.api.case import HELLO, ApiCase, said
+from tests.support.api.case import HELLO, ApiCase, record_text
 
 
 class QueryParametersTest(ApiCase):
     """With a scripted engine."""
 
     async def test_an_empty_parameter_is_refused_on_every_route(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             made = await self.made(client, metadata={"color": ""})
             created = await client.post(
                 "/v1/conversations", b'{"items":[{"role":"user","content":"x"}]}', content_type="application/json"
@@ -42,7 +42,7 @@ class QueryParametersTest(ApiCase):
             self.assertEqual([one["id"] for one in found], [made["id"]])
 
     async def test_a_parameter_is_given_once(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             uid = (await self.made(client))["id"]
             for query, name in (("limit=5&limit=x", "limit"), ("after=x&after=", "after"), ("order=asc&order=desc", "order")):
                 for path in (f"/v1/responses/{uid}/input_items", "/v1/responses"):
@@ -51,7 +51,7 @@ class QueryParametersTest(ApiCase):
             self.refused(twice, 400, "invalid_value", "stream")
 
     async def test_before_is_refused_rather_than_overlooked(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             uid = (await self.made(client))["id"]
             page = f"/v1/responses/{uid}/input_items?before=msg_x"
             self.refused(await client.get(page), 400, "unsupported_parameter", "before", "'after'")

@@ -10,7 +10,7 @@ from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import ApiKey
-from tests.support.api.case import HELLO, ApiCase, said, tokens
+from tests.support.api.case import HELLO, ApiCase, record_text, tokens
 
 SILENT = Recording([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600)])
 
@@ -22,7 +22,7 @@ class ListingTest(ApiCase):
         """So many responses, oldest first."""
         made = []
         for _ in range(count):
-            self.engine.add(said(HELLO))
+            self.engine.add(record_text(HELLO))
             response = await self.post(client, **body)
             self.assertEqual(response.status_code, 200, response.content)
             made.append(orjson.loads(response.content))

@@ -54,15 +54,15 @@ async def follow(system: System, findings: Findings, count: int) -> None:
         for number in range(count):
             first, second = system.webs[number % 2], system.webs[1 - number % 2]
             uid = (await client.post(f"{first.url}/v1/responses", json=body)).json()["id"]
-            live = await asyncio.gather(_told(client, first, uid), _told(client, second, uid))
-            kept = [await _told(client, web, uid) for web in (first, second)]
+            live = await asyncio.gather(_read(client, first, uid), _read(client, second, uid))
+            answers = [await _read(client, web, uid) for web in (first, second)]
             total += len(live[0])
-            if len({*live, *kept}) != 1 or b"event: response.incomplete" not in live[0]:
+            if len({*live, *answers}) != 1 or b"event: response.incomplete" not in live[0]:
                 findings.contradict(uid, "two processes stream it differently", seen=live[0][-200:], log=live[1][-200:])
     findings.row("followed through two processes", f"{count} responses, {total} bytes each way")
 
 
-async def _told(client: httpx2.AsyncClient, web: WebProcess, uid: str) -> bytes:
+async def _read(client: httpx2.AsyncClient, web: WebProcess, uid: str) -> bytes:
     """Return all bytes of a stream but its comments."""
     url = f"{web.url}/v1/responses/{uid}?stream=true&include_obfuscation=false"
     async with client.stream("GET", url) as answer:

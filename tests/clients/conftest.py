@@ -112,7 +112,7 @@ def steps(command: list[str], server: Server, environ: dict[str, str]) -> dict[s
     """What each step of a driver came to; a step that raised has an object with `error`."""
     result = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert result.returncode == 0, result.stderr[-4000:]
-    assert "Traceback" not in server.said, server.said[-4000:]
+    assert "Traceback" not in server.output, server.output[-4000:]
     found: dict[str, Any] = {}
     for line in result.stdout.splitlines():
         if line.startswith('{"step"'):

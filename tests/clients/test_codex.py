@@ -93,8 +93,8 @@ def test_codex_runs_a_command_over_a_socket(codex: Codex, work: Path, server: Se
     (message,) = codex("resume", "--last", "-m", "codex-sockets", *FREE, "Go on.", sockets=True)
     assert message["text"] == "Resumed."
     # It falls back to HTTP by itself, and says so nowhere that a test could see.
-    ends = re.findall(r"WebSocket closed .*, (\d+) responses", server.said)
-    assert sum(map(int, ends[-2:])) >= 3, server.said[-2000:]
+    ends = re.findall(r"WebSocket closed .*, (\d+) responses", server.output)
+    assert sum(map(int, ends[-2:])) >= 3, server.output[-2000:]
 
 
 def test_codex_patches_a_file_with_a_grammar_tool(codex: Codex, work: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from responses_app.models import ApiKey
-from tests.support.api.case import HELLO, ApiCase, KeyedClient, said
+from tests.support.api.case import HELLO, ApiCase, KeyedClient, record_text
 from tests.support.dialects.large_grammars import ENDLESS, LARGE
 
 
@@ -43,7 +43,7 @@ class CompileFairnessTest(ApiCase):
     async def test_another_project_is_answered_while_a_grammar_is_compiled(self) -> None:
         _, secret = await sync_to_async(ApiKey.make)("other")
         body = {"model": "m", "input": "x"}
-        async with self.serving(*(said(HELLO) for _ in range(3))) as client:
+        async with self.serving(*(record_text(HELLO) for _ in range(3))) as client:
             attacks = [
                 asyncio.create_task(
                     client.post(

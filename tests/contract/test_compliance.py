@@ -23,33 +23,37 @@ WEATHER: Final = {
 }
 
 
-def said(text: str, role: str = "user", **more: Any) -> Body:
+def message(text: str, role: str = "user", **more: Any) -> Body:
     """A message."""
     return {"type": "message", "role": role, "content": text, **more}
 
 
 ASKED: Final[dict[str, Body]] = {
-    "basic response": {"input": [said("Say hello in exactly 3 words.")]},
+    "basic response": {"input": [message("Say hello in exactly 3 words.")]},
     "assistant phase": {
         "input": [
-            said("I look.", "assistant", phase="commentary"),
-            said("Done.", "assistant", phase="final_answer"),
-            said("Thanks!"),
+            message("I look.", "assistant", phase="commentary"),
+            message("Done.", "assistant", phase="final_answer"),
+            message("Thanks!"),
         ]
     },
-    "streaming response": {"input": [said("Count from 1 to 5.")], "stream": True},
-    "system prompt": {"input": [said("You are a pirate. Always respond in pirate speak.", "system"), said("Say hello.")]},
-    "tool calling": {"input": [said("What's the weather like in San Francisco?")], "tools": [WEATHER]},
+    "streaming response": {"input": [message("Count from 1 to 5.")], "stream": True},
+    "system prompt": {"input": [message("You are a pirate. Always respond in pirate speak.", "system"), message("Say hello.")]},
+    "tool calling": {"input": [message("What's the weather like in San Francisco?")], "tools": [WEATHER]},
     "tool calling, streaming": {
-        "input": [said("What's the weather like in San Francisco?")],
+        "input": [message("What's the weather like in San Francisco?")],
         "tools": [WEATHER],
         "stream": True,
     },
     "multi-turn": {
-        "input": [said("My name is Alice."), said("Hello Alice! Nice to meet you.", "assistant"), said("What is my name?")]
+        "input": [
+            message("My name is Alice."),
+            message("Hello Alice! Nice to meet you.", "assistant"),
+            message("What is my name?"),
+        ]
     },
     "allowed tools without a mode": {
-        "input": [said("What's the weather like in Paris?")],
+        "input": [message("What's the weather like in Paris?")],
         "tools": [WEATHER],
         "tool_choice": {"type": "allowed_tools", "tools": [{"type": "function", "name": "get_weather"}]},
     },
@@ -110,19 +114,22 @@ def test_request_is_answered(client: httpx2.Client, profile: str, name: str) -> 
 
 
 def test_a_call_goes_there_and_back(client: httpx2.Client, profile: str) -> None:
-    asked = {**ASKED["tool calling"], "tool_choice": {"type": "function", "name": "get_weather"}}
-    first = made(client, profile, asked)
+    requested = {**ASKED["tool calling"], "tool_choice": {"type": "function", "name": "get_weather"}}
+    first = made(client, profile, requested)
     call = next(item for item in first["output"] if item["type"] == "function_call")
     output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
     chained = {"previous_response_id": first["id"], "input": [output]}
-    for body in ({"input": [*asked["input"], *first["output"], output]}, chained):
+    for body in ({"input": [*requested["input"], *first["output"], output]}, chained):
         made(client, profile, {"tools": [WEATHER], **body})
 
 
 def test_compacted_window_continues(client: httpx2.Client, profile: str) -> None:
-    asked = {"input": [said("My name is Alice."), said("Hi Alice!", "assistant"), said("I like tea.")], "prompt_cache_key": "k"}
-    compact = post(client, {"model": "demo-chat", **asked}, "/responses/compact").json()
+    requested = {
+        "input": [message("My name is Alice."), message("Hi Alice!", "assistant"), message("I like tea.")],
+        "prompt_cache_key": "k",
+    }
+    compact = post(client, {"model": "demo-chat", **requested}, "/responses/compact").json()
     assert compact["object"] == "response.compaction"
     assert compact["output"][-1]["type"] == "compaction"
-    made(client, profile, {"input": [*compact["output"], said("What is my name?")], "tools": []})
-    assert post(client, asked, "/responses/compact").status_code == 400
+    made(client, profile, {"input": [*compact["output"], message("What is my name?")], "tools": []})
+    assert post(client, requested, "/responses/compact").status_code == 400

@@ -14,7 +14,7 @@ from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold
 from tests.support.dialects import chat_tapes, harmony_tapes
 from tests.support.dialects.parser_driver import byte_vocabulary, chat, harmony, harmony_tokens, turn
-from tests.support.protocol.response_strategies import items, tell
+from tests.support.protocol.response_strategies import items, write_response
 
 # The writer fails a response with invalid JSON in a call, so these responses end differently.
 GARBLED = {"string_that_never_closes", "call_cut_by_the_next"}
@@ -40,7 +40,7 @@ def pieces(name: str, tape: str, size: int) -> list[Delta]:
 @cache
 def stream(name: str, tape: str, size: int) -> list[Event]:
     ending = "cut" if tape in chat_tapes.CUT else "complete"
-    return tell(pieces(name, tape, size), ending)[0]
+    return write_response(pieces(name, tape, size), ending)[0]
 
 
 @pytest.mark.parametrize("size", [1, WHOLE])
@@ -59,25 +59,25 @@ def test_e3_the_items_do_not_depend_on_the_grouping(name: str, tape: str) -> Non
 
 
 def test_c12_text_and_calls_of_one_turn_are_items_of_their_own_in_their_order() -> None:
-    events, _ = tell(pieces("chat", "text_before_and_after_a_call", 1))
+    events, _ = write_response(pieces("chat", "text_before_and_after_a_call", 1))
     assert [item["type"] for item in items(events)] == ["message", "function_call", "message"]
 
 
 def test_reasoning_and_two_calls_are_three_items() -> None:
-    events, _ = tell(pieces("chat", "two_calls", 1))
+    events, _ = write_response(pieces("chat", "two_calls", 1))
     assert [item["type"] for item in items(events)] == ["reasoning", "function_call", "function_call"]
 
 
 def test_f5_channels_are_items_with_their_phases() -> None:
-    events, _ = tell(pieces("harmony", "two_calls_in_one_turn", 1))
+    events, _ = write_response(pieces("harmony", "two_calls_in_one_turn", 1))
     kinds = [(item["type"], item.get("phase")) for item in items(events)]
     assert kinds == [("reasoning", None), ("message", "commentary"), ("function_call", None), ("function_call", None)]
 
 
 def test_cut_item_is_incomplete_and_finished_item_is_complete() -> None:
-    events, _ = tell(pieces("chat", "in_the_arguments", 1), "cut")
+    events, _ = write_response(pieces("chat", "in_the_arguments", 1), "cut")
     assert [item["status"] for item in items(events)] == ["incomplete"]
-    events, _ = tell(pieces("chat", "behind_the_end_mark", 1), "cut")
+    events, _ = write_response(pieces("chat", "behind_the_end_mark", 1), "cut")
     assert [item["status"] for item in items(events)] == ["completed"]
 
 

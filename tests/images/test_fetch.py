@@ -25,10 +25,10 @@ class FakeResolver:
 
     def __init__(self, **names: Sequence[str]) -> None:
         self.names = {HOST: ["127.0.0.1"], **{name.replace("_", "."): found for name, found in names.items()}}
-        self.asked: list[str] = []
+        self.lookups: list[str] = []
 
     async def __call__(self, host: str, port: int) -> Sequence[str]:
-        self.asked.append(host)
+        self.lookups.append(host)
         if host not in self.names:
             raise socket.gaierror(-2, "Name or service not known")
         return self.names[host]
@@ -69,7 +69,7 @@ def test_fetch_connects_to_the_checked_address_with_the_host_name(here: ImageSer
     names = FakeResolver()
     # Only this resolver knows the name, and it is called once, so the checked address is the connected one.
     assert fetched(here.url("/a.png?b=c"), names=names) == PICTURE
-    assert names.asked == [HOST]
+    assert names.lookups == [HOST]
     assert here.requests == [("/a.png?b=c", f"{HOST}:{here.port}")]
 
 

@@ -46,9 +46,9 @@ def test_a_traceback_keeps_its_lines() -> None:
     try:
         raise ValueError(FORGED)
     except ValueError as error:
-        told = lines(record("failed: %s", error, error=error))
-    assert any("Traceback" in line for line in told)
-    assert any("test_log_format.py" in line for line in told)
+        logged = lines(record("failed: %s", error, error=error))
+    assert any("Traceback" in line for line in logged)
+    assert any("test_log_format.py" in line for line in logged)
 
 
 def test_a_detail_and_a_traceback_of_another_formatter_are_escaped() -> None:
@@ -104,6 +104,6 @@ def test_a_page_that_refuses_writes_one_line(capfd: pytest.CaptureFixture[str], 
         assert Client(enforce_csrf_checks=True).post("/sign-in", {"username": "a"}).status_code == 403
     finally:
         logger.removeHandler(handler)
-    told = capfd.readouterr().err.splitlines()
-    assert not [line for line in told if "Traceback" in line]
-    assert len([line for line in told if "Forbidden (Permission denied): /chat" in line]) == 1
+    logged = capfd.readouterr().err.splitlines()
+    assert not [line for line in logged if "Traceback" in line]
+    assert len([line for line in logged if "Forbidden (Permission denied): /chat" in line]) == 1

@@ -16,7 +16,7 @@ from responses_app.protocol.conformance import StreamValidator, validate
 from responses_app.protocol.conformance.spec import EVENTS
 from responses_app.protocol.deltas import Call, Delta, McpList, McpTools, ReasoningDelta, TextDelta, WebResult, WebSearch
 from responses_app.protocol.events import Event
-from tests.support.protocol.response_strategies import SEARCHED, SHELL, TOOL, items, speeches, tell
+from tests.support.protocol.response_strategies import SEARCHED, SHELL, TOOL, items, speeches, write_response
 
 LOGPROBS = [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}]
 Change = Callable[[list[Event]], list[Event] | None]
@@ -368,7 +368,7 @@ def test_an_item_may_stay_open_when_the_response_fails() -> None:
 
 def test_items_may_overlap() -> None:
     """§2.3: listings of several servers do, and so may parallel calls."""
-    events, _ = tell([McpList("m"), McpTools([TOOL]), McpList("n"), McpTools([TOOL])])
+    events, _ = write_response([McpList("m"), McpTools([TOOL]), McpList("n"), McpTools([TOOL])])
     one, other = events[2:6], events[6:10]
     mixed = [event for pair in zip(one, other, strict=True) for event in pair]
     assert validate(numbered([*events[:2], *mixed, *events[10:]])) == []
@@ -385,14 +385,14 @@ def test_items_may_overlap() -> None:
     ],
 )
 def test_a_command_of_a_shell_is_a_text_of_its_own(rule: str, name: str, key: str, value: Any) -> None:
-    events = json.loads(json.dumps(tell([SHELL])[0]))
+    events = json.loads(json.dumps(write_response([SHELL])[0]))
     assert validate(events) == []
     put(f"shell_call_command.{name}", key, to=value)(events)
     assert rule in {found.rule for found in validate(events)}
 
 
 def test_the_commands_of_the_item_are_those_that_were_told() -> None:
-    events = json.loads(json.dumps(tell([SHELL])[0]))
+    events = json.loads(json.dumps(write_response([SHELL])[0]))
     for event in events:
         if event["type"] == "response.output_item.done":
             event["item"]["action"]["commands"] = ["pwd"]
@@ -400,13 +400,13 @@ def test_the_commands_of_the_item_are_those_that_were_told() -> None:
 
 
 def test_a_command_that_is_never_done_is_missed() -> None:
-    events = json.loads(json.dumps(tell([SHELL])[0]))
+    events = json.loads(json.dumps(write_response([SHELL])[0]))
     assert "C4" in {found.rule for found in validate(lose("shell_call_command.done", nth=1)(events) or [])}
 
 
 def test_shell_commands_have_no_item_id() -> None:
     shell = {"id": "sh_1", "type": "shell_call", "status": "completed", "call_id": "call_1", "action": {"commands": ["ls"]}}
-    events, _ = tell([])
+    events, _ = write_response([])
     inner: list[Event] = [
         {"type": "response.output_item.added", "output_index": 0, "item": {**shell, "status": "in_progress"}},
         {"type": "response.shell_call_command.added", "output_index": 0, "command_index": 0, "command": ""},
@@ -421,7 +421,7 @@ def test_shell_commands_have_no_item_id() -> None:
 def test_images_come_in_parts() -> None:
     image = {"id": "ig_1", "type": "image_generation_call", "status": "completed", "result": "aGk="}
     opened = {**image, "status": "in_progress", "result": None}
-    events, _ = tell([])
+    events, _ = write_response([])
     where = {"item_id": "ig_1", "output_index": 0}
     stages = ["in_progress", "generating", "partial_image", "partial_image", "completed"]
     inner: list[Event] = [{"type": f"response.image_generation_call.{stage}", **where} for stage in stages]
@@ -437,7 +437,7 @@ def test_images_come_in_parts() -> None:
 
 def plain(rename: bool) -> list[Event]:
     """A stream of the families that the strict profile knows, with its names for raw reasoning if asked."""
-    events, _ = tell([ReasoningDelta("r"), TextDelta("a"), Call("f")])
+    events, _ = write_response([ReasoningDelta("r"), TextDelta("a"), Call("f")])
     names = {f"response.reasoning_text.{end}": f"response.reasoning.{end}" for end in ("delta", "done")} if rename else {}
     return [{**event, "type": names.get(event["type"], event["type"])} for event in events]
 
@@ -450,7 +450,9 @@ def test_the_strict_profile_has_24_events_and_its_own_names_for_raw_reasoning() 
 
 
 def test_the_strict_profile_has_no_hosted_tools() -> None:
-    assert {broken.rule for broken in validate(tell([WebSearch(), WebResult(SEARCHED)])[0], "openresponses")} >= {"S5"}
+    assert {broken.rule for broken in validate(write_response([WebSearch(), WebResult(SEARCHED)])[0], "openresponses")} >= {
+        "S5"
+    }
 
 
 def test_the_strict_profile_may_tell_raw_reasoning_in_the_end_alone() -> None:
@@ -479,7 +481,7 @@ def test_a_resume_behind_the_end_is_empty() -> None:
 
 
 def test_a_resume_behind_queued_tells_in_progress() -> None:
-    events = tell([TextDelta("a")], status="queued")[0]
+    events = write_response([TextDelta("a")], status="queued")[0]
     assert [validate(events[n + 1 :], starting_after=n) for n in range(3)] == [[], [], []]
 
 
@@ -526,7 +528,7 @@ rubbish = junk | st.builds(
 @given(speeches(), st.data())
 def test_validator_never_raises_on_changed_events(speech: tuple[list[Delta], str], data: st.DataObject) -> None:
     """Whatever stands where, the judge answers."""
-    events: list[Any] = json.loads(json.dumps(tell(*speech)[0]))
+    events: list[Any] = json.loads(json.dumps(write_response(*speech)[0]))
     for _ in range(3):
         event = data.draw(st.sampled_from(events))
         spot: Any = event

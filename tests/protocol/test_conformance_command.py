@@ -14,7 +14,7 @@ from responses_app.protocol.conformance import validate_sse
 from responses_app.protocol.conformance.__main__ import main
 from responses_app.protocol.deltas import Call, TextDelta
 from responses_app.protocol.events import Event
-from tests.support.protocol.response_strategies import tell
+from tests.support.protocol.response_strategies import write_response
 
 ROOT = Path(__file__).parents[2]
 
@@ -25,7 +25,7 @@ def sse(events: Iterable[Event], *, done: bool = True) -> bytes:
     return "".join([*blocks, "data: [DONE]\n\n" if done else ""]).encode()
 
 
-CLEAN = sse(tell([TextDelta("aé😀"), Call("f")])[0])
+CLEAN = sse(write_response([TextDelta("aé😀"), Call("f")])[0])
 
 
 def run(*arguments: str, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
@@ -43,7 +43,7 @@ def test_a_clean_stream_on_standard_input_is_one_line_and_exit_0() -> None:
 
 
 def test_a_broken_stream_in_a_file_is_one_line_per_violation_and_exit_1(tmp_path: Path) -> None:
-    events, _ = tell([TextDelta("a")])
+    events, _ = write_response([TextDelta("a")])
     captured = tmp_path / "captured.sse"
     captured.write_bytes(sse([*events[:-2], {**events[-2], "item": {**events[-2]["item"], "id": "msg_x"}}]))
     done = run(str(captured))
@@ -56,14 +56,14 @@ def test_a_broken_stream_in_a_file_is_one_line_per_violation_and_exit_1(tmp_path
 
 def test_command_validates_by_profile(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     captured = tmp_path / "captured.sse"
-    captured.write_bytes(sse(tell([Call("f", "custom")])[0]))
+    captured.write_bytes(sse(write_response([Call("f", "custom")])[0]))
     assert (main([str(captured)]), main([str(captured), "--profile", "openresponses"])) == (0, 1)
     assert "S5  #3 response.custom_tool_call_input.done" in capsys.readouterr().out
 
 
 def test_command_validates_a_resumed_stream(tmp_path: Path) -> None:
     captured = tmp_path / "captured.sse"
-    captured.write_bytes(sse(tell([TextDelta("a")])[0][5:]))
+    captured.write_bytes(sse(write_response([TextDelta("a")])[0][5:]))
     assert (main([str(captured), "--starting-after", "4"]), main([str(captured)])) == (0, 1)
 
 

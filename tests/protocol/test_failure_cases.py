@@ -27,7 +27,7 @@ from responses_app.protocol.ids import PREFIXES
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.protocol.reducer import fold
 from tests.support.protocol.openai_sdk import accumulate, validate
-from tests.support.protocol.response_strategies import ENDINGS, SEARCHED, TOOL, items, kinds, response, tell
+from tests.support.protocol.response_strategies import ENDINGS, SEARCHED, TOOL, items, kinds, response, write_response
 
 SPEECH: list[Delta] = [
     McpList("m"),
@@ -54,8 +54,8 @@ SPEECH: list[Delta] = [
 
 @pytest.fixture(scope="module")
 def events() -> list[Event]:
-    told: list[Event] = json.loads(json.dumps(tell(SPEECH)[0]))
-    return told
+    written: list[Event] = json.loads(json.dumps(write_response(SPEECH)[0]))
+    return written
 
 
 def of(events: list[Event], name: str) -> list[Event]:
@@ -63,13 +63,13 @@ def of(events: list[Event], name: str) -> list[Event]:
 
 
 def test_a1_a_call_id_is_the_same_at_added_done_and_completed(events: list[Event]) -> None:
-    told = [
+    written = [
         [event["item"].get("call_id") for event in of(events, "output_item.added")],
         [event["item"].get("call_id") for event in of(events, "output_item.done")],
         [item.get("call_id") for item in items(events)],
     ]
-    assert told[0] == told[1] == told[2]
-    assert len([name for name in set(told[0]) if name]) == 3
+    assert written[0] == written[1] == written[2]
+    assert len([name for name in set(written[0]) if name]) == 3
 
 
 def test_a2_a4_every_item_has_one_id_for_its_life_tool_items_too(events: list[Event]) -> None:
@@ -111,8 +111,10 @@ def test_a6_a10_the_final_response_is_made_of_the_events(events: list[Event]) ->
 
 
 def test_a7_nothing_but_what_was_said_is_an_item() -> None:
-    told = items(tell([ReasoningDelta("a"), TextDelta(""), EndItem(), Call("f"), TextDelta(""), ReasoningDelta("")])[0])
-    assert [item["type"] for item in told] == ["reasoning", "function_call"]
+    written = items(
+        write_response([ReasoningDelta("a"), TextDelta(""), EndItem(), Call("f"), TextDelta(""), ReasoningDelta("")])[0]
+    )
+    assert [item["type"] for item in written] == ["reasoning", "function_call"]
 
 
 def test_a9_the_response_keeps_its_id(events: list[Event]) -> None:
@@ -138,14 +140,14 @@ def test_b5_the_official_client_rebuilds_by_index(events: list[Event]) -> None:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_c1_c6_whatever_opens_is_closed(ending: str) -> None:
-    counts = Counter(kinds(tell([*SPEECH, ReasoningDelta("a")], ending)[0]))
+    counts = Counter(kinds(write_response([*SPEECH, ReasoningDelta("a")], ending)[0]))
     pairs = {"output_item": "output_item", "content_part": "content_part"}
     assert all(counts[f"{name}.added"] == counts[f"{name}.done"] > 1 for name in pairs)
     assert counts["reasoning_text.done"] + counts["output_text.done"] == counts["content_part.added"]
 
 
 def test_c2_a_call_without_arguments_says_an_empty_object() -> None:
-    events, _ = tell([Call("f")])
+    events, _ = write_response([Call("f")])
     assert kinds(events) == [
         "output_item.added",
         "function_call_arguments.delta",
@@ -156,7 +158,7 @@ def test_c2_a_call_without_arguments_says_an_empty_object() -> None:
 
 
 def test_c2_blank_arguments_are_no_arguments() -> None:
-    assert json.loads(items(tell([Call("f"), Arguments(" "), Arguments("\n")])[0])[0]["arguments"]) == {}
+    assert json.loads(items(write_response([Call("f"), Arguments(" "), Arguments("\n")])[0])[0]["arguments"]) == {}
 
 
 def test_c3_every_call_has_its_arguments_done(events: list[Event]) -> None:
@@ -218,7 +220,7 @@ def test_c12_a_message_and_a_call_of_one_turn_are_items_of_their_own_in_order(ev
 
 
 def test_c13_fragments_of_arguments_are_one_call() -> None:
-    (call,) = items(tell([Call("f"), *[Arguments(char) for char in '{"a": [1, 2]}']])[0])
+    (call,) = items(write_response([Call("f"), *[Arguments(char) for char in '{"a": [1, 2]}']])[0])
     assert call["arguments"] == '{"a": [1, 2]}'
 
 
@@ -236,17 +238,17 @@ def test_d1_d2_d3_every_event_is_numbered_from_0(events: list[Event]) -> None:
     ],
 )
 def test_g1_g6_the_last_event_is_of_the_type_of_the_status(ending: str, type_: str, status: str) -> None:
-    events, writer = tell([TextDelta("a")], ending)
+    events, writer = write_response([TextDelta("a")], ending)
     assert (events[-1]["type"], events[-1]["response"]["status"], writer.response["status"]) == (type_, status, status)
 
 
 def test_g2_the_cut_item_is_incomplete_and_earlier_ones_are_completed() -> None:
-    told = items(tell([ReasoningDelta("a"), TextDelta("b")], "cut")[0])
-    assert [item["status"] for item in told] == ["completed", "incomplete"]
+    written = items(write_response([ReasoningDelta("a"), TextDelta("b")], "cut")[0])
+    assert [item["status"] for item in written] == ["completed", "incomplete"]
 
 
 def test_g3_an_incomplete_response_says_why() -> None:
-    assert tell([TextDelta("a")], "cut")[1].response["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert write_response([TextDelta("a")], "cut")[1].response["incomplete_details"] == {"reason": "max_output_tokens"}
 
 
 def test_folding_gives_what_every_client_sees(events: list[Event]) -> None:

@@ -23,7 +23,7 @@ from tests.support.protocol.response_strategies import (
     merged,
     response,
     speeches,
-    tell,
+    write_response,
     writer,
 )
 
@@ -42,7 +42,7 @@ def wire(value: Any) -> Any:
 @many
 @given(speeches())
 def test_law_1_numbers_are_given_once_from_0_without_gaps(speech: Speech) -> None:
-    events, _ = tell(*speech)
+    events, _ = write_response(*speech)
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     assert all(list(event)[:2] == ["type", "sequence_number"] for event in events)
 
@@ -50,7 +50,7 @@ def test_law_1_numbers_are_given_once_from_0_without_gaps(speech: Speech) -> Non
 @many
 @given(speeches())
 def test_law_2_items_open_once_and_close_once_and_keep_their_names(speech: Speech) -> None:
-    events, _ = tell(*speech)
+    events, _ = write_response(*speech)
     opened = [event for event in events if event["type"] == "response.output_item.added"]
     closed = [event for event in events if event["type"] == "response.output_item.done"]
     assert [event["output_index"] for event in opened] == list(range(len(opened)))
@@ -65,7 +65,7 @@ def test_law_2_items_open_once_and_close_once_and_keep_their_names(speech: Speec
 @many
 @given(speeches())
 def test_law_3_the_terminal_event_says_nothing_that_was_not_said_but_status_usage_and_times(speech: Speech) -> None:
-    events, _ = tell(*speech)
+    events, _ = write_response(*speech)
     first, last = events[0]["response"], events[-1]["response"]
     assert list(first) == list(last)
     late = {"status", "usage", "completed_at", "error", "incomplete_details", "service_tier", "output"}
@@ -76,7 +76,7 @@ def test_law_3_the_terminal_event_says_nothing_that_was_not_said_but_status_usag
 @many
 @given(speeches())
 def test_law_4_folding_the_events_gives_the_final_object(speech: Speech) -> None:
-    events, writer = tell(*speech)
+    events, writer = write_response(*speech)
     assert fold(wire(events)) == wire(events[-1]["response"]) == wire(writer.response)
 
 
@@ -84,30 +84,30 @@ def test_law_4_folding_the_events_gives_the_final_object(speech: Speech) -> None
 @given(speeches(), st.data())
 def test_law_4_folding_a_prefix_gives_the_snapshot_of_that_moment(speech: Speech, data: st.DataObject) -> None:
     pieces, ending = speech
-    events, _ = tell(pieces, ending)
+    events, _ = write_response(pieces, ending)
     writer = Writer(response(), counted())
-    told = writer.open()
+    written = writer.open()
     for piece in pieces[: data.draw(st.integers(0, len(pieces)))]:
-        told += writer.write(piece)
-    assert told == events[: len(told)]
-    assert fold(told) == writer.response
-    assert len(fold(told, open_items=True)["output"]) == sum(e["type"] == "response.output_item.added" for e in told)
+        written += writer.write(piece)
+    assert written == events[: len(written)]
+    assert fold(written) == writer.response
+    assert len(fold(written, open_items=True)["output"]) == sum(e["type"] == "response.output_item.added" for e in written)
 
 
 @many
 @given(speeches())
 def test_law_5_grouping_changes_nothing(speech: Speech) -> None:
     pieces, ending = speech
-    told = [tell(group(pieces), ending)[0] for group in (list, merged, crumbled)]
-    assert told[0][-1]["response"] == told[1][-1]["response"] == told[2][-1]["response"]
-    assert len({len([e for e in events if not e["type"].endswith(".delta")]) for events in told}) == 1
+    written = [write_response(group(pieces), ending)[0] for group in (list, merged, crumbled)]
+    assert written[0][-1]["response"] == written[1][-1]["response"] == written[2][-1]["response"]
+    assert len({len([e for e in events if not e["type"].endswith(".delta")]) for events in written}) == 1
 
 
 @many
 @given(speeches())
 def test_law_6_there_is_one_terminal_event_and_it_is_last_and_the_open_item_is_closed_before(speech: Speech) -> None:
     pieces, ending = speech
-    events, writer = tell(pieces, ending)
+    events, writer = write_response(pieces, ending)
     names = [event["type"] for event in events]
     assert [index for index, name in enumerate(names) if name in TERMINAL] == [len(names) - 1]
     assert names.count("response.output_item.added") == names.count("response.output_item.done")
@@ -119,7 +119,7 @@ def test_law_6_there_is_one_terminal_event_and_it_is_last_and_the_open_item_is_c
 @many
 @given(speeches(), st.sampled_from(["in_progress", "queued"]))
 def test_the_judge_finds_nothing(speech: Speech, status: str) -> None:
-    events, _ = tell(*speech, status=status)
+    events, _ = write_response(*speech, status=status)
     assert validate(wire(events)) == []
 
 
@@ -127,7 +127,7 @@ def test_the_judge_finds_nothing(speech: Speech, status: str) -> None:
 @given(speeches(), st.data())
 def test_the_judge_finds_nothing_in_a_resume_at_any_point(speech: Speech, data: st.DataObject) -> None:
     """B5: a resume cursor may stand anywhere."""
-    events, _ = tell(*speech)
+    events, _ = write_response(*speech)
     after = data.draw(st.integers(0, len(events) - 1))
     assert validate(wire(events[after + 1 :]), starting_after=after) == []
 
@@ -135,7 +135,7 @@ def test_the_judge_finds_nothing_in_a_resume_at_any_point(speech: Speech, data: 
 @few
 @given(speeches())
 def test_every_event_is_valid_for_the_official_client(speech: Speech) -> None:
-    events, _ = tell(*speech)
+    events, _ = write_response(*speech)
     for event in wire(events):
         assert sdk.validate(event).type == event["type"]
     assert sdk.validate_response(wire(events[-1]["response"])).status == events[-1]["response"]["status"]
@@ -144,7 +144,7 @@ def test_every_event_is_valid_for_the_official_client(speech: Speech) -> None:
 @few
 @given(speeches())
 def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech: Speech) -> None:
-    events, writer = tell(*speech)
+    events, writer = write_response(*speech)
     assert [given_keys(item, own) for item, own in zip(sdk.accumulate(wire(events)), writer.items, strict=True)] == wire(
         writer.items
     )
@@ -153,7 +153,7 @@ def test_the_accumulator_of_the_official_client_ends_with_the_same_items(speech:
 @few
 @given(speeches())
 def test_the_socket_accumulator_of_the_official_client_ends_with_the_same_response(speech: Speech) -> None:
-    events, writer = tell(*speech)
+    events, writer = write_response(*speech)
     final = sdk.accumulate_socket(wire(events))
     assert (final.id, final.status) == ("resp_1", writer.response["status"])
     assert [item.id for item in final.output] == [item["id"] for item in writer.items]
@@ -169,7 +169,7 @@ def given_keys(item: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
 def test_a_writer_that_is_given_the_same_ids_says_the_same(speech: Speech) -> None:
     """A1, A2: a continued run hands out the logged ids first and goes on with the same names."""
     pieces, ending = speech
-    events, _ = tell(pieces, ending)
+    events, _ = write_response(pieces, ending)
     ids = iter(ids_in_order(events))
     writer = Writer(response(), lambda _prefix: next(ids))
     again: list[Event] = writer.open()
@@ -183,11 +183,11 @@ def test_a_writer_that_is_given_the_same_ids_says_the_same(speech: Speech) -> No
 def test_law_6_holds_for_a_log_whose_writer_is_lost(speech: Speech, place: int, ending: str) -> None:
     pieces, _ = speech
     first = writer()
-    told = first.open()
+    written = first.open()
     for piece in pieces[: place % (len(pieces) + 1)]:
-        told += first.write(piece)
-    told = wire(told)
-    last = Writer.restore(told, counted())
-    whole = told + wire(ENDINGS[ending](last))
+        written += first.write(piece)
+    written = wire(written)
+    last = Writer.restore(written, counted())
+    whole = written + wire(ENDINGS[ending](last))
     assert validate(whole) == []
     assert fold(whole) == whole[-1]["response"]

@@ -29,7 +29,7 @@ from tests.support.protocol.response_strategies import (
     TOOL_ERROR,
     items,
     kinds,
-    tell,
+    write_response,
 )
 
 families = pytest.mark.parametrize("name", FAMILIES)
@@ -39,7 +39,7 @@ _adapter: TypeAdapter[Any] = TypeAdapter(ResponseStreamEvent)
 @families
 def test_family_emits_its_events_in_order(name: str) -> None:
     pieces, inner, status = FAMILIES[name]
-    events, _ = tell(pieces)
+    events, _ = write_response(pieces)
     assert kinds(events) == ["output_item.added", *inner.split(), "output_item.done"]
     assert items(events)[0].get("status") == status
     assert validate(events) == []
@@ -49,7 +49,7 @@ def test_family_emits_its_events_in_order(name: str) -> None:
 def test_item_opens_empty(name: str) -> None:
     """C8, and the initial payloads of §2.3."""
     pieces, _, _ = FAMILIES[name]
-    opened = tell(pieces)[0][2]["item"]
+    opened = write_response(pieces)[0][2]["item"]
     blank = {
         "message": {"role": "assistant", "status": "in_progress", "content": []},
         "reasoning": {"status": "in_progress", "summary": [], "content": []},
@@ -91,7 +91,9 @@ def test_item_opens_empty(name: str) -> None:
 def test_the_ids_of_every_family_have_their_prefix() -> None:
     """A3, F10."""
     found = {
-        item["type"]: item["id"].rstrip("0123456789") for pieces, _, _ in FAMILIES.values() for item in items(tell(pieces)[0])
+        item["type"]: item["id"].rstrip("0123456789")
+        for pieces, _, _ in FAMILIES.values()
+        for item in items(write_response(pieces)[0])
     }
     assert found == {
         "message": "msg_",
@@ -114,15 +116,15 @@ def test_the_ids_of_every_family_have_their_prefix() -> None:
 
 
 def test_all_families_in_one_stream_are_valid_for_the_whole_union_of_the_official_client() -> None:
-    pieces: list[Delta] = [piece for said, _, _ in FAMILIES.values() for piece in [*said, EndItem()]]
-    events, _ = tell(pieces)
+    pieces: list[Delta] = [piece for family_pieces, _, _ in FAMILIES.values() for piece in [*family_pieces, EndItem()]]
+    events, _ = write_response(pieces)
     assert len(items(events)) == len(FAMILIES)
     assert [_adapter.validate_python(event).type for event in events] == [event["type"] for event in events]
 
 
 def test_results_of_tools_are_told_when_the_item_is_done() -> None:
     names = ("mcp tools", "mcp call", "mcp call that fails", "file search", "web search", "code")
-    calls = {name: items(tell(FAMILIES[name][0])[0])[0] for name in names}
+    calls = {name: items(write_response(FAMILIES[name][0])[0])[0] for name in names}
     assert calls["web search"]["action"] == SEARCHED
     assert calls["mcp tools"]["tools"] == [TOOL]
     assert calls["mcp call"]["output"] == "o"
@@ -132,24 +134,24 @@ def test_results_of_tools_are_told_when_the_item_is_done() -> None:
 
 
 def test_the_arguments_of_an_mcp_call_are_done_before_its_result_is_there() -> None:
-    before = kinds(tell([McpCall("m", "t"), Arguments("{}"), EndItem()], "cancel")[0])
+    before = kinds(write_response([McpCall("m", "t"), Arguments("{}"), EndItem()], "cancel")[0])
     assert before[:4] == ["output_item.added", "mcp_call.in_progress", "mcp_call_arguments.delta", "mcp_call_arguments.done"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_a_patch_is_whole_however_the_response_ends(ending: str) -> None:
     """Its type knows `in_progress` and `completed`."""
-    events, _ = tell([PATCH], ending)
+    events, _ = write_response([PATCH], ending)
     assert [item["status"] for item in items(events)] == ["completed"]
     assert validate(events) == []
 
 
 def test_a_listing_says_an_error_only_where_there_is_one() -> None:
-    fine, failed = items(tell([McpList("m"), McpTools([TOOL]), McpList("n"), McpTools(error="no")])[0])
+    fine, failed = items(write_response([McpList("m"), McpTools([TOOL]), McpList("n"), McpTools(error="no")])[0])
     assert ("error" in fine, failed["error"]) == (False, "no")
 
 
 def test_call_has_its_namespace() -> None:
     """F8: it round-trips, and is no key when there is none."""
-    function, custom = items(tell([Call("f", namespace="maps"), Call("g", "custom")])[0])
+    function, custom = items(write_response([Call("f", namespace="maps"), Call("g", "custom")])[0])
     assert (function["namespace"], "namespace" in custom) == ("maps", False)

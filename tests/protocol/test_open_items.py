@@ -47,7 +47,7 @@ from tests.support.protocol.response_strategies import (
     kinds,
     parallel_speeches,
     response,
-    tell,
+    write_response,
 )
 
 EXAMPLES = int(os.environ.get("PROTOCOL_EXAMPLES", "15"))
@@ -101,7 +101,7 @@ def by_item(events: Sequence[Event]) -> dict[int, list[Event]]:
 
 
 def test_calls_wait_for_their_results_while_the_model_goes_on() -> None:
-    events, _ = tell(TWO_CALLS)
+    events, _ = write_response(TWO_CALLS)
     assert [
         (event["output_index"], event["type"].removeprefix("response.")) for event in events if "output_index" in event
     ] == [
@@ -131,7 +131,7 @@ def test_calls_wait_for_their_results_while_the_model_goes_on() -> None:
 
 
 def test_the_snapshot_has_the_items_in_the_order_of_their_indexes() -> None:
-    events, w = tell(TWO_CALLS)
+    events, w = write_response(TWO_CALLS)
     assert [item["type"] for item in items(events)] == ["mcp_call", "code_interpreter_call", "message"]
     assert w.items == items(events)
     events, w = started([McpCall("m", "a"), CodeCall("c"), ForItem(1, CodeResult())])
@@ -147,7 +147,9 @@ def test_a_break_ends_the_arguments_and_leaves_the_call_open() -> None:
 
 @pytest.mark.parametrize("ending", ["cut", "fail", "cancel"])
 def test_an_ending_closes_all_open_items_in_order(ending: str) -> None:
-    events, w = tell([McpCall("m", "a"), WebSearch(), McpList("m"), CodeCall("c"), ReasoningDelta("r"), TextDelta("t")], ending)
+    events, w = write_response(
+        [McpCall("m", "a"), WebSearch(), McpList("m"), CodeCall("c"), ReasoningDelta("r"), TextDelta("t")], ending
+    )
     done = [event["output_index"] for event in events if event["type"] == "response.output_item.done"]
     assert done == [4, 0, 1, 2, 3, 5]
     assert [item.get("status") for item in w.items] == [
@@ -194,7 +196,7 @@ def test_writer_refuses_a_delta_of_another_family_and_is_unchanged(name: str) ->
 
 def test_the_current_item_may_be_addressed_too() -> None:
     pieces: list[Delta] = [McpCall("m", "t"), ForItem(0, Arguments("{}")), ForItem(0, McpResult("o"))]
-    assert tell(pieces)[0] == tell([McpCall("m", "t"), Arguments("{}"), McpResult("o")])[0]
+    assert write_response(pieces)[0] == write_response([McpCall("m", "t"), Arguments("{}"), McpResult("o")])[0]
 
 
 # Laws
@@ -203,7 +205,7 @@ def test_the_current_item_may_be_addressed_too() -> None:
 @some
 @given(parallel_speeches())
 def test_any_interleaving_reduces_to_the_snapshot_of_the_sequential_execution(pair: Pair) -> None:
-    (one, _), (other, w) = tell(pair[0]), tell(pair[1])
+    (one, _), (other, w) = write_response(pair[0]), write_response(pair[1])
     assert fold(wire(other)) == wire(fold(one)) == wire(w.response)
     assert by_item(one) == by_item(other)
     assert validate(wire(other)) == []
@@ -212,7 +214,7 @@ def test_any_interleaving_reduces_to_the_snapshot_of_the_sequential_execution(pa
 @some
 @given(parallel_speeches())
 def test_ids_and_output_indexes_never_change(pair: Pair) -> None:
-    events, _ = tell(pair[1])
+    events, _ = write_response(pair[1])
     final = items(events)
     opened = [event for event in events if event["type"] == "response.output_item.added"]
     assert [event["output_index"] for event in opened] == list(range(len(final)))
@@ -230,21 +232,21 @@ def test_a_writer_that_is_restored_at_any_cut_goes_on_with_the_same_bytes(pair: 
     events, w = started(pieces)
     events = wire(events + ENDINGS[ending](w))
     for cut in range(len(pieces) + 1):
-        told = wire(started(pieces[:cut])[0])
-        restored = Writer.restore(told, numbered_ids(len(ids_in_order(told))), encrypt)
+        written = wire(started(pieces[:cut])[0])
+        restored = Writer.restore(written, numbered_ids(len(ids_in_order(written))), encrypt)
         rest = [event for piece in pieces[cut:] for event in restored.write(piece)] + ENDINGS[ending](restored)
-        assert json.dumps(told + wire(rest)) == json.dumps(events)
+        assert json.dumps(written + wire(rest)) == json.dumps(events)
 
 
 @some
 @given(parallel_speeches(), st.data())
 def test_a_log_that_ends_anywhere_can_be_ended(pair: Pair, data: st.DataObject) -> None:
-    told, w = started(pair[1][: data.draw(st.integers(0, len(pair[1])))])
-    assert fold(told) == w.response
-    assert len(fold(told, open_items=True)["output"]) == sum(e["type"] == "response.output_item.added" for e in told)
-    last = Writer.restore(wire(told), numbered_ids(0))
+    written, w = started(pair[1][: data.draw(st.integers(0, len(pair[1])))])
+    assert fold(written) == w.response
+    assert len(fold(written, open_items=True)["output"]) == sum(e["type"] == "response.output_item.added" for e in written)
+    last = Writer.restore(wire(written), numbered_ids(0))
     ending = data.draw(st.sampled_from(["cut", "fail", "cancel"]))
-    whole = wire(told + ENDINGS[ending](last))
+    whole = wire(written + ENDINGS[ending](last))
     assert validate(whole) == []
     assert fold(whole) == whole[-1]["response"]
     assert [event["sequence_number"] for event in whole] == list(range(len(whole)))
@@ -253,7 +255,7 @@ def test_a_log_that_ends_anywhere_can_be_ended(pair: Pair, data: st.DataObject) 
 @settings(max_examples=max(EXAMPLES // 4, 1), deadline=None)
 @given(parallel_speeches())
 def test_the_official_client_accepts_interleaved_items(pair: Pair) -> None:
-    events, w = tell(pair[1])
+    events, w = write_response(pair[1])
     assert [item["id"] for item in sdk.accumulate(wire(events))] == [item["id"] for item in w.items]
     assert [item.id for item in sdk.accumulate_socket(wire(events)).output] == [item["id"] for item in w.items]
 
@@ -318,6 +320,6 @@ UNLAWFUL: Final = {
 @pytest.mark.parametrize("name", UNLAWFUL)
 def test_the_checker_finds_what_is_unlawful_among_open_items(name: str) -> None:
     change, rule = UNLAWFUL[name]
-    events: list[Event] = wire(tell(TWO_CALLS)[0])
+    events: list[Event] = wire(write_response(TWO_CALLS)[0])
     assert validate(events) == []
     assert rule in {broken.rule for broken in validate(change(events))}

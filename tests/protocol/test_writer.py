@@ -34,7 +34,17 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
 from responses_app.protocol.reducer import fold
 from responses_app.protocol.writer import INVALID_ARGUMENTS_MESSAGE, Writer
-from tests.support.protocol.response_strategies import CITATION, ENDINGS, USAGE, counted, items, kinds, response, tell, writer
+from tests.support.protocol.response_strategies import (
+    CITATION,
+    ENDINGS,
+    USAGE,
+    counted,
+    items,
+    kinds,
+    response,
+    write_response,
+    writer,
+)
 
 LOGPROBS = [{"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}]
 
@@ -76,13 +86,13 @@ def test_a_response_that_ends_in_the_queue_has_been_in_progress_once(ending: str
 
 
 def test_the_response_comes_last_in_its_events_so_that_its_bytes_can_be_cut_out() -> None:
-    events, _ = tell([TextDelta("a")])
+    events, _ = write_response([TextDelta("a")])
     life = [event for event in events if "response" in event]
     assert [list(event) for event in life] == [["type", "sequence_number", "response"]] * 3
 
 
 def test_snapshots_keep_the_keys_of_the_response_they_were_given_in_order() -> None:
-    events, _ = tell([TextDelta("a")])
+    events, _ = write_response([TextDelta("a")])
     assert [list(event["response"]) for event in events if "response" in event] == [list(response())] * 3
 
 
@@ -172,12 +182,12 @@ def test_an_empty_saying_opens_no_item(piece: Delta) -> None:
 
 
 def test_an_empty_saying_does_not_close_the_open_item() -> None:
-    events, _ = tell([TextDelta("a"), ReasoningDelta(""), TextDelta("b")])
+    events, _ = write_response([TextDelta("a"), ReasoningDelta(""), TextDelta("b")])
     assert [item["content"][0]["text"] for item in items(events)] == ["ab"]
 
 
 def test_a_wholly_empty_answer_is_one_message_with_one_empty_text() -> None:
-    events, _ = tell([TextDelta(""), ReasoningDelta("")])
+    events, _ = write_response([TextDelta(""), ReasoningDelta("")])
     assert kinds(events) == [
         "output_item.added",
         "content_part.added",
@@ -195,17 +205,17 @@ def test_a_warm_up_has_no_output() -> None:
 
 
 def test_an_answer_of_reasoning_alone_is_not_wholly_empty() -> None:
-    assert [item["type"] for item in items(tell([ReasoningDelta("a")])[0])] == ["reasoning"]
+    assert [item["type"] for item in items(write_response([ReasoningDelta("a")])[0])] == ["reasoning"]
 
 
 def test_log_probabilities_of_an_empty_text_wait_for_the_text_they_belong_to() -> None:
-    events, _ = tell([TextDelta("", LOGPROBS), TextDelta("a", LOGPROBS), TextDelta("", LOGPROBS)])
+    events, _ = write_response([TextDelta("", LOGPROBS), TextDelta("a", LOGPROBS), TextDelta("", LOGPROBS)])
     assert items(events)[0]["content"][0]["logprobs"] == LOGPROBS * 3
     assert [event["delta"] for event in events if event["type"] == "response.output_text.delta"] == ["a", ""]
 
 
 def test_log_probabilities_are_not_handed_to_another_phase() -> None:
-    events, _ = tell([TextDelta("", LOGPROBS, "commentary"), TextDelta("a", LOGPROBS, "final_answer")])
+    events, _ = write_response([TextDelta("", LOGPROBS, "commentary"), TextDelta("a", LOGPROBS, "final_answer")])
     assert items(events)[0]["content"][0]["logprobs"] == LOGPROBS
 
 
@@ -213,7 +223,7 @@ def test_log_probabilities_are_not_handed_to_another_phase() -> None:
 
 
 def test_another_phase_opens_another_message() -> None:
-    events, _ = tell(
+    events, _ = write_response(
         [TextDelta("a", phase="commentary"), TextDelta("b", phase="final_answer"), TextDelta("c", phase="final_answer")]
     )
     assert [(item["phase"], item["content"][0]["text"]) for item in items(events)] == [
@@ -223,11 +233,11 @@ def test_another_phase_opens_another_message() -> None:
 
 
 def test_phase_is_no_key_of_a_message_without_phase() -> None:
-    assert "phase" not in items(tell([TextDelta("a")])[0])[0]
+    assert "phase" not in items(write_response([TextDelta("a")])[0])[0]
 
 
 def test_a_break_opens_another_item_of_the_same_kind() -> None:
-    events, _ = tell(
+    events, _ = write_response(
         [TextDelta("a"), EndItem(), TextDelta("b"), EndItem(), ReasoningDelta("c"), EndItem(), ReasoningDelta("d")]
     )
     assert [item["type"] for item in items(events)] == ["message", "message", "reasoning", "reasoning"]
@@ -254,10 +264,10 @@ def test_reasoning_is_sealed_once() -> None:
 
 
 def test_complete_tells_time_usage_and_tier() -> None:
-    final = tell([TextDelta("a")])[0][-1]
+    final = write_response([TextDelta("a")])[0][-1]
     assert final["type"] == "response.completed"
-    told = {key: final["response"][key] for key in ("status", "completed_at", "usage", "service_tier", "error")}
-    assert told == {
+    written = {key: final["response"][key] for key in ("status", "completed_at", "usage", "service_tier", "error")}
+    assert written == {
         "status": "completed",
         "completed_at": 1_790_000_009,
         "usage": USAGE,
@@ -290,22 +300,22 @@ CUT: Final[dict[str, tuple[list[Delta], list[str], dict[str, Any]]]] = {
 
 @pytest.mark.parametrize("ending", ["cut", "fail", "cancel"])
 @pytest.mark.parametrize("name", CUT)
-def test_the_open_item_closes_incomplete_with_what_was_said(name: str, ending: str) -> None:
+def test_open_item_closes_incomplete_with_its_text(name: str, ending: str) -> None:
     """G2, C1, C3, rule C4: the channels get their `.done`, earlier items stay completed."""
-    pieces, closing, kept = CUT[name]
+    pieces, closing, remaining = CUT[name]
     before: list[Delta] = [TextDelta("whole", phase="commentary"), EndItem(), *pieces]
     w = opened(*before)
-    told = ENDINGS[ending](w)
-    assert [name for name in kinds(told) if name != "error"] == [*closing, "output_item.done"]
+    written = ENDINGS[ending](w)
+    assert [name for name in kinds(written) if name != "error"] == [*closing, "output_item.done"]
     assert [item["status"] for item in w.items] == ["completed", "incomplete"]
-    assert {key: w.items[1][key] for key in kept} == kept
-    assert validate(tell(before, ending)[0]) == []
+    assert {key: w.items[1][key] for key in remaining} == remaining
+    assert validate(write_response(before, ending)[0]) == []
 
 
 @pytest.mark.parametrize("ending", ["cut", "fail", "cancel"])
 def test_a_listing_that_is_cut_short_is_one_that_failed(ending: str) -> None:
     """`mcp_list_tools` has no status, so the error has to say it."""
-    events, w = tell([McpList("m")], ending)
+    events, w = write_response([McpList("m")], ending)
     assert "mcp_list_tools.failed" in kinds(events)
     assert "status" not in w.items[0]
     assert w.items[0]["error"]
@@ -314,7 +324,7 @@ def test_a_listing_that_is_cut_short_is_one_that_failed(ending: str) -> None:
 
 def test_cut_says_why() -> None:
     """G1, G3."""
-    final = tell([TextDelta("a")], "cut")[0][-1]
+    final = write_response([TextDelta("a")], "cut")[0][-1]
     assert final["type"] == "response.incomplete"
     assert final["response"]["status"] == "incomplete"
     assert final["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
@@ -323,12 +333,12 @@ def test_cut_says_why() -> None:
 
 def test_open_item_closes_before_the_error() -> None:
     """G4, law 6."""
-    events, _ = tell([TextDelta("a")], "fail")
+    events, _ = write_response([TextDelta("a")], "fail")
     assert [event["type"] for event in events[-3:]] == ["response.output_item.done", "error", "response.failed"]
 
 
 def test_the_error_is_told_flat_and_nested_in_one_object() -> None:
-    events, _ = tell([], "fail")
+    events, _ = write_response([], "fail")
     flat = {"code": "engine_down", "message": "The engine is gone.", "param": None}
     assert events[-2] == {
         "type": "error",
@@ -339,19 +349,19 @@ def test_the_error_is_told_flat_and_nested_in_one_object() -> None:
 
 
 def test_the_snapshot_of_a_failure_has_a_code_that_clients_know() -> None:
-    assert tell([], "fail")[0][-1]["response"]["error"] == {"code": "server_error", "message": "The engine is gone."}
+    assert write_response([], "fail")[0][-1]["response"]["error"] == {"code": "server_error", "message": "The engine is gone."}
     w = opened()
     assert w.fail("rate_limit_exceeded", "Too many.")[-1]["response"]["error"]["code"] == "rate_limit_exceeded"
 
 
 def test_a_failure_may_be_told_without_an_error_event() -> None:
-    events, _ = tell([TextDelta("a")], "fail quietly")
+    events, _ = write_response([TextDelta("a")], "fail quietly")
     assert "error" not in [event["type"] for event in events]
     assert events[-1]["response"]["error"]["code"] == "server_error"
 
 
 def test_a_cancelled_response_ends_as_failed_with_status_cancelled_and_no_error() -> None:
-    final = tell([TextDelta("a")], "cancel")[0][-1]
+    final = write_response([TextDelta("a")], "cancel")[0][-1]
     assert (final["type"], final["response"]["status"], final["response"]["error"]) == ("response.failed", "cancelled", None)
 
 
@@ -363,7 +373,7 @@ GARBLED = ['{"a": ', "{'a': 1}", '{"a": NaN}', "[" * 100_000, '{"a": 1} and more
 @pytest.mark.parametrize("text", GARBLED, ids=range(len(GARBLED)))
 def test_a_call_that_does_not_parse_is_incomplete_and_the_response_fails(text: str) -> None:
     """Rules C7 and T7 leave no honest way to complete."""
-    events, w = tell([TextDelta("a"), Call("f"), Arguments(text)])
+    events, w = write_response([TextDelta("a"), Call("f"), Arguments(text)])
     assert [item["status"] for item in w.items] == ["completed", "incomplete"]
     assert w.items[1]["arguments"] == text
     assert [event["type"] for event in events[-3:]] == ["response.output_item.done", "error", "response.failed"]
@@ -381,6 +391,6 @@ def test_a_call_that_does_not_parse_is_known_before_the_end() -> None:
 
 
 def test_a_cut_response_may_hold_a_call_that_does_not_parse() -> None:
-    events, w = tell([Call("f"), Arguments("{"), TextDelta("a")], "cut")
+    events, w = write_response([Call("f"), Arguments("{"), TextDelta("a")], "cut")
     assert [item["status"] for item in w.items] == ["incomplete", "incomplete"]
     assert validate(events) == []

@@ -25,7 +25,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.store.content import history
-from tests.support.api.case import HARMONY, HELLO, ApiCase, said, tokens
+from tests.support.api.case import HARMONY, HELLO, ApiCase, record_text, tokens
 from tests.support.api.websocket_case import SocketCase
 from tests.support.waiting import LIMIT_S, eventually
 
@@ -59,7 +59,7 @@ class AdmissionCase(SocketCase):
     def setUp(self) -> None:
         super().setUp()
         self.dialect = self.gated = GatedDialect()
-        self.engine = ReplayEngine([said(HELLO)], loop=True)
+        self.engine = ReplayEngine([record_text(HELLO)], loop=True)
 
     @property
     def taken(self) -> int:
@@ -167,7 +167,7 @@ class SinglePlaceTest(AdmissionCase):
 
     async def test_refusals_and_failures_give_the_place_back(self) -> None:
         self.gated.gate.set()
-        self.engine = ReplayEngine([Recording([Fault("bad")]), said(HELLO)])
+        self.engine = ReplayEngine([Recording([Fault("bad")]), record_text(HELLO)])
         async with self.serving() as client:
             unknown = new_id("resp_")
             self.assertEqual((await self.post(client, previous_response_id=unknown)).status_code, 400)
@@ -182,7 +182,9 @@ class SinglePlaceTest(AdmissionCase):
 
     async def test_a_response_that_is_taken_over_takes_a_place_and_gives_it_back(self) -> None:
         self.gated.gate.set()
-        self.engine = ReplayEngine([Recording([*said(HELLO).steps[:3], Delay(600), *said(HELLO).steps[3:]])], loop=True)
+        self.engine = ReplayEngine(
+            [Recording([*record_text(HELLO).steps[:3], Delay(600), *record_text(HELLO).steps[3:]])], loop=True
+        )
         async with self.serving() as client:
             response = await self.post(client, stream=True)
             self.assertEqual(response.status_code, 200)
@@ -224,8 +226,8 @@ class HammerTest(AdmissionCase):
 
     async def check_places(self, rounds: list[list[tuple[str, float | None]]]) -> None:
         """Send the requests of each round at once, and check at the end that no place is taken."""
-        faults = [Recording([Fault("bad")]), Recording([*said(HELLO).steps[:4], Fault("bad")])]
-        self.engine = ReplayEngine([said(HELLO), slow(), *faults, said(HELLO)], loop=True)
+        faults = [Recording([Fault("bad")]), Recording([*record_text(HELLO).steps[:4], Fault("bad")])]
+        self.engine = ReplayEngine([record_text(HELLO), slow(), *faults, record_text(HELLO)], loop=True)
         async with self.serving() as client:
             for requests in rounds:
                 await asyncio.gather(*(self.send(client, *request) for request in requests))
@@ -268,7 +270,7 @@ class HammerTest(AdmissionCase):
 
 def slow() -> Recording:
     """A line that pauses behind each token."""
-    return Recording([step for one in said(HELLO).steps for step in (one, Delay(0.01))])
+    return Recording([step for one in record_text(HELLO).steps for step in (one, Delay(0.01))])
 
 
 class CountTest(ApiCase):

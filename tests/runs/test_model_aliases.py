@@ -8,7 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.runs.models import ServedModel, parse_aliases, resolve_alias
-from tests.support.api.case import HARMONY, HELLO, ApiCase, said
+from tests.support.api.case import HARMONY, HELLO, ApiCase, record_text
 
 SERVED = {name: ServedModel(name, ReplayEngine(), "", {}, dialect=HARMONY) for name in ("a", "b")}
 
@@ -37,7 +37,7 @@ class AliasTest(ApiCase):
     """With a scripted engine."""
 
     async def test_a_client_may_insist_on_a_name(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             self.hub.aliases = {"gpt-4o": "m", "o*": "m"}
             for name in ("gpt-4o", "o3-mini"):
                 with self.subTest(name=name):

@@ -24,7 +24,7 @@ from responses_app.models import Conversation, Event, Item, Response
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
-from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
+from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text
 from tests.support.api.changed_requests import CONVERSATION, Post, Read, posts, reads
 
 # On a busy machine an example has taken half a second.
@@ -80,7 +80,7 @@ class FuzzedRequestsTest(ExampleCase, ApiCase):
     async def answering(self, request: bytes) -> AsyncIterator[tuple[AsyncClient, Ids]]:
         """Run a manager, and store the response and the conversation that a request refers to."""
         api_keys.clear_cache()
-        engine = ReplayEngine([said(HELLO, size=9)], loop=True)
+        engine = ReplayEngine([record_text(HELLO, size=9)], loop=True)
         current = RunManager({"m": ServedModel("m", engine, "", {}, dialect=HARMONY)})
         manager.set_current(current)
         try:

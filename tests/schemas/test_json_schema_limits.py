@@ -57,8 +57,8 @@ def test_recursion_that_goes_deeper_is_sound(schema: dict[str, Any]) -> None:
 
 def closed(properties: dict[str, Any], required: list[str] | None = None, **more: Any) -> dict[str, Any]:
     """An object with these properties, all of them required unless said otherwise."""
-    asked = list(properties) if required is None else required
-    return {"type": "object", "properties": properties, "required": asked, "additionalProperties": False, **more}
+    required_names = list(properties) if required is None else required
+    return {"type": "object", "properties": properties, "required": required_names, "additionalProperties": False, **more}
 
 
 def many(count: int, one: Any = TEXT) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from responses_app.schemas import create_response
 from responses_app.schemas.base import ARRAY_LIMIT, TOOLS_LIMIT, StrictModel
 from responses_app.schemas.create_response import CreateResponse
 from responses_app.wire.request_body import LONG
-from tests.support.api.case import ENCODING, HELLO, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, ApiCase, record_text
 
 # Longer than this an array of the protocol is refused for its length, which is one finding.
 FEW = 1024
@@ -78,7 +78,7 @@ class LargeTest(ApiCase):
         many = [{**tool, "name": f"f{n}"} for n in range(TOOLS_LIMIT // 2)]
         spaces = [{"type": "namespace", "name": name, "description": "x", "tools": many} for name in ("a", "b")]
         items = [{"type": "additional_tools", "role": "developer", "tools": spaces[:1]}] * 2
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             for body, param in (
                 ({"tools": [tool] * (TOOLS_LIMIT + 1)}, "tools"),
                 ({"tools": spaces}, "tools"),
@@ -106,7 +106,7 @@ class LargeTest(ApiCase):
     @pytest.mark.slow
     async def test_tens_of_thousands_of_messages_are_refused_or_truncated(self) -> None:
         messages = [{"role": "user", "content": f"Message {n}"} for n in range(30_000)]
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             self.refused(await self.post(client, input=messages), 400, "context_length_exceeded", "input", "at least")
             response = await self.post(client, input=messages, truncation="auto", store=False)
             self.assertEqual(response.status_code, 200)
@@ -125,7 +125,7 @@ class LargeTest(ApiCase):
             threads.append(threading.current_thread())
             return read(*args)
 
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             with mock.patch.object(create_response, "parse_request", seen):
                 for size in (1, LONG):
                     with self.subTest(size=size):

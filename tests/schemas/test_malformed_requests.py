@@ -15,7 +15,7 @@ from responses_app.errors import ApiError
 from responses_app.models import Event, Item, Response
 from responses_app.schemas import create_response
 from responses_app.schemas.create_response import REFUSED, CreateResponse
-from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, said
+from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, record_text
 
 ODDEST: tuple[Any, ...] = (2**64 - 1, "\0", {"x": 1}, {"type": ["x"]})
 WRONG = (*ODDEST, 5, -1, 1e300, True, "x", "", [], ["x"], [[]], [None], {}, [{"type": {}}])
@@ -106,7 +106,7 @@ class OddTest(ApiCase):
     async def test_wrong_types_are_refused_by_name_and_what_is_taken_is_no_fault_of_ours(self) -> None:
         self.taken(WRONG)
         taken, odd = self.taken(ODDEST), []
-        async with self.serving(*[said(HELLO, size=99) for _ in taken]) as client:
+        async with self.serving(*[record_text(HELLO, size=99) for _ in taken]) as client:
             for body in taken:
                 response = await self.post(client, **{**body, "store": False, "stream": False})
                 if response.status_code not in {200, 400, 404}:
@@ -131,7 +131,7 @@ class OddTest(ApiCase):
                     self.refused(response, 400, None, None)
 
     async def test_items_come_back_in_every_form_of_the_openai_package(self) -> None:
-        async with self.serving(*[said(WEATHER)] * 2, *[said(HELLO)] * 6) as client:
+        async with self.serving(*[record_text(WEATHER)] * 2, *[record_text(HELLO)] * 6) as client:
             first = orjson.loads((await self.post(client, tools=[TOOL])).content)
             output = WireResponse.model_validate(first).output
             answer = {"type": "function_call_output", "call_id": first["output"][1]["call_id"], "output": "sunny"}
@@ -158,7 +158,7 @@ class OddTest(ApiCase):
 
     async def test_null_is_absent_at_every_depth(self) -> None:
         tool = {**TOOL, **dict.fromkeys(("strict", "output_schema", "async", "defer_loading", "allowed_callers"))}
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             response = await self.post(
                 client,
                 tools=[tool],
@@ -188,7 +188,7 @@ class OddTest(ApiCase):
                 self.refused(await self.post(client, **body), 400, code, param)
 
     async def test_an_item_is_told_once(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             first = orjson.loads((await self.post(client)).content)
             message = first["output"][0]
             for items in ([message, HI, message], [message, {"type": "item_reference", "id": message["id"]}]):
@@ -198,7 +198,7 @@ class OddTest(ApiCase):
             self.assertEqual(await Response.objects.acount(), 1)
 
     async def test_a_top_p_of_zero_leaves_the_engine_the_likeliest_token(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             body = orjson.loads((await self.post(client, top_p=0)).content)
             self.assertEqual(body["top_p"], 0)
             self.assertGreater(self.engine.requests[0].sampling.top_p, 0)
@@ -217,7 +217,7 @@ class OddTest(ApiCase):
             self.assertEqual(response["Retry-After"], "2")
 
     async def test_an_engine_that_does_not_start_is_503_and_may_be_tried_again(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             with mock.patch.object(self.engine, "start", side_effect=EngineUnavailable("no memory")):
                 response = await self.post(client)
             self.refused(response, 503, "server_error", None, "did not start")
@@ -264,7 +264,7 @@ class OddTest(ApiCase):
                     self.assertTrue(response["x-request-id"].startswith("req_"))
 
     async def test_odd_queries_are_refused_or_harmless(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             uid = orjson.loads((await self.post(client)).content)["id"]
             for query in (
                 "limit=1e3",
@@ -301,7 +301,7 @@ class OddTest(ApiCase):
                     self.assertLess(len(response.content), 8000)
 
     async def test_integers_of_any_size_are_taken_or_named(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             most = 2**64 - 1
             self.assertEqual((await self.made(client, max_tool_calls=most))["max_tool_calls"], most)
             for name in ("max_output_tokens", "max_tool_calls", "top_logprobs"):
@@ -312,7 +312,7 @@ class OddTest(ApiCase):
     async def test_content_types_make_no_difference(self) -> None:
         body = orjson.dumps({"model": "m", "input": "x"})
         kinds = ("", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "x")
-        async with self.serving(*[said(HELLO)] * len(kinds)) as client:
+        async with self.serving(*[record_text(HELLO)] * len(kinds)) as client:
             for kind in kinds:
                 with self.subTest(kind=kind):
                     response = await client.post("/v1/responses", body, content_type=kind)

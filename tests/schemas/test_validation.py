@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 
 from responses_app.models import Event, Item, Response
-from tests.support.api.case import HELLO, TOOL, ApiCase, said
+from tests.support.api.case import HELLO, TOOL, ApiCase, record_text
 
 
 def schema(**fields: Any) -> dict[str, Any]:
@@ -221,7 +221,7 @@ class ValidationTest(ApiCase):
             "background",
             "include",
         )
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             response = await self.post(client, **dict.fromkeys((*fields, "temperature", "top_p", "truncation", "conversation")))
             self.assertEqual(response.status_code, 200, response.content)
 
@@ -234,21 +234,21 @@ class ValidationTest(ApiCase):
             "max_output_tokens": 16,
         }
         hints = {"mode": "explicit", "ttl": "12h", "prewarm": False, "comparison_response_id": "resp_1"}
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             response = orjson.loads((await self.post(client, **body, prompt_cache_options=hints)).content)
             self.assertEqual({name: response[name] for name in body}, body)
 
     async def test_options_of_images_and_programs_are_taken_and_the_response_says_what_came_of_them(self) -> None:
         none, disabled, standard = None, {"context_compression": "disabled"}, {"cyber": "standard"}
-        asked: list[tuple[dict[str, Any], Any, Any]] = [
+        requested: list[tuple[dict[str, Any], Any, Any]] = [
             ({}, none, none),
             ({"image": None, "access_programs": None}, none, none),
             ({"image": {}, "access_programs": {}}, disabled, none),
             ({"image": {"context_compression": "auto"}, "access_programs": {"cyber": "standard"}}, disabled, standard),
             ({"image": disabled, "access_programs": {"cyber": "daybreak_red"}}, disabled, standard),
         ]
-        async with self.serving(*[said(HELLO)] * len(asked), said(HELLO)) as client:
-            for body, image, programs in asked:
+        async with self.serving(*[record_text(HELLO)] * len(requested), record_text(HELLO)) as client:
+            for body, image, programs in requested:
                 with self.subTest(body=body):
                     made = await self.made(client, **body)
                     got = orjson.loads((await client.get(f"/v1/responses/{made['id']}")).content)
@@ -282,8 +282,8 @@ class ValidationTest(ApiCase):
         async with self.serving() as client:
             for body in bodies:
                 with self.subTest(body=body):
-                    asked = orjson.dumps({"model": "m", "input": "Hi", **body})
-                    response = await client.post("/v1/responses/input_tokens", asked, content_type="application/json")
+                    requested = orjson.dumps({"model": "m", "input": "Hi", **body})
+                    response = await client.post("/v1/responses/input_tokens", requested, content_type="application/json")
                     self.assertEqual(response.status_code, 200, response.content)
             for given in ({"id": None}, {}):
                 self.refused(await self.post(client, conversation=given), 400, "missing_required_parameter", "conversation.id")
@@ -302,7 +302,7 @@ class ValidationTest(ApiCase):
 
     async def test_a_tool_is_echoed_with_all_its_keys_and_strict_as_its_schema_deserves(self) -> None:
         loose = {"type": "function", "name": "loose", "parameters": {"type": "object", "properties": {"a": {"type": "string"}}}}
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             tools = orjson.loads((await self.post(client, tools=[TOOL, loose])).content)["tools"]
             self.assertEqual([tool["strict"] for tool in tools], [True, False])
             self.assertLessEqual({"description", "parameters", "strict", "output_schema"}, set(tools[1]))
@@ -335,7 +335,7 @@ class ValidationTest(ApiCase):
                 self.refused(response, 404, None, "input", "not found")
 
     async def test_a_trailing_slash_makes_no_difference(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             response = await client.post(
                 "/v1/responses/", orjson.dumps({"model": "m", "input": "x"}), content_type="application/json"
             )

@@ -8,7 +8,7 @@ import orjson
 
 from responses_app.models import Item, Response
 from responses_app.sockets import streams
-from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, record_text
 from tests.support.api.websocket_case import SocketCase
 
 MISSING = {"type": "function_call_output", "call_id": "call_missing", "output": "?"}
@@ -27,7 +27,7 @@ class ContinuingTest(SocketCase):
             previous = made["id"]
 
     async def test_prompts_are_the_same_as_over_http(self) -> None:
-        async with self.serving(*[said(THOUGHT) for _ in range(6)]) as client, self.socket() as socket:
+        async with self.serving(*[record_text(THOUGHT) for _ in range(6)]) as client, self.socket() as socket:
             await self.chain(client, 3)
             previous = None
             for number in range(3):
@@ -38,7 +38,7 @@ class ContinuingTest(SocketCase):
         self.assertEqual(await Response.objects.acount(), 3)
 
     async def test_an_unstored_response_is_unknown_on_other_connections(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as one, self.socket() as other:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as one, self.socket() as other:
             made = await one.create_response(store=False)
             refused = await other.create_rejected(previous_response_id=made["id"], store=False)
             self.assertEqual(refused["code"], "previous_response_not_found")
@@ -46,7 +46,7 @@ class ContinuingTest(SocketCase):
             self.assertEqual((await other.create_response(store=False))["status"], "completed")
 
     async def test_an_unstored_response_is_unknown_over_http(self) -> None:
-        async with self.serving(said(HELLO)) as client, self.socket() as socket:
+        async with self.serving(record_text(HELLO)) as client, self.socket() as socket:
             made = await socket.create_response(store=False)
             self.refused_over_http(await self.post(client, previous_response_id=made["id"]))
             self.assertEqual((await client.get(f"/v1/responses/{made['id']}")).status_code, 404)
@@ -55,7 +55,7 @@ class ContinuingTest(SocketCase):
         self.refused(response, 400, "previous_response_not_found", "previous_response_id")
 
     async def test_a_failed_continuation_evicts_the_context(self) -> None:
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             made = await socket.create_response(store=False)
             first = await socket.create_rejected([MISSING], previous_response_id=made["id"], store=False)
             self.assertEqual(first["status"], 400)
@@ -64,7 +64,7 @@ class ContinuingTest(SocketCase):
 
     async def test_a_continuation_that_fails_while_running_evicts_the_context(self) -> None:
         broken = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": <|call|>'
-        async with self.serving(said(HELLO), said(broken)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(broken)), self.socket() as socket:
             made = await socket.create_response(store=False)
             failed = await socket.create_response(previous_response_id=made["id"], store=False, tools=[TOOL])
             self.assertEqual(failed["status"], "failed")
@@ -72,13 +72,13 @@ class ContinuingTest(SocketCase):
             self.assertEqual(refused["code"], "previous_response_not_found")
 
     async def test_an_evicted_stored_response_is_read_from_the_database(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             made = await socket.create_response()
             await socket.create_rejected([MISSING], previous_response_id=made["id"])
             self.assertEqual((await socket.create_response(previous_response_id=made["id"]))["status"], "completed")
 
     async def test_an_invalid_request_without_previous_response_evicts_nothing(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             made = await socket.create_response(store=False)
             await socket.create_rejected(temperature=9)
             self.assertEqual(
@@ -86,7 +86,7 @@ class ContinuingTest(SocketCase):
             )
 
     async def test_a_failed_fork_on_another_stream_evicts_nothing(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             made = await socket.create_response(store=False, stream_id="a")
             refused = await socket.create_rejected([MISSING], previous_response_id=made["id"], store=False, stream_id="b")
             self.assertEqual(refused["status"], 400)
@@ -94,7 +94,7 @@ class ContinuingTest(SocketCase):
             self.assertEqual(again["status"], "completed")
 
     async def test_two_streams_go_on_from_one_response(self) -> None:
-        async with self.serving(*[said(HELLO) for _ in range(5)]), self.socket() as socket:
+        async with self.serving(*[record_text(HELLO) for _ in range(5)]), self.socket() as socket:
             root = await socket.create_response("root", store=False)
             fork = await socket.create_response("left", previous_response_id=root["id"], store=False, stream_id="a")
             main = await socket.create_response("right", previous_response_id=root["id"], store=False)
@@ -107,20 +107,20 @@ class ContinuingTest(SocketCase):
             self.assertNotIn("left", right)
 
     async def test_only_the_latest_of_a_stream_is_remembered(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             first = await socket.create_response(store=False)
             await socket.create_response(store=False)
             refused = await socket.create_rejected(previous_response_id=first["id"], store=False)
             self.assertEqual(refused["code"], "previous_response_not_found")
 
     async def test_a_stream_begins_afresh_without_a_previous_response(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             await socket.create_response("One.", store=False)
             await socket.create_response("Two.", store=False)
             self.assertNotIn("One.", self.dialect.token_text(self.prompts()[1]))
 
     async def test_a_stored_one_is_kept_as_over_http(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client, self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client, self.socket() as socket:
             first = await socket.create_response("One.")
             second = await socket.create_response("Two.", previous_response_id=first["id"])
             # The same rows as over HTTP.
@@ -137,7 +137,7 @@ class ContinuingTest(SocketCase):
             )
 
     async def test_a_stored_one_is_continued_without_a_look_at_the_store(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             first = await socket.create_response("One.")
             # A lookup in the database would fail.
             await Item.objects.all().aupdate(body="nothing")
@@ -146,7 +146,7 @@ class ContinuingTest(SocketCase):
             self.assertIn("One.", self.dialect.token_text(self.prompts()[1]))
 
     async def test_a_stored_one_keeps_what_it_continues_if_that_was_not_stored(self) -> None:
-        async with self.serving(*[said(HELLO) for _ in range(4)]) as client, self.socket() as socket:
+        async with self.serving(*[record_text(HELLO) for _ in range(4)]) as client, self.socket() as socket:
             first = await socket.create_response("One.")
             second = await socket.create_response("Two.", previous_response_id=first["id"], store=False)
             third = await socket.create_response("Three.", previous_response_id=second["id"])
@@ -158,7 +158,7 @@ class ContinuingTest(SocketCase):
             self.assertTrue(all(prompt.count(word) == 1 for word in ("One.", "Two.", "Three.", "Four.")), prompt)
 
     async def test_responses_continue_across_http_and_sockets(self) -> None:
-        async with self.serving(*[said(HELLO) for _ in range(3)]) as client, self.socket() as socket:
+        async with self.serving(*[record_text(HELLO) for _ in range(3)]) as client, self.socket() as socket:
             first = await self.made(client, input="One.")
             second = await socket.create_response("Two.", previous_response_id=first["id"])
             await self.made(client, input="Three.", previous_response_id=second["id"])
@@ -166,7 +166,7 @@ class ContinuingTest(SocketCase):
             self.assertTrue(all(word in prompt for word in ("One.", "Two.", "Three.")))
 
     async def test_a_chain_of_tools_that_is_not_stored(self) -> None:
-        async with self.serving(said(WEATHER), said(WEATHER), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(WEATHER), record_text(WEATHER), record_text(HELLO)), self.socket() as socket:
             made = await socket.create_response(store=False, tools=[TOOL])
             for _ in range(2):
                 output = {"type": "function_call_output", "call_id": made["output"][-1]["call_id"], "output": "sunny"}
@@ -176,7 +176,7 @@ class ContinuingTest(SocketCase):
     async def test_contexts_over_the_limit_are_evicted_oldest_first(self) -> None:
         before, streams.MAX_CACHED_BYTES = streams.MAX_CACHED_BYTES, 20_000
         try:
-            async with self.serving(said(HELLO), said(HELLO), said(HELLO)), self.socket() as socket:
+            async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)), self.socket() as socket:
                 old = await socket.create_response("x" * 8_000, store=False, stream_id="a")
                 new = await socket.create_response("y" * 4_000, store=False, stream_id="b")
                 refused = await socket.create_rejected(previous_response_id=old["id"], store=False, stream_id="a")
@@ -189,7 +189,7 @@ class ContinuingTest(SocketCase):
 
 class WarmingTest(SocketCase):
     async def test_generate_false_prefills_without_output(self) -> None:
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             warm = await socket.create_response("Look.", generate=False, store=False, instructions="Be brief.")
             self.assertEqual((warm["status"], warm["output"], warm["usage"]["output_tokens"]), ("completed", [], 0))
             (read,) = self.engine.prefilled
@@ -201,14 +201,14 @@ class WarmingTest(SocketCase):
             self.assertEqual(made["status"], "completed")
 
     async def test_with_no_input_at_all(self) -> None:
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             warm = await socket.create_response([], generate=False, store=False, tools=[TOOL])
             self.assertEqual(
                 (await socket.create_response("Go.", previous_response_id=warm["id"], store=False))["status"], "completed"
             )
 
     async def test_a_stored_one_can_be_read_and_continued_over_http(self) -> None:
-        async with self.serving(said(HELLO)) as client, self.socket() as socket:
+        async with self.serving(record_text(HELLO)) as client, self.socket() as socket:
             warm = await socket.create_response("Look.", generate=False)
             self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{warm['id']}")).content), warm)
             await self.made(client, previous_response_id=warm["id"])

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from responses_app.protocol.conformance import StreamValidator
-from tests.support.api.case import HELLO, THOUGHT, said
+from tests.support.api.case import HELLO, THOUGHT, record_text
 from tests.support.api.websocket_case import SocketCase, SocketClient, error
 
 PATH = "/openresponses/v1/responses"
@@ -34,20 +34,20 @@ class OpenResponsesTest(SocketCase):
         self.assertEqual(error(await self.turn(socket, *args, **fields))["code"], "previous_response_not_found")
 
     async def test_websocket_response(self) -> None:
-        async with self.serving(said(THOUGHT)), self.socket(PATH) as socket:
+        async with self.serving(record_text(THOUGHT)), self.socket(PATH) as socket:
             await self.completed(socket, [{"type": "message", "role": "user", "content": "Say hello."}])
 
     async def test_websocket_sequential_responses(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket(PATH) as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket(PATH) as socket:
             self.assertNotEqual(await self.completed(socket, store=False), await self.completed(socket, store=False))
 
     async def test_websocket_continuation(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket(PATH) as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket(PATH) as socket:
             first = await self.completed(socket, store=False)
             await self.completed(socket, store=False, previous_response_id=first)
 
     async def test_websocket_reconnect_store_false_recovery(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)):
+        async with self.serving(record_text(HELLO), record_text(HELLO)):
             async with self.socket(PATH) as socket:
                 first = await self.completed(socket, store=False)
             async with self.socket(PATH) as socket:
@@ -60,7 +60,7 @@ class OpenResponsesTest(SocketCase):
             await self.missing(socket, store=False, previous_response_id=uid)
 
     async def test_websocket_failed_continuation_evicts_cache(self) -> None:
-        async with self.serving(said(HELLO)), self.socket(PATH) as socket:
+        async with self.serving(record_text(HELLO)), self.socket(PATH) as socket:
             first = await self.completed(socket, store=False)
             output = {"type": "function_call_output", "call_id": "call_openresponses_missing", "output": "{}"}
             failed = await self.turn(socket, [output], store=False, previous_response_id=first)
@@ -68,7 +68,7 @@ class OpenResponsesTest(SocketCase):
             await self.missing(socket, store=False, previous_response_id=first)
 
     async def test_websocket_compact_new_chain(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client, self.socket(PATH) as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client, self.socket(PATH) as socket:
             body = {"model": "m", "input": [{"type": "message", "role": "user", "content": "Hi"}]}
             compacted = await client.post(
                 "/openresponses/v1/responses/compact", orjson.dumps(body), content_type="application/json"

@@ -6,7 +6,7 @@ from django.test import override_settings
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.sockets.consumer import ResponsesSocket
-from tests.support.api.case import HELLO, said, tokens
+from tests.support.api.case import HELLO, record_text, tokens
 from tests.support.api.websocket_case import SocketCase, SocketClient
 from tests.support.waiting import eventually
 
@@ -41,6 +41,6 @@ class WaitingBytesTest(SocketCase):
 
     @override_settings(RESPONSES_MAX_UNFINISHED_MIB_PER_KEY=1)
     async def test_started_request_is_not_counted(self) -> None:
-        async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
+        async with self.serving(*[record_text(HELLO)] * 3), self.socket() as socket:
             for _ in range(3):
                 self.assertEqual((await socket.create_response(LONG))["status"], "completed")

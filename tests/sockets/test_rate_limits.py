@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 from responses_app.access import api_keys, rate_limits
 from responses_app.models import ApiKey, ConcurrencySlot
-from tests.support.api.case import HELLO, said
+from tests.support.api.case import HELLO, record_text
 from tests.support.api.websocket_case import TIMEOUT_S, SocketCase
 from tests.support.waiting import eventually
 
@@ -41,14 +41,14 @@ class LimitsTest(SocketCase):
 
     async def test_a_turn_behind_another_is_not_one_too_many_at_a_time(self) -> None:
         await self.limit(max_concurrent=1)
-        async with self.serving(*[said(HELLO)] * 6), self.socket() as socket:
+        async with self.serving(*[record_text(HELLO)] * 6), self.socket() as socket:
             for store in (False, True, False, False, True, True):
                 self.assertEqual((await socket.create_response(store=store))["status"], "completed")
         self.assertEqual(await ConcurrencySlot.objects.acount(), 0)
 
     async def test_request_over_the_limit_is_an_error_and_the_socket_stays_usable(self) -> None:
         await self.limit(requests_per_minute=2)
-        async with self.serving(*[said(HELLO)] * 3), self.socket() as socket:
+        async with self.serving(*[record_text(HELLO)] * 3), self.socket() as socket:
             await socket.create_response()
             await socket.create_response()
             refused = await socket.create_rejected()
@@ -61,7 +61,7 @@ class LimitsTest(SocketCase):
         for store in (True, False):
             # A stored response releases the slot once the row exists, any other before the terminal event.
             with self.subTest(store=store), delayed_release() as (started, proceed):
-                async with self.serving(said(HELLO), said(HELLO)):
+                async with self.serving(record_text(HELLO), record_text(HELLO)):
                     async with self.socket() as socket:
                         await socket.create(store=store)
                         async with asyncio.timeout(TIMEOUT_S):

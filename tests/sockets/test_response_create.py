@@ -9,7 +9,7 @@ from django.test import override_settings
 
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
-from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, said
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, record_text
 from tests.support.api.websocket_case import SocketCase, assert_valid, error
 from tests.support.dialects.large_grammars import LARGE
 
@@ -26,7 +26,7 @@ def without_ids(value: Any) -> Any:
 
 class CreateTest(SocketCase):
     async def test_the_events_are_those_of_sse(self) -> None:
-        async with self.serving(said(THOUGHT), said(THOUGHT)) as client, self.socket() as socket:
+        async with self.serving(record_text(THOUGHT), record_text(THOUGHT)) as client, self.socket() as socket:
             streamed = await self.stream(client)
             await socket.create()
             events = await socket.receive_response()
@@ -35,7 +35,7 @@ class CreateTest(SocketCase):
             self.assertTrue(all("obfuscation" in event for event in events if event["type"].endswith(".delta")))
 
     async def test_the_events_equal_the_stored_and_replayed_events(self) -> None:
-        async with self.serving(said(THOUGHT)) as client, self.socket() as socket:
+        async with self.serving(record_text(THOUGHT)) as client, self.socket() as socket:
             await socket.create(stream_options={"include_obfuscation": False}, stream_id="a")
             events = await socket.receive_response("a")
             response = events[-1]["response"]
@@ -47,7 +47,7 @@ class CreateTest(SocketCase):
             self.assertEqual([{**event, "stream_id": "a"} for event in replayed], events)
 
     async def test_responses_are_stored_with_the_id_of_the_request_that_opened_the_connection(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             made = [await socket.create_response(), await socket.create_response()]
         found = Response.objects.filter(uid__in=[one["id"] for one in made]).values_list("request_id", flat=True)
         ids = {one async for one in found}
@@ -55,7 +55,7 @@ class CreateTest(SocketCase):
         self.assertRegex(ids.pop(), r"^req_[0-9a-f]{48}$")
 
     async def test_two_that_are_sent_at_once_are_made_one_after_the_other(self) -> None:
-        async with self.serving(said(HELLO), said(THOUGHT)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(THOUGHT)), self.socket() as socket:
             await socket.create()
             await socket.create()
             first, second = await socket.receive_response(), await socket.receive_response()
@@ -64,14 +64,14 @@ class CreateTest(SocketCase):
             self.assertNotEqual(first[0]["response"]["id"], second[0]["response"]["id"])
 
     async def test_an_open_responses_client_gets_events_of_that_profile(self) -> None:
-        async with self.serving(said(THOUGHT)), self.socket("/openresponses/v1/responses") as socket:
+        async with self.serving(record_text(THOUGHT)), self.socket("/openresponses/v1/responses") as socket:
             await socket.create()
             types = {event["type"] for event in await socket.receive_response()}
             self.assertIn("response.reasoning.delta", types)
             self.assertNotIn("response.reasoning_text.delta", types)
 
     async def test_stream_is_ignored_and_background_is_refused(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             bodies: list[dict[str, Any]] = [{"stream": True}, {"stream": False, "background": False, "generate": True}]
             for fields in bodies:
                 with self.subTest(fields=fields):
@@ -93,7 +93,7 @@ class CreateTest(SocketCase):
             {"input": None},
             {"input": [{"type": "message", "role": "user", "content": [{"type": "input_text"}]}]},
         ]
-        async with self.serving(said(HELLO)) as client, self.socket() as socket:
+        async with self.serving(record_text(HELLO)) as client, self.socket() as socket:
             for fields in wrong:
                 with self.subTest(fields=fields):
                     over_http = await self.post(client, **fields)
@@ -121,7 +121,7 @@ class CreateTest(SocketCase):
             f'{{"type": "response.create", "stream_id": "{"a" * 257}"}}': ("invalid_stream_id", "stream_id"),
             '{"type": "response.create", "model": "m", "input": "Hi", "generate": "no"}': ("invalid_type", "generate"),
         }
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             for text, (code, param) in wrong.items():
                 with self.subTest(text=text, code=code, param=param):
                     await socket.socket.send_to(text_data=text)
@@ -133,7 +133,7 @@ class CreateTest(SocketCase):
 
     async def test_a_failure_has_no_error_event_also_in_a_replay(self) -> None:
         broken = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": <|call|>'
-        async with self.serving(said(broken)) as client, self.socket() as socket:
+        async with self.serving(record_text(broken)) as client, self.socket() as socket:
             await socket.create(tools=[TOOL])
             events = await socket.receive_response()
             self.assertEqual(events[-1]["type"], "response.failed")
@@ -143,7 +143,7 @@ class CreateTest(SocketCase):
             self.assertNotIn("error", {event["type"] for event in [*events, *replayed]})
 
     async def test_the_stored_request_keeps_the_options_for_takeover(self) -> None:
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             for generate in (True, False):
                 with self.subTest(generate=generate):
                     made = await socket.create_response(generate=generate)
@@ -152,7 +152,7 @@ class CreateTest(SocketCase):
                     self.assertEqual((order.emit_error_event, order.generate, order.stream), (False, generate, True))
 
     async def test_a_tool_is_called_and_answered(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(WEATHER), record_text(HELLO)), self.socket() as socket:
             first = await socket.create_response(tools=[TOOL])
             call = first["output"][-1]
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.engines.replay.tape import Step
 from responses_app.sockets import steering
-from tests.support.api.case import HELLO, TOOL, said, tokens
+from tests.support.api.case import HELLO, TOOL, record_text, tokens
 from tests.support.api.websocket_case import SocketCase, SocketClient, assert_valid
 
 THINKING = "<|channel|>analysis<|message|>Let me think about"
@@ -69,7 +69,7 @@ class SteeringTest(SocketCase):
         return events[-1]["response"], after[-1]["response"]
 
     async def test_steered_response_ends_in_the_text_and_a_new_one_continues(self) -> None:
-        async with self.serving(stuck(WRITING), said(HELLO)) as client, self.socket() as socket:
+        async with self.serving(stuck(WRITING), record_text(HELLO)) as client, self.socket() as socket:
             first, second = await self.steered(socket, WRITING, "response.output_text.delta", instructions="Be kind.")
             self.assertEqual((first["status"], first["incomplete_details"]), ("incomplete", {"reason": "steered"}))
             self.assertEqual([item["status"] for item in first["output"] if item["type"] == "message"], ["incomplete"])
@@ -89,7 +89,7 @@ class SteeringTest(SocketCase):
 
     async def test_every_frame_is_what_the_types_of_openai_say(self) -> None:
         adapter: TypeAdapter[Any] = TypeAdapter(ResponsesServerEvent)
-        lines = (stuck(WRITING), said(HELLO), two_calls(0.5))
+        lines = (stuck(WRITING), record_text(HELLO), two_calls(0.5))
         async with self.serving(*lines), self.socket() as socket:
             events: list[dict[str, Any]] = []
             await socket.create(stream_id="a")
@@ -112,26 +112,26 @@ class SteeringTest(SocketCase):
                 self.assertEqual(set(parsed.model_extra or {}) - {"obfuscation"}, set(), event["type"])
 
     async def test_in_the_middle_of_a_thought_on_a_named_stream_and_unstored(self) -> None:
-        async with self.serving(stuck(THINKING), said(HELLO)), self.socket() as socket:
+        async with self.serving(stuck(THINKING), record_text(HELLO)), self.socket() as socket:
             first, second = await self.steered(socket, THINKING, "response.reasoning_text.delta", stream_id="a", store=False)
             self.assertEqual([item["type"] for item in first["output"]], ["reasoning"])
             self.assertEqual(second["status"], "completed")
 
     async def test_in_the_middle_of_a_call_which_is_left_out_then(self) -> None:
-        async with self.serving(stuck(CALLING), said(HELLO)), self.socket() as socket:
+        async with self.serving(stuck(CALLING), record_text(HELLO)), self.socket() as socket:
             first, second = await self.steered(socket, CALLING, "response.function_call_arguments.delta", tools=[TOOL])
             self.assertEqual([item["status"] for item in first["output"]], ["incomplete"])
             self.assertNotIn('{"ci', self.prompt(1))
             self.assertEqual(second["status"], "completed")
 
     async def test_before_any_output(self) -> None:
-        async with self.serving(Recording([Delay(60), Tokens(tokens(HELLO))]), said(HELLO)), self.socket() as socket:
+        async with self.serving(Recording([Delay(60), Tokens(tokens(HELLO))]), record_text(HELLO)), self.socket() as socket:
             first, second = await self.steered(socket, "", "response.in_progress")
             self.assertEqual((first["status"], first["output"]), ("incomplete", []))
             self.assertEqual(second["status"], "completed")
 
     async def test_the_successor_comes_before_what_was_asked_next(self) -> None:
-        async with self.serving(stuck(WRITING), said(HELLO), said(HELLO)), self.socket() as socket:
+        async with self.serving(stuck(WRITING), record_text(HELLO), record_text(HELLO)), self.socket() as socket:
             await socket.create()
             uid = (await until(socket, "response.output_text.delta"))[0]["response"]["id"]
             await socket.create("Another story.")
@@ -141,7 +141,7 @@ class SteeringTest(SocketCase):
             self.assertEqual((second["previous_response_id"], third["previous_response_id"]), (uid, None))
 
     async def test_with_a_complete_call_it_waits_for_the_output(self) -> None:
-        async with self.serving(two_calls(0.5), said(HELLO)), self.socket() as socket:
+        async with self.serving(two_calls(0.5), record_text(HELLO)), self.socket() as socket:
             await socket.create(tools=[TOOL])
             before = await until(socket, "response.output_item.done")
             uid = before[0]["response"]["id"]
@@ -163,7 +163,7 @@ class SteeringTest(SocketCase):
             self.assertLess(prompt.index("One more."), prompt.index("And another."))
 
     async def test_pending_message_returns_if_the_stream_continues_elsewhere(self) -> None:
-        async with self.serving(two_calls(0.5), said(HELLO)), self.socket() as socket:
+        async with self.serving(two_calls(0.5), record_text(HELLO)), self.socket() as socket:
             await socket.create(tools=[TOOL])
             before = await until(socket, "response.output_item.done")
             await steer(socket, before[0]["response"]["id"], "One more.")
@@ -213,7 +213,7 @@ class SteeringTest(SocketCase):
         return code
 
     async def test_unknown_and_ended_responses_cannot_be_steered(self) -> None:
-        async with self.serving(said(HELLO), stuck(WRITING), stuck(WRITING)), self.socket() as socket:
+        async with self.serving(record_text(HELLO), stuck(WRITING), stuck(WRITING)), self.socket() as socket:
             self.assertEqual(await self.failed(socket, "resp_unknown"), "response_not_found")
             made = await socket.create_response()
             self.assertEqual(await self.failed(socket, made["id"]), "response_already_completed")

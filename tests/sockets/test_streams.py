@@ -17,7 +17,7 @@ from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.sockets import streams
 from responses_app.sockets.routing import application
-from tests.support.api.case import HELLO, said, tokens
+from tests.support.api.case import HELLO, record_text, tokens
 from tests.support.api.websocket_case import TERMINAL, SocketCase, SocketClient, assert_valid, error
 from tests.support.waiting import eventually
 
@@ -83,7 +83,7 @@ class StreamsTest(SocketCase):
             self.assertEqual(most, streams.MAX_RUNNING_RESPONSES)
 
     async def test_the_thirty_third_name_is_refused_and_the_others_go_on(self) -> None:
-        async with self.serving(*[said(HELLO) for _ in range(34)]), self.socket() as socket:
+        async with self.serving(*[record_text(HELLO) for _ in range(34)]), self.socket() as socket:
             for number in range(32):
                 await socket.create_response(stream_id=f"{number}")
             refused = await socket.create_rejected(stream_id="one-more")
@@ -195,7 +195,7 @@ class EndsTest(SocketCase):
             self.assertEqual(message["code"], 1011)
 
     async def test_a_key_that_is_taken_back_ends_it(self) -> None:
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             await socket.create_response()
             await ApiKey.objects.filter(pk=self.key.pk).adelete()
             api_keys.clear_cache()

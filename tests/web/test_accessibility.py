@@ -38,8 +38,8 @@ def axe() -> str:
 def paths(chat_server: Server) -> list[str]:
     """Return a URL of every kind of page, with content."""
     model = "chat"
-    said = [{"role": "user", "content": text} for text in (HOSTILE, "markdown")]
-    first = chat_server.ask(model=model, input=said).json()["id"]
+    messages = [{"role": "user", "content": text} for text in (HOSTILE, "markdown")]
+    first = chat_server.ask(model=model, input=messages).json()["id"]
     second = chat_server.ask(model=model, input="weatherwise", tools=[TOOL], previous_response_id=first).json()["id"]
     # A fork, so that the chain is a tree; and one that fails.
     chat_server.ask(model=model, input="twice", previous_response_id=first)

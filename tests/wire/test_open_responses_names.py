@@ -15,7 +15,7 @@ from responses_app.protocol.events import Event
 from responses_app.wire import profiles
 from tests.support.api.open_responses import ITEMS, opened
 from tests.support.protocol.item_families import FAMILIES
-from tests.support.protocol.response_strategies import ENDINGS, tell
+from tests.support.protocol.response_strategies import ENDINGS, write_response
 
 PLACE = "item_id output_index content_index"
 SUMMARY = "item_id output_index summary_index"
@@ -63,7 +63,7 @@ SPACE = {"type": "namespace", "name": "n", "description": "d", "tools": [FUNCTIO
 def protocol_events(name: str) -> list[Event]:
     """A stream as the log has it."""
     pieces, ending, status = SPEECHES[name]
-    return tell(pieces, ending, status=status, **NULLS, tools=[FUNCTION, CUSTOM, SPACE])[0]
+    return write_response(pieces, ending, status=status, **NULLS, tools=[FUNCTION, CUSTOM, SPACE])[0]
 
 
 def parsed_body(raw: dict[str, Any], path: str = "/openresponses/v1/responses") -> dict[str, Any]:
@@ -117,14 +117,14 @@ def test_tools_and_choices_are_echoed_with_the_prefix() -> None:
     function = {"type": "function", "name": "f", "description": None, "parameters": None, "strict": False}
     custom = {"type": "openai:custom", "name": "t", "format": {"type": "text"}}
     choice = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "custom", "name": "t"}, {"type": "shell"}]}
-    renamed = opened(tell([TextDelta("a")], tools=[FUNCTION, CUSTOM, SPACE], tool_choice=choice)[0])[-1]["response"]
+    renamed = opened(write_response([TextDelta("a")], tools=[FUNCTION, CUSTOM, SPACE], tool_choice=choice)[0])[-1]["response"]
     assert renamed["tools"][:2] == [function, custom]
     assert [one["type"] for one in renamed["tools"][2]["tools"]] == ["function", "openai:custom"]
     assert [one["type"] for one in renamed["tool_choice"]["tools"]] == ["openai:custom", "openai:shell"]
 
 
 def test_renamed_items_are_valid_input() -> None:
-    items = tell(SPEECHES["all"][0])[0][-1]["response"]["output"]
+    items = write_response(SPEECHES["all"][0])[0][-1]["response"]["output"]
     renamed = [
         orjson.loads(profiles.item_to_profile(RequestFactory().get("/openresponses/v1/x"), orjson.dumps(item)))
         for item in items

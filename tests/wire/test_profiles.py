@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from django.test import AsyncClient
 
-from tests.support.api.case import THOUGHT, ApiCase, bare, said
+from tests.support.api.case import THOUGHT, ApiCase, bare, record_text
 from tests.support.api.open_responses import opened
 
 OPEN = "/openresponses/v1"
@@ -35,7 +35,7 @@ class ProfileTest(ApiCase):
         return await self.read(await client.get(f"{path}?stream=true"))
 
     async def test_the_names_are_those_of_open_responses_and_the_log_is_the_same(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             body = orjson.dumps({"model": "m", "input": "Hi", "stream": True})
             response = await client.post(f"{OPEN}/responses", body, content_type="application/json")
             live = await self.read(response)
@@ -45,12 +45,14 @@ class ProfileTest(ApiCase):
             self.assertEqual(await self.events(client, f"{OPEN}/responses/{uid}"), live)
             ours = self.judge(await self.events(client, f"/v1/responses/{uid}"))
             self.assertEqual(bare(live), bare(opened(ours)))
-            for path, told in ((OPEN, live), ("/v1", ours)):
+            for path, expected in ((OPEN, live), ("/v1", ours)):
                 with self.subTest(path=path):
-                    self.assertEqual(orjson.loads((await client.get(f"{path}/responses/{uid}")).content), told[-1]["response"])
+                    self.assertEqual(
+                        orjson.loads((await client.get(f"{path}/responses/{uid}")).content), expected[-1]["response"]
+                    )
 
     async def test_items_leave_out_what_has_no_value(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             body = orjson.dumps({"model": "m", "input": "Hi"})
             made = orjson.loads((await client.post(f"{OPEN}/responses", body, content_type="application/json")).content)
             for item in made["output"]:
@@ -59,10 +61,10 @@ class ProfileTest(ApiCase):
 
     async def test_a_custom_tool_is_called_and_answered_under_the_name_of_its_maker(self) -> None:
         call = '<|channel|>commentary to=functions.t <|constrain|>json<|message|>{"input": "x"}<|call|>'
-        async with self.serving(said(call), said(THOUGHT), said(THOUGHT)) as client:
+        async with self.serving(record_text(call), record_text(THOUGHT), record_text(THOUGHT)) as client:
             tool = {"type": "openai:custom", "name": "t"}
-            asked = {"model": "m", "tools": [tool], "tool_choice": {"type": "openai:custom", "name": "t"}}
-            made = await self.sent(client, {**asked, "input": "Hi"})
+            requested = {"model": "m", "tools": [tool], "tool_choice": {"type": "openai:custom", "name": "t"}}
+            made = await self.sent(client, {**requested, "input": "Hi"})
             self.assertEqual(made["tools"], [{**tool, "format": {"type": "text"}}])
             self.assertEqual(made["tool_choice"], {"type": "openai:custom", "name": "t"})
             found = made["output"][0]

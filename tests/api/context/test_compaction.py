@@ -10,7 +10,7 @@ from django.test import AsyncClient
 
 from responses_app.models import ApiKey, Event, Item, Response
 from responses_app.runs.prepare.context import apply_compaction
-from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, record_text
 
 SUMMARY = (
     "<|channel|>analysis<|message|>Keep it short.<|end|><|start|>assistant<|channel|>final<|message|>Ada likes teal.<|return|>"
@@ -25,7 +25,7 @@ class CompactTest(ApiCase):
         return await client.post("/v1/responses/compact", orjson.dumps({"model": "m", **body}), content_type="application/json")
 
     async def test_compacted_output_is_the_input_of_the_next_turn(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO), said(SUMMARY), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO), record_text(SUMMARY), record_text(HELLO)) as client:
             first = orjson.loads((await self.post(client, input="I am Ada.", tools=[TOOL])).content)
             result = {"type": "function_call_output", "call_id": first["output"][-1]["call_id"], "output": "sunny"}
             second = orjson.loads(
@@ -58,7 +58,7 @@ class CompactTest(ApiCase):
 
     async def test_a_token_of_another_project_or_kind_is_refused(self) -> None:
         _, secret = await sync_to_async(ApiKey.make)("other")
-        async with self.serving(said(SUMMARY)) as client:
+        async with self.serving(record_text(SUMMARY)) as client:
             token = orjson.loads((await self.compact(client, input="x")).content)["output"][-1]["encrypted_content"]
             spoilt = token[:-4] + ("AAAA" if token[-4:] != "AAAA" else "BBBB")
             for item, headers in (
@@ -73,7 +73,7 @@ class CompactTest(ApiCase):
 
     async def test_invalid_compaction_requests_are_refused_by_path(self) -> None:
         empty = HELLO.replace("Hello there!", "")
-        async with self.serving(said(empty)) as client:
+        async with self.serving(record_text(empty)) as client:
             nameless = await client.post("/v1/responses/compact", b'{"input": "x"}', content_type="application/json")
             self.refused(nameless, 400, "missing_required_parameter", "model")
             self.refused(await self.compact(client), 400, "missing_required_parameter", "input")
@@ -121,7 +121,7 @@ class TriggerTest(ApiCase):
 
     async def test_trigger_replaces_earlier_items_and_is_not_stored(self) -> None:
         trigger = {"type": "compaction_trigger"}
-        async with self.serving(said(HELLO), said(SUMMARY), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(SUMMARY), record_text(HELLO)) as client:
             first = await self.made(client, input="I am Ada.")
             fields = {"input": [{"role": "user", "content": "Teal."}, trigger], "previous_response_id": first["id"]}
             events = await self.stream(client, **fields, tools=[TOOL], tool_choice="required")
@@ -154,7 +154,7 @@ class AutomaticTest(ApiCase):
         return {"context_management": [{"type": "compaction", "compact_threshold": threshold}]}
 
     async def test_past_the_threshold_it_comes_last_and_the_next_turn_is_shorter(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(SUMMARY), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(SUMMARY), record_text(HELLO)) as client:
             below = await self.stream(client, input="I am Ada.", **self.managed())
             first = below[-1]["response"]
             self.assertEqual([item["type"] for item in first["output"]], ["message"])
@@ -178,7 +178,7 @@ class AutomaticTest(ApiCase):
 
     async def test_without_a_threshold_it_is_a_part_of_the_window(self) -> None:
         own: Any = [{"type": "compaction"}]
-        async with self.serving(said(HELLO), said(HELLO), said(SUMMARY)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(SUMMARY)) as client:
             self.engine._max_model_len = 1000
             for words, kinds in ((100, ["message"]), (800, ["message", "compaction"])):
                 with self.subTest(words=words, kinds=kinds):
@@ -186,7 +186,7 @@ class AutomaticTest(ApiCase):
                     self.assertEqual([item["type"] for item in orjson.loads(response.content)["output"]], kinds)
 
     async def test_without_a_summary_the_response_is_complete_all_the_same(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO.replace("Hello there!", ""))) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO.replace("Hello there!", ""))) as client:
             made = orjson.loads((await self.post(client, input="word " * 1200, **self.managed())).content)
             self.assertEqual((made["status"], [item["type"] for item in made["output"]]), ("completed", ["message"]))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tests.support.api.case import ENCODING, HELLO, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, ApiCase, record_text
 
 SCHEMA = {"type": "object", "properties": {"a": {"enum": ["x", None]}}, "required": ["a"], "additionalProperties": False}
 FORMAT = {"type": "json_schema", "name": "thing", "schema": SCHEMA, "strict": True}
@@ -28,7 +28,7 @@ class ConfigurationTest(ApiCase):
         return text
 
     async def test_an_effort_holds_until_the_next_one_and_the_request_is_repeated_as_it_was(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             low = {"effort": "low"}
             first = await self.made(client, input=[HI, update(reasoning={"effort": "high"}), HI], reasoning=low)
             self.assertIn("Reasoning: high", self.prompt)
@@ -42,7 +42,7 @@ class ConfigurationTest(ApiCase):
             self.assertEqual([item["type"] for item in listed], ["message", "configuration_update", "message"])
 
     async def test_a_format_binds_the_answer_until_text_is_asked_for_again(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, input=[update(text={"format": FORMAT}), HI])
             bound: Any = self.engine.requests[-1].constraint
             self.assertIn(str(SCHEMA), str(bound.value))
@@ -52,7 +52,7 @@ class ConfigurationTest(ApiCase):
             self.assertIsNone(self.engine.requests[-1].constraint)
 
     async def test_a_conversation_keeps_it(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             body = orjson.dumps({"items": [update(reasoning={"effort": "high"})]})
             response = await client.post("/v1/conversations", body, content_type="application/json")
             await self.made(client, conversation=orjson.loads(response.content)["id"])

@@ -11,7 +11,7 @@ from django.test import override_settings
 from responses_app.access import api_keys
 from responses_app.models import ApiKey, Event, Item, Response
 from responses_app.runs.prepare import encrypted_content
-from tests.support.api.case import ENCODING, HELLO, THOUGHT, TOOL, WEATHER, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, THOUGHT, TOOL, WEATHER, ApiCase, record_text
 
 ASK = {"include": ["reasoning.encrypted_content"]}
 USER = {"role": "user", "content": "Hi"}
@@ -38,7 +38,7 @@ class SealedTest(ApiCase):
         return orjson.loads(response.content)
 
     async def test_encrypted_content_is_the_same_in_done_event_and_response(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             events = await self.stream(client, **ASK)
             by_type = {event["type"]: event for event in events if event.get("output_index", 0) == 0}
             self.assertNotIn("encrypted_content", by_type["response.output_item.added"]["item"])
@@ -50,7 +50,7 @@ class SealedTest(ApiCase):
             self.assertEqual(await self.get(client, f"{end['id']}?include[]=reasoning.encrypted_content"), end)
 
     async def test_without_the_include_there_is_no_such_key_until_it_is_asked_for(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             first = await self.made(client)
             self.assertNotIn("encrypted_content", reasoning(first["output"]))
             included = await self.get(client, f"{first['id']}?include=reasoning.encrypted_content")
@@ -59,7 +59,7 @@ class SealedTest(ApiCase):
             )
 
     async def test_given_back_without_its_text_it_reaches_the_model_as_raw_reasoning(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO)) as client:
             first = await self.made(client, store=False, tools=[TOOL], **ASK)
             thought, call = first["output"]
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
@@ -69,7 +69,7 @@ class SealedTest(ApiCase):
             self.assertEqual(await Response.objects.acount() + await Item.objects.acount(), 0)
 
     async def test_a_chain_goes_on_from_sealed_input(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, store=False, tools=[TOOL], **ASK)
             thought, call = first["output"]
             bare = {"type": "reasoning", "summary": [], "encrypted_content": thought["encrypted_content"]}
@@ -84,7 +84,7 @@ class SealedTest(ApiCase):
             self.assertEqual(reasoning(listed["data"])["encrypted_content"], thought["encrypted_content"])
 
     async def test_history_that_was_stored_sealed_is_opened_and_another_server_key_does_not_end_it(self) -> None:
-        async with self.serving(said(WEATHER), said(WEATHER), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(WEATHER), record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, store=False, tools=[TOOL], **ASK)
             bare = {"type": "reasoning", "summary": [], "encrypted_content": first["output"][0]["encrypted_content"]}
             second = await self.made(client, tools=[TOOL], input=[USER, bare])
@@ -135,12 +135,12 @@ class SealedTest(ApiCase):
             "encrypted_content": encrypted_content.encrypt("test", item),
             "content": [{"type": "reasoning_text", "text": "No."}],
         }
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             await self.made(client, input=[USER, forged])
             self.assertIn("<|message|>Sealed.<|end|>", self.prompt())
 
     async def test_another_projects_key_cannot_use_it(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             first = await self.made(client, **ASK)
             _, secret = await sync_to_async(ApiKey.make)("other")
             response = await client.post(
@@ -152,13 +152,15 @@ class SealedTest(ApiCase):
             self.refused(response, 400, "invalid_encrypted_content", "input[0].encrypted_content")
 
     async def test_a_cut_thought_is_sealed_too_and_a_model_without_thoughts_is_not_disturbed(self) -> None:
-        async with self.serving(said("<|channel|>analysis<|message|>I wonder", finish="length"), said(HELLO)) as client:
+        async with self.serving(
+            record_text("<|channel|>analysis<|message|>I wonder", finish="length"), record_text(HELLO)
+        ) as client:
             cut = await self.made(client, **ASK)
             self.assertEqual(encrypted_content.decrypt("test", cut["output"][0]["encrypted_content"]), ["I wonder"])
             self.assertEqual([item["type"] for item in (await self.made(client, **ASK))["output"]], ["message"])
 
     async def test_include_is_read_on_get_and_input_items(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             uid = (await self.made(client))["id"]
             for path in (uid, f"{uid}/input_items"):
                 await self.get(client, f"{path}?include[]=message.output_text.logprobs&include[]=web_search_call.results")

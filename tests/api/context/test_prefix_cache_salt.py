@@ -10,7 +10,7 @@ from django.test import AsyncClient, override_settings
 
 from responses_app.models import ApiKey
 from responses_app.runs.prepare.engine_request import cache_salt
-from tests.support.api.case import HELLO, KeyedClient, said
+from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.websocket_case import SocketCase
 
 
@@ -38,7 +38,7 @@ class CacheSaltTest(SocketCase):
         return KeyedClient(secret)
 
     async def test_projects_have_caches_of_their_own(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             await self.made(client)
             await self.made(client, background=False, prompt_cache_key="k")
             other = await self.other("other")
@@ -48,7 +48,7 @@ class CacheSaltTest(SocketCase):
 
     async def test_compaction_and_later_turns_ask_with_the_salt_of_the_project(self) -> None:
         managed = {"context_management": [{"type": "compaction", "compact_threshold": 1000}]}
-        async with self.serving(*(said(HELLO) for _ in range(4))) as client:
+        async with self.serving(*(record_text(HELLO) for _ in range(4))) as client:
             first = await self.made(client)
             await self.made(client, input="word " * 1100, previous_response_id=first["id"], **managed)
             body = orjson.dumps({"model": "m", "input": "Hi"})
@@ -57,7 +57,7 @@ class CacheSaltTest(SocketCase):
         self.assertEqual(self.salts(), [cache_salt(self.key.project, None)] * 4)
 
     async def test_a_prompt_that_is_only_read_has_the_same(self) -> None:
-        async with self.serving(said(HELLO)), self.socket() as socket:
+        async with self.serving(record_text(HELLO)), self.socket() as socket:
             warm: dict[str, Any] = await socket.create_response("Look.", generate=False)
             await socket.create_response("Go on.", previous_response_id=warm["id"])
         self.assertEqual(self.salts(), [cache_salt(self.key.project, None)] * 2)

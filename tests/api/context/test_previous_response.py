@@ -6,7 +6,7 @@ import orjson
 from asgiref.sync import sync_to_async
 
 from responses_app.models import ApiKey
-from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, KeyedClient, said
+from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, KeyedClient, record_text
 
 
 class ChainTest(ApiCase):
@@ -18,7 +18,7 @@ class ChainTest(ApiCase):
         return text
 
     async def test_reasoning_of_earlier_turns_is_told_as_asked(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO), *[said(HELLO)] * 8) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO), *[record_text(HELLO)] * 8) as client:
             first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
             output = {"type": "function_call_output", "call_id": first["output"][1]["call_id"], "output": "sunny"}
             for context, has_reasoning in ((None, True), ("auto", True), ("current_turn", True), ("all_turns", True)):
@@ -33,7 +33,7 @@ class ChainTest(ApiCase):
             self.engine._tape.clear()
 
     async def test_reasoning_calls_and_outputs_all_reach_the_model_again(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
             call = first["output"][1]
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny, 21 degrees"}
@@ -47,7 +47,7 @@ class ChainTest(ApiCase):
 
     async def test_stored_item_outranks_the_sent_item_of_its_id(self) -> None:
         """§1.2: a client that kept the id of its reasoning alone loses nothing, and an old message says what it said."""
-        async with self.serving(said(WEATHER), said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, input="Weather in Paris?", tools=[TOOL])
             thought, call = first["output"]
             output = {"type": "function_call_output", "call_id": call["call_id"], "output": "sunny"}
@@ -70,7 +70,7 @@ class ChainTest(ApiCase):
             self.assertEqual(len(counts), 1)
 
     async def test_stored_items_of_other_projects_have_no_effect(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             item = (await self.made(client))["output"][-1]
             _, secret = await sync_to_async(ApiKey.make)("other", project="other")
             stranger = KeyedClient(secret)
@@ -78,7 +78,7 @@ class ChainTest(ApiCase):
             self.assertIn("My own words.", self.prompt())
 
     async def test_instructions_are_not_inherited(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, instructions="Talk like a pirate.")
             second = await self.made(client, previous_response_id=first["id"])
             self.assertIn("pirate", self.prompt(0))
@@ -86,7 +86,7 @@ class ChainTest(ApiCase):
             self.assertIsNone(second["instructions"])
 
     async def test_two_children_of_one_parent_are_independent(self) -> None:
-        async with self.serving(*[said(HELLO)] * 3) as client:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
             root = await self.made(client, input="root")
             await self.made(client, input="left", previous_response_id=root["id"])
             await self.made(client, input="right", previous_response_id=root["id"])
@@ -94,7 +94,7 @@ class ChainTest(ApiCase):
             self.assertNotIn("left", self.prompt())
 
     async def test_a_call_without_output_and_an_output_without_call_are_refused_and_leave_nothing(self) -> None:
-        async with self.serving(said(WEATHER)) as client:
+        async with self.serving(record_text(WEATHER)) as client:
             first = await self.made(client, tools=[TOOL])
             unanswered = await self.post(client, input="And now?", previous_response_id=first["id"])
             self.refused(unanswered, 400, None, "input", "No tool output found for function call call_")
@@ -102,7 +102,7 @@ class ChainTest(ApiCase):
             self.refused(orphan, 400, None, "input", "No tool call found for function call output with call_id call_x.")
 
     async def test_input_items_list_history_and_own_input_in_pages(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, input="one")
             second = await self.made(client, input=[{"role": "user", "content": "two"}], previous_response_id=first["id"])
             url = f"/v1/responses/{second['id']}/input_items"
@@ -123,7 +123,7 @@ class ChainTest(ApiCase):
             self.refused(await client.get(f"{url}?after=msg_x"), 404, None, "after", "No item found with id 'msg_x'")
 
     async def test_deleting_the_parent_leaves_the_child_readable_and_continuable(self) -> None:
-        async with self.serving(*[said(HELLO)] * 3) as client:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
             first = await self.made(client, input="one")
             second = await self.made(client, input="two", previous_response_id=first["id"])
             gone = await client.delete(f"/v1/responses/{first['id']}")
@@ -134,7 +134,7 @@ class ChainTest(ApiCase):
             self.assertIn("one", self.prompt())
 
     async def test_another_project_sees_nothing(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             mine = await self.made(client)
             _, secret = await sync_to_async(ApiKey.make)("other")
             headers = {"Authorization": f"Bearer {secret}"}

@@ -10,7 +10,7 @@ from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import Delay, Recording, Tokens
 from responses_app.models import ConversationItem, Item, Response
-from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, said, tokens
+from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, record_text, tokens
 from tests.support.api.conversation_case import ConversationCase, texts, user
 
 SILENT = Recording([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens(" a time<|return|>"))])
@@ -32,7 +32,7 @@ class ConversationRunTest(ConversationCase):
         return text
 
     async def test_response_reads_the_conversation_and_adds_input_and_output(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             uid = await self.begin(client, "I am Ada.")
             made = await self.made(client, input="Who am I?", conversation=uid)
             self.assertEqual(made["conversation"], {"id": uid})
@@ -55,7 +55,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(texts(page["data"]), expected[:4])
 
     async def test_items_that_were_linked_keep_the_order_of_the_conversation(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             first = await self.made(client, input="One")
             older = first["output"][0]["id"]
             uid = await self.begin(client, "Two")
@@ -70,7 +70,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(places, sorted(places))
 
     async def test_conversation_runs_a_single_response_at_a_time(self) -> None:
-        async with self.serving(SILENT, said(HELLO)) as client:
+        async with self.serving(SILENT, record_text(HELLO)) as client:
             uid = await self.begin(client, "Hi")
             running = await self.made(client, conversation=uid, background=True)
             before = await Response.objects.acount(), await Item.objects.acount()
@@ -96,7 +96,7 @@ class ConversationRunTest(ConversationCase):
         )
 
     async def test_a_failed_one_adds_nothing_and_an_incomplete_one_does(self) -> None:
-        async with self.serving(said(GARBLED), said(LONG)) as client:
+        async with self.serving(record_text(GARBLED), record_text(LONG)) as client:
             uid = await self.begin(client)
             failed = await self.post(client, input="x", conversation=uid, tools=[TOOL])
             self.assertEqual(failed.status_code, 500, failed.content)
@@ -106,7 +106,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual([item["status"] for item in await self.listed(client, uid)], ["completed", "incomplete"])
 
     async def test_unstored_response_still_adds_its_items(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             uid = await self.begin(client)
             made = await self.made(client, input="x", conversation=uid, store=False)
             items = await self.listed(client, uid)
@@ -117,7 +117,7 @@ class ConversationRunTest(ConversationCase):
             self.assertIn("Hello there!", self.prompt())
 
     async def test_a_branch_leaves_the_conversation_as_it_is(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             uid = await self.begin(client, "Hi")
             first = await self.made(client, input="One", conversation=uid)
             await self.made(client, input="Two", conversation=uid)
@@ -128,7 +128,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(await self.listed(client, uid), before)
 
     async def test_calls_are_answered_in_the_next_turn(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO)) as client:
             uid = await self.begin(client)
             made = await self.made(client, input="Weather?", conversation=uid, tools=[TOOL])
             unanswered = await self.post(client, input="And?", conversation=uid, tools=[TOOL])
@@ -140,7 +140,7 @@ class ConversationRunTest(ConversationCase):
             self.assertEqual(kinds, ["message", "reasoning", "function_call", "function_call_output", "message"])
 
     async def test_deleted_responses_leave_the_items_of_the_conversation(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             uid = await self.begin(client)
             made = await self.made(client, input="One", conversation=uid)
             self.assertEqual((await client.delete(f"/v1/responses/{made['id']}")).status_code, 200)

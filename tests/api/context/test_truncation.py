@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from responses_app.models import Item
 from responses_app.runs.prepare.truncation import droppable
-from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, record_text
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 
@@ -29,7 +29,7 @@ class TruncationTest(ApiCase):
         return [word for word in WORDS if long(word).strip() in prompt]
 
     async def test_the_oldest_items_are_left_out_until_it_fits_and_stay_stored(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             self.engine._max_model_len = 800
             first = [{"role": "user", "content": long(word)} for word in WORDS[:3]]
             made = await self.made(client, input=first, store=True)
@@ -47,7 +47,7 @@ class TruncationTest(ApiCase):
             self.assertEqual(await Item.objects.acount(), 3 + 1 + 4 + 1)
 
     async def test_a_call_goes_with_its_output(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO)) as client:
             self.engine._max_model_len = 520
             made = await self.made(client, input=long(WORDS[0]), tools=[TOOL])
             call = made["output"][-1]["call_id"]

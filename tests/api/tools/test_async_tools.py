@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 from openai.types.responses import Response as WireResponse
 
-from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, ApiCase, record_text
 
 LATER = {**TOOL, "async": True}
 
@@ -14,7 +14,7 @@ class AsyncToolsTest(ApiCase):
     """With a scripted engine."""
 
     async def test_a_call_may_be_answered_turns_later_and_the_latest_answer_counts(self) -> None:
-        async with self.serving(said(WEATHER), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(WEATHER), record_text(HELLO), record_text(HELLO)) as client:
             made = await self.made(client, tools=[LATER])
             self.assertIs(made["tools"][0]["async"], True)
             call = made["output"][-1]
@@ -31,7 +31,7 @@ class AsyncToolsTest(ApiCase):
             self.assertNotIn("foggy", prompt)
 
     async def test_a_call_of_any_other_tool_may_not(self) -> None:
-        async with self.serving(said(WEATHER)) as client:
+        async with self.serving(record_text(WEATHER)) as client:
             made = await self.made(client, tools=[TOOL])
             self.assertNotIn("async", made["output"][-1])
             refused = await self.post(client, input="Meanwhile?", previous_response_id=made["id"])

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from openai.types.responses import Response as WireResponse
 
-from tests.support.api.case import ENCODING, HELLO, TOOL, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, TOOL, ApiCase, record_text
 from tests.support.api.tool_calls import call
 
 SHELL: dict[str, Any] = {"type": "shell", "environment": {"type": "local"}}
@@ -21,7 +21,9 @@ class ClientToolsTest(ApiCase):
     """With a scripted engine."""
 
     async def test_a_shell_call_goes_out_and_its_output_is_told(self) -> None:
-        async with self.serving(said(call("shell", {"commands": ["ls", "pwd"]})), said(HELLO), said(HELLO)) as client:
+        async with self.serving(
+            record_text(call("shell", {"commands": ["ls", "pwd"]})), record_text(HELLO), record_text(HELLO)
+        ) as client:
             events = await self.stream(client, tools=[SHELL])
             commands = [e["command"] for e in events if e["type"] == "response.shell_call_command.done"]
             self.assertEqual(commands, ["ls", "pwd"])
@@ -39,7 +41,7 @@ class ClientToolsTest(ApiCase):
             self.assertEqual(stateless.status_code, 200, stateless.content)
 
     async def test_a_patch_is_an_item_of_its_own_and_can_be_forced(self) -> None:
-        async with self.serving(said(call("apply_patch", PATCH)), said(HELLO)) as client:
+        async with self.serving(record_text(call("apply_patch", PATCH)), record_text(HELLO)) as client:
             tools, choice = [{"type": "apply_patch"}, TOOL], {"type": "apply_patch"}
             made = orjson.loads((await self.post(client, tools=tools, tool_choice=choice)).content)
             WireResponse.model_validate(made, strict=True)
@@ -54,7 +56,9 @@ class ClientToolsTest(ApiCase):
             self.assertEqual(again.status_code, 200, again.content)
 
     async def test_a_local_shell_may_be_answered_by_the_id_of_its_item(self) -> None:
-        async with self.serving(said(call("local_shell", {"command": ["ls"]})), said(HELLO), said(HELLO)) as client:
+        async with self.serving(
+            record_text(call("local_shell", {"command": ["ls"]})), record_text(HELLO), record_text(HELLO)
+        ) as client:
             made = orjson.loads((await self.post(client, tools=[{"type": "local_shell"}])).content)
             WireResponse.model_validate(made, strict=True)
             item = made["output"][-1]
@@ -68,7 +72,7 @@ class ClientToolsTest(ApiCase):
                     self.assertEqual(answer.status_code, 200, answer.content)
 
     async def test_a_search_brings_a_deferred_tool(self) -> None:
-        async with self.serving(said(call("tool_search", {"query": "mail"})), said(HELLO)) as client:
+        async with self.serving(record_text(call("tool_search", {"query": "mail"})), record_text(HELLO)) as client:
             tools = [SEARCH, MAIL]
             made = orjson.loads((await self.post(client, tools=tools)).content)
             WireResponse.model_validate(made, strict=True)

@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from openai.types.responses import Response as WireResponse
 
-from tests.support.api.case import HELLO, TOOL, ApiCase, said
+from tests.support.api.case import HELLO, TOOL, ApiCase, record_text
 from tests.support.api.image_case import RED, SeeingCase, answered, data_url, user
 from tests.support.api.tool_calls import call
 
@@ -35,7 +35,7 @@ class CalledTest(ApiCase):
         for tool, arguments in ((COMPUTER, {"actions": [CLICK]}), (PREVIEW, {"action": CLICK})):
             for choice in (tool["type"], "computer_use"):
                 with self.subTest(tool=tool["type"], choice=choice):
-                    async with self.serving(said(call(str(tool["type"]), arguments))) as client:
+                    async with self.serving(record_text(call(str(tool["type"]), arguments))) as client:
                         end = (await self.stream(client, tools=[tool, TOOL], tool_choice={"type": choice}))[-1]["response"]
                         WireResponse.model_validate(end, strict=True)
                         made = end["output"][-1]
@@ -102,5 +102,5 @@ class HelloTest(ApiCase):
     """Other calls go on as they were."""
 
     async def test_a_choice_of_the_mode_leaves_the_computer_alone(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             self.assertEqual((await self.made(client, tools=[COMPUTER], tool_choice="none"))["output"][0]["type"], "message")

@@ -9,7 +9,7 @@ from django.test import override_settings
 from openai.types.responses import Response as WireResponse
 
 from responses_app.models import Event
-from tests.support.api.case import ENCODING, HELLO, TOOL, ApiCase, said
+from tests.support.api.case import ENCODING, HELLO, TOOL, ApiCase, record_text
 
 EXEC = {"type": "custom", "name": "exec", "description": "Runs code"}
 CODE = 'print("a\\tb")\nprint(2)'
@@ -26,7 +26,7 @@ class CustomTest(ApiCase):
     """With a scripted engine."""
 
     async def test_custom_input_streams_as_text_and_its_output_reaches_the_model(self) -> None:
-        async with self.serving(said(RUN), said(HELLO)) as client:
+        async with self.serving(record_text(RUN), record_text(HELLO)) as client:
             events = await self.stream(client, tools=[EXEC, TOOL])
             deltas = [e["delta"] for e in events if e["type"] == "response.custom_tool_call_input.delta"]
             self.assertEqual("".join(deltas), CODE)
@@ -48,7 +48,7 @@ class CustomTest(ApiCase):
             self.assertIn("a b", prompt)
 
     async def test_a_client_may_replay_what_it_was_given(self) -> None:
-        async with self.serving(said(RUN), said(HELLO)) as client:
+        async with self.serving(record_text(RUN), record_text(HELLO)) as client:
             made = orjson.loads((await self.post(client, tools=[EXEC], store=False)).content)
             output = {
                 "type": "custom_tool_call_output",
@@ -60,7 +60,7 @@ class CustomTest(ApiCase):
             self.assertEqual(response.status_code, 200, response.content)
 
     async def test_a_grammar_binds_its_text_and_is_told(self) -> None:
-        async with self.serving(said(RUN)) as client:
+        async with self.serving(record_text(RUN)) as client:
             made = orjson.loads((await self.post(client, tools=[{**EXEC, "format": REGEX}], tool_choice="required")).content)
             self.assertEqual(made["tools"][0]["format"], REGEX)
             WireResponse.model_validate(made, strict=True)
@@ -71,7 +71,7 @@ class CustomTest(ApiCase):
     async def test_custom_tool_can_be_forced_and_allowed(self) -> None:
         named = {"type": "custom", "name": "exec"}
         allowed = {"type": "allowed_tools", "mode": "required", "tools": [named]}
-        async with self.serving(said(RUN), said(RUN), said(RUN)) as client:
+        async with self.serving(record_text(RUN), record_text(RUN), record_text(RUN)) as client:
             for choice in (named, allowed, {**allowed, "mode": "auto"}):
                 with self.subTest(choice=choice):
                     made = orjson.loads((await self.post(client, tools=[EXEC, TOOL], tool_choice=choice)).content)
@@ -134,7 +134,7 @@ class NamespaceTest(ApiCase):
     """With a scripted engine."""
 
     async def test_a_call_has_its_namespace_and_goes_back_with_it(self) -> None:
-        async with self.serving(said(LOOK), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(LOOK), record_text(HELLO), record_text(HELLO)) as client:
             events = await self.stream(client, tools=[CRM])
             end = events[-1]["response"]
             WireResponse.model_validate(end, strict=True)
@@ -150,7 +150,7 @@ class NamespaceTest(ApiCase):
 
     async def test_a_custom_tool_of_a_namespace_goes_back_as_it_came(self) -> None:
         run = RUN.replace("functions.exec", "functions.crm__exec")
-        async with self.serving(said(run), said(HELLO)) as client:
+        async with self.serving(record_text(run), record_text(HELLO)) as client:
             made = orjson.loads((await self.post(client, tools=[CRM])).content)
             call = made["output"][-1]
             self.assertEqual((call["type"], call["namespace"], call["input"]), ("custom_tool_call", "crm", CODE))
@@ -161,7 +161,7 @@ class NamespaceTest(ApiCase):
 
     async def test_the_namespace_functions_is_that_of_harmony(self) -> None:
         space = {**CRM, "name": "functions"}
-        async with self.serving(said(LOOK.replace("crm__", ""))) as client:
+        async with self.serving(record_text(LOOK.replace("crm__", ""))) as client:
             end = (await self.stream(client, tools=[space]))[-1]["response"]
             call = end["output"][-1]
             self.assertEqual((call["type"], call["namespace"], call["name"]), ("function_call", "functions", "get_weather"))
@@ -171,14 +171,14 @@ class NamespaceTest(ApiCase):
 
     async def test_tools_may_come_as_an_item(self) -> None:
         added = {"type": "additional_tools", "role": "developer", "tools": [CRM]}
-        async with self.serving(said(LOOK)) as client:
+        async with self.serving(record_text(LOOK)) as client:
             made = orjson.loads((await self.post(client, input=[added, {"role": "user", "content": "Hi"}])).content)
             self.assertEqual((made["tools"], made["output"][-1]["namespace"]), ([], "crm"))
             listed = orjson.loads((await client.get(f"/v1/responses/{made['id']}/input_items?order=asc")).content)["data"]
             self.assertEqual([item["type"] for item in listed], ["additional_tools", "message"])
 
     async def test_inactive_tools_are_repeated_and_not_offered(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             for streamed in (False, True):
                 with self.subTest(streamed=streamed):
                     search = {"type": "web_search", "external_web_access": streamed}
@@ -207,7 +207,7 @@ class NamespaceTest(ApiCase):
             "mcp",
         )
         search = {"type": "web_search", "external_web_access": False}
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             for kind in kinds:
                 choice = {"type": kind, **({"server_label": "x"} if kind == "mcp" else {})}
                 allowed = {"type": "allowed_tools", "mode": "auto", "tools": [choice]}
@@ -241,7 +241,7 @@ class NamespaceTest(ApiCase):
             "authorization": "s3cret",
             "headers": {"k": "s3cret"},
         }
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             response = await self.post(client, tools=[mcp])
             self.assertEqual(
                 orjson.loads(response.content)["tools"], [{key: mcp[key] for key in ("type", "server_label", "server_url")}]

@@ -8,7 +8,7 @@ import orjson
 from openai.types.responses import ResponseOutputItem
 from pydantic import TypeAdapter
 
-from tests.support.api.case import HELLO, TOOL, ApiCase, said
+from tests.support.api.case import HELLO, TOOL, ApiCase, record_text
 
 ASKED = {"type": "mcp_approval_request", "id": "mcpr_1", "server_label": "crm", "name": "erase", "arguments": '{"n":1}'}
 DENIED = {"type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False, "reason": "Too risky."}
@@ -109,10 +109,10 @@ class HostedItemsTest(ApiCase):
 
     async def stored_items(self, client: Any, uid: str) -> list[dict[str, Any]]:
         page = orjson.loads((await client.get(f"/v1/responses/{uid}/input_items?order=asc")).content)
-        return [{key: said for key, said in item.items() if said is not None} for item in page["data"]]
+        return [{key: value for key, value in item.items() if value is not None} for item in page["data"]]
 
     async def test_each_is_kept_as_it_was_and_told_as_a_call_with_its_output(self) -> None:
-        async with self.serving(*[said(HELLO)] * len(ITEMS)) as client:
+        async with self.serving(*[record_text(HELLO)] * len(ITEMS)) as client:
             for name, (item, texts) in ITEMS.items():
                 with self.subTest(name):
                     TypeAdapter[Any](ResponseOutputItem).validate_python(item)
@@ -124,7 +124,7 @@ class HostedItemsTest(ApiCase):
 
     async def test_the_next_turn_and_a_conversation_tell_them_again(self) -> None:
         item, texts = ITEMS["mcp_call"]
-        async with self.serving(*[said(HELLO)] * 3) as client:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
             first = await self.made(client, input=[item, MORE])
             await self.made(client, previous_response_id=first["id"])
             self.assertIn(texts[-1], self.prompt())
@@ -140,7 +140,7 @@ class HostedItemsTest(ApiCase):
 
     async def test_a_denied_call_is_told_and_one_that_was_made_needs_no_request(self) -> None:
         approved = {**DENIED, "approve": True, "reason": None}
-        async with self.serving(*[said(HELLO)] * 2) as client:
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
             await self.made(client, input=[ASKED, DENIED])
             self.assertIn("the user has denied it. Too risky.", self.prompt())
             await self.made(
@@ -161,13 +161,13 @@ class HostedItemsTest(ApiCase):
                     self.refused(await self.post(client, input=items), 400, None, "input", text)
 
     async def test_a_program_and_what_it_called_are_told(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             await self.made(client, input=[*PROGRAM, MORE])
             self.assertIn("await tools.f()", self.prompt())
             self.assertIn("three", self.prompt())
 
     async def test_tools_that_a_server_found_are_offered(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             made = await self.made(client, input=[*FOUND, MORE])
             self.assertIn("type get_weather", self.prompt())
             self.assertEqual(

@@ -226,9 +226,9 @@ class Client:
         else:
             self._findings.contradict(record.uid, f"GET was answered {answer.status}", seen=answer.body)
 
-    async def _cancel(self, record: ResponseRecord, asked: WebProcess | None) -> None:
+    async def _cancel(self, record: ResponseRecord, canceller: WebProcess | None) -> None:
         """Cancel through any web process, for odd cases through another one than `asked`, until there is an answer."""
-        other = asked if self.case.number % 2 else None
+        other = canceller if self.case.number % 2 else None
         answer = await self._plain("POST", f"/v1/responses/{record.uid}/cancel", moment="cancel", but=other)
         self._findings.count("cancelled through another process", other is not None)
         if answer.status == 200:

@@ -107,7 +107,7 @@ class Proof:
                 )
         for record in self._records.get(uid, ()):
             self._seen(record, log, terminal)
-        self._said(uid, got)
+        self._compare_text(uid, got)
         self._findings.count("events", len(log))
 
     def _status(self, uid: str, got: dict[str, Any]) -> None:
@@ -156,7 +156,7 @@ class Proof:
         if record.cancelled and terminal["status"] != "cancelled":
             self._findings.contradict(record.uid, "was cancelled, and is not", log=terminal["status"])
 
-    def _said(self, uid: str, got: dict[str, Any]) -> None:
+    def _compare_text(self, uid: str, got: dict[str, Any]) -> None:
         """Compare the text with the tape: after any number of takeovers it is complete and repeats nothing."""
         case = self._cases.get(got["metadata"].get("case", ""))
         if self._system.options.engine != "script" or case is None or case.conversation or got["status"] == "failed":

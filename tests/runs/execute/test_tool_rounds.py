@@ -9,15 +9,15 @@ import pytest
 from responses_app.engines.replay.engine import Fault, Recording
 from responses_app.protocol.reducer import fold
 from responses_app.runs.execute import rounds
-from tests.support.api.case import bare, said, tokens
+from tests.support.api.case import bare, record_text, tokens
 from tests.support.runs.server_tools import LIMIT_S, MIXED, OSLO, ROME, START, TOOL, TWO_CALLS, RoundsCase, answer, call, shows
 from tests.support.waiting import eventually, run_ready_tasks
 
 
 class ToolLoopTest(RoundsCase):
     async def test_two_rounds_with_two_parallel_calls(self) -> None:
-        second = said(answer("Warm and cold."), match=shows(ROME, OSLO), cached=7)
-        async with self.serving(said(TWO_CALLS, cached=3), second) as client:
+        second = record_text(answer("Warm and cold."), match=shows(ROME, OSLO), cached=7)
+        async with self.serving(record_text(TWO_CALLS, cached=3), second) as client:
             self.tools.gates = {"Rome": asyncio.Event(), "Oslo": asyncio.Event()}
             answered = asyncio.ensure_future(self.post(client, stream=True))
             await self.entered(2)
@@ -45,8 +45,8 @@ class ToolLoopTest(RoundsCase):
 
     async def test_a_tool_that_raises_is_reported_to_the_model(self) -> None:
         self.tools.error = ValueError("secret")
-        second = said(answer("It failed."), match=shows("The tool failed: ValueError."))
-        async with self.serving(said(call("demo__look", "Rome")), second) as client:
+        second = record_text(answer("It failed."), match=shows("The tool failed: ValueError."))
+        async with self.serving(record_text(call("demo__look", "Rome")), second) as client:
             with self.assertLogs("responses.tools", "ERROR"):
                 events = await self.stream(client)
             last = events[-1]["response"]
@@ -54,19 +54,23 @@ class ToolLoopTest(RoundsCase):
             self.assertNotIn("secret", str(events))
 
     async def test_a_call_of_the_client_in_the_same_round_ends_the_response_behind_the_results(self) -> None:
-        async with self.serving(said(MIXED)) as client:
+        async with self.serving(record_text(MIXED)) as client:
             last = (await self.stream(client, tools=[TOOL]))[-1]["response"]
             self.assertEqual(last["status"], "completed")
             self.assertEqual([item["type"] for item in last["output"]], ["mcp_call", "function_call"])
             self.assertEqual(self.calls(last)[0]["output"], ROME)
 
     async def test_a_call_of_the_client_alone_runs_nothing(self) -> None:
-        async with self.serving(said(call("get_weather", "Oslo"))) as client:
+        async with self.serving(record_text(call("get_weather", "Oslo"))) as client:
             last = (await self.stream(client, tools=[TOOL]))[-1]["response"]
             self.assertEqual((last["status"], self.tools.runs), ("completed", []))
 
     async def test_the_conversation_goes_on_from_results(self) -> None:
-        lines = [said(call("demo__look", "Rome")), said(answer("Warm.")), said(answer("As I said."), match=shows(ROME))]
+        lines = [
+            record_text(call("demo__look", "Rome")),
+            record_text(answer("Warm.")),
+            record_text(answer("As I said."), match=shows(ROME)),
+        ]
         async with self.serving(*lines) as client:
             made = await self.made(client)
             again = await self.made(client, previous_response_id=made["id"])
@@ -75,22 +79,22 @@ class ToolLoopTest(RoundsCase):
     async def test_the_limit_of_rounds_fails_the_response(self) -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(rounds, "MAX_ROUNDS", 2)
-            async with self.serving(*[said(call("demo__look", "Rome"))] * 2) as client:
+            async with self.serving(*[record_text(call("demo__look", "Rome"))] * 2) as client:
                 last = (await self.stream(client))[-1]["response"]
         self.assertEqual((last["status"], last["error"]["code"]), ("failed", "server_error"))
         self.assertIn("called tools in", last["error"]["message"])
         self.assertEqual([one["status"] for one in self.calls(last)], ["completed"] * 2)
 
     async def test_calls_beyond_max_tool_calls_are_refused(self) -> None:
-        second = said(answer("One only."), match=shows(ROME, "limit of tool calls"))
-        async with self.serving(said(TWO_CALLS), second) as client:
+        second = record_text(answer("One only."), match=shows(ROME, "limit of tool calls"))
+        async with self.serving(record_text(TWO_CALLS), second) as client:
             last = (await self.stream(client, max_tool_calls=1))[-1]["response"]
             self.assertEqual([one["status"] for one in self.calls(last)], ["completed", "failed"])
             self.assertEqual((last["status"], self.tools.runs), ("completed", ["Rome"]))
 
     async def test_max_output_tokens_counts_over_all_rounds(self) -> None:
         size, more = len(tokens(call("demo__look", "Rome"))), answer("It is so very warm there.")
-        async with self.serving(said(call("demo__look", "Rome")), said(more)) as client:
+        async with self.serving(record_text(call("demo__look", "Rome")), record_text(more)) as client:
             last = (await self.stream(client, max_output_tokens=size + 5))[-1]["response"]
             self.assertEqual(self.engine.requests[1].sampling.max_tokens, 5)
         self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
@@ -98,13 +102,13 @@ class ToolLoopTest(RoundsCase):
 
     async def test_no_round_without_output_tokens_left(self) -> None:
         size = len(tokens(call("demo__look", "Rome")))
-        async with self.serving(said(call("demo__look", "Rome"))) as client:
+        async with self.serving(record_text(call("demo__look", "Rome"))) as client:
             last = (await self.stream(client, max_output_tokens=size))[-1]["response"]
         self.assertEqual((last["status"], last["incomplete_details"]), ("incomplete", {"reason": "max_output_tokens"}))
         self.assertEqual(self.calls(last)[0]["output"], ROME)
 
     async def test_a_forced_call_is_forced_once(self) -> None:
-        async with self.serving(said(call("demo__look", "Rome")), said(answer("Warm."))) as client:
+        async with self.serving(record_text(call("demo__look", "Rome")), record_text(answer("Warm."))) as client:
             last = (await self.stream(client, tool_choice="required", tools=[TOOL]))[-1]["response"]
             self.assertEqual((last["status"], last["tool_choice"]), ("completed", "required"))
             first, second = self.engine.requests
@@ -115,7 +119,7 @@ class ToolLoopTest(RoundsCase):
             self.assertIn("triggered_tags", str(second.constraint.value))
 
     async def test_a_context_that_grows_too_long_fails_the_response(self) -> None:
-        async with self.serving(said(call("demo__look", "Rome"))) as client:
+        async with self.serving(record_text(call("demo__look", "Rome"))) as client:
             answered = asyncio.ensure_future(self.post(client, stream=True))
             self.tools.gates = {"Rome": asyncio.Event()}
             async with asyncio.timeout(LIMIT_S):
@@ -128,7 +132,7 @@ class ToolLoopTest(RoundsCase):
 
     async def test_at_most_eight_calls_run_side_by_side(self) -> None:
         ten = f"<|end|>{START}".join([call("demo__look", "Rome", "")] * 10) + "<|call|>"
-        async with self.serving(said(ten), said(answer("Warm."))) as client:
+        async with self.serving(record_text(ten), record_text(answer("Warm."))) as client:
             self.tools.gates = {"Rome": asyncio.Event()}
             answered = asyncio.ensure_future(self.post(client, stream=True))
             await self.entered(8)
@@ -139,15 +143,15 @@ class ToolLoopTest(RoundsCase):
             self.assertEqual([one["status"] for one in self.calls(last)], ["completed"] * 10)
 
     async def test_a_response_that_is_not_stored_has_rounds_too(self) -> None:
-        async with self.serving(said(call("demo__look", "Rome")), said(answer("Warm."))) as client:
+        async with self.serving(record_text(call("demo__look", "Rome")), record_text(answer("Warm."))) as client:
             last = (await self.stream(client, store=False))[-1]["response"]
             self.assertEqual([item["type"] for item in last["output"]], ["mcp_call", "message"])
 
     async def test_a_compaction_follows_the_last_round(self) -> None:
         lines = [
-            said(call("demo__look", "Rome")),
-            said(answer("Warm.")),
-            said(answer("Rome is warm."), match=shows(ROME, "Summarize")),
+            record_text(call("demo__look", "Rome")),
+            record_text(answer("Warm.")),
+            record_text(answer("Rome is warm."), match=shows(ROME, "Summarize")),
         ]
         compaction = [{"type": "compaction", "compact_threshold": 1000}]
         async with self.serving(*lines) as client:
@@ -156,9 +160,9 @@ class ToolLoopTest(RoundsCase):
 
     async def test_an_engine_that_fails_in_the_second_round_goes_on_there(self) -> None:
         text = answer("Warm in Rome.")
-        dying = Recording([*said(text).steps[:4], Fault("down", seconds=0.3)])
+        dying = Recording([*record_text(text).steps[:4], Fault("down", seconds=0.3)])
         with self.settings(RESPONSES_ENGINE_WAIT=5):
-            async with self.serving(said(call("demo__look", "Rome")), dying, said(text)) as client:
+            async with self.serving(record_text(call("demo__look", "Rome")), dying, record_text(text)) as client:
                 last = (await self.stream(client))[-1]["response"]
                 self.assertEqual(last["output"][-1]["content"][0]["text"], "Warm in Rome.")
                 self.assertEqual([one.prior_tokens for one in self.engine.requests], [0, 0, 4])

@@ -12,7 +12,7 @@ from django.test import AsyncClient
 
 from responses_app.models import Event, Response
 from responses_app.runs import manager
-from tests.support.api.case import said
+from tests.support.api.case import record_text
 from tests.support.runs.server_tools import LIMIT_S, ROME, RoundsCase, answer, call, shows
 
 
@@ -22,7 +22,7 @@ class StopTest(RoundsCase):
     @asynccontextmanager
     async def at_work(self, **body: Any) -> AsyncIterator[tuple[AsyncClient, str]]:
         """A background response whose tool runs."""
-        async with self.serving(said(call("demo__look", "Rome"))) as client:
+        async with self.serving(record_text(call("demo__look", "Rome"))) as client:
             self.tools.gates = {"Rome": asyncio.Event()}
             made = await self.made(client, background=True, **body)
             async with asyncio.timeout(LIMIT_S):
@@ -67,7 +67,7 @@ class StopTest(RoundsCase):
             self.assertEqual(self.tools.cancelled, ["Rome"])
             await self.hub.close()
             await self.engine.start()
-            self.engine.add(said(answer("Warm."), match=shows(ROME)))
+            self.engine.add(record_text(answer("Warm."), match=shows(ROME)))
             self.tools.gates = {}
             second = self.new_hub()
             manager.set_current(second)

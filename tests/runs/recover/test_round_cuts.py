@@ -17,7 +17,7 @@ from responses_app.models import Event
 from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.reducer import fold
 from responses_app.runs.execute.token_log import RoundEnd, RoundStart
-from tests.support.api.case import said
+from tests.support.api.case import record_text
 from tests.support.runs.server_tools import (
     LIMIT_S,
     OSLO,
@@ -38,8 +38,8 @@ from tests.support.runs.server_tools import (
 class CutTest(CutCase):
     def setUp(self) -> None:
         super().setUp()
-        first = said(TWO_CALLS, cached=3, match=lambda prompt: ROME not in prompt_text(prompt))
-        self.engine = ReplayEngine([first, said(answer("Warm and cold."), cached=7, match=shows(ROME, OSLO))], loop=True)
+        first = record_text(TWO_CALLS, cached=3, match=lambda prompt: ROME not in prompt_text(prompt))
+        self.engine = ReplayEngine([first, record_text(answer("Warm and cold."), cached=7, match=shows(ROME, OSLO))], loop=True)
         # The results come one after the other: Rome first.
         self.tools = InOrder()
 
@@ -61,7 +61,7 @@ class CutTest(CutCase):
 
     async def test_a_begun_call_that_is_not_repeatable_fails_and_the_run_goes_on(self) -> None:
         self.engine = ReplayEngine(
-            [said(TWO_CALLS), said(answer("Unknown."), match=shows("the outcome is unknown"))], loop=True
+            [record_text(TWO_CALLS), record_text(answer("Unknown."), match=shows("the outcome is unknown"))], loop=True
         )
         self.tools.repeatable = False
         async with self.serving() as client:
@@ -104,9 +104,9 @@ class Scenario:
         recordings, results = [], 0
         for cities, chunk in self.rounds:
             text = f"<|end|>{START}".join(call("demo__look", city, "") for city in cities) + "<|call|>"
-            recordings.append(said(text, chunk, match=partial(has_results, results)))
+            recordings.append(record_text(text, chunk, match=partial(has_results, results)))
             results += len(cities)
-        return [*recordings, said(answer("Done."), self.answer_chunk, match=partial(has_results, results))]
+        return [*recordings, record_text(answer("Done."), self.answer_chunk, match=partial(has_results, results))]
 
 
 CALLS = st.lists(st.sampled_from(["Rome", "Oslo", "Nowhere"]), min_size=1, max_size=4)

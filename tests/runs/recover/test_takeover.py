@@ -18,7 +18,7 @@ from responses_app.models import Event, Lease, Response, Worker
 from responses_app.runs import manager
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
-from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, said, tokens
+from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, bare, record_text, tokens
 from tests.support.waiting import LIMIT_S, eventually
 
 HEAD, TAIL = (
@@ -30,7 +30,7 @@ WHOLE = HEAD + TAIL
 
 def slow(head: str = HEAD, tail: str = TAIL, **fields: Any) -> Recording:
     """Says its head, token by token, and then thinks for longer than any test waits."""
-    line = said(head, **fields)
+    line = record_text(head, **fields)
     return Recording([*line.steps, Delay(600), Tokens(tokens(tail))])
 
 
@@ -78,7 +78,7 @@ class TakeoverTest(ApiCase):
         return str(events[-1]["response"]["output"][-1]["content"][0]["text"])
 
     async def test_handed_over_response_continues_elsewhere_in_the_same_log(self) -> None:
-        async with self.two(slow(), said(WHOLE, match=tokens("<|start|>user"))) as (client, second):
+        async with self.two(slow(), record_text(WHOLE, match=tokens("<|start|>user"))) as (client, second):
             uid = await self.begin(client)
             before = [event async for event in Event.objects.order_by("number").values_list("data", flat=True)]
             await self.hub.drain(0.01)
@@ -100,7 +100,7 @@ class TakeoverTest(ApiCase):
             self.assertFalse(await Lease.objects.aexists())
 
     async def test_responses_of_a_dead_process_continue_elsewhere(self) -> None:
-        async with self.two(slow(), said(WHOLE)) as (client, second):
+        async with self.two(slow(), record_text(WHOLE)) as (client, second):
             response = await self.post(client, stream=True)
             self.assertEqual(response.status_code, 200)
             row = await Response.objects.aget()
@@ -117,8 +117,8 @@ class TakeoverTest(ApiCase):
             self.assertEqual(await asyncio.wait_for(self.read(response), LIMIT_S), events)
 
     async def test_an_owner_that_was_only_slow_finds_itself_replaced(self) -> None:
-        line = Recording([*said(HEAD).steps, Delay(1.0), Tokens(tokens(TAIL))])
-        async with self.two(line, said(HEAD + " you" + TAIL)) as (client, second):
+        line = Recording([*record_text(HEAD).steps, Delay(1.0), Tokens(tokens(TAIL))])
+        async with self.two(line, record_text(HEAD + " you" + TAIL)) as (client, second):
             response = await self.post(client, stream=True)
             row = await Response.objects.aget()
             await eventually(lambda: self.has_deltas(row.uid))
@@ -145,7 +145,7 @@ class TakeoverTest(ApiCase):
 
     @override_settings(RESPONSES_MAX_BACKGROUND=0)
     async def test_queued_response_starts_in_a_process_with_capacity(self) -> None:
-        async with self.two(said(HELLO)) as (client, second):
+        async with self.two(record_text(HELLO)) as (client, second):
             made = await self.made(client, background=True)
             self.assertEqual(made["status"], "queued")
             with override_settings(RESPONSES_MAX_BACKGROUND=1):
@@ -158,7 +158,7 @@ class TakeoverTest(ApiCase):
     async def test_a_bound_answer_is_made_again_if_that_is_sure_to_come_out_the_same(self) -> None:
         head, tail = WEATHER[: WEATHER.index("Par")], WEATHER[WEATHER.index("Par") :]
         bound = {"tools": [TOOL], "tool_choice": "required", "temperature": 0.0}
-        async with self.two(slow(head, tail), said(WEATHER)) as (client, second):
+        async with self.two(slow(head, tail), record_text(WEATHER)) as (client, second):
             uid = await self.begin(client, **bound)
             await self.hub.close()
             await self.engine.start()
@@ -239,8 +239,8 @@ class EngineTest(ApiCase):
     """The engine dies and comes back."""
 
     async def test_recovered_engine_continues_the_response(self) -> None:
-        dying = Recording([*said(HEAD).steps, Fault("down", seconds=0.4)])
-        async with self.serving(dying, said(WHOLE)) as client:
+        dying = Recording([*record_text(HEAD).steps, Fault("down", seconds=0.4)])
+        async with self.serving(dying, record_text(WHOLE)) as client:
             events = await self.stream(client)
             self.assertEqual(events[-1]["response"]["output"][-1]["content"][0]["text"], "Hello there!")
             self.assertEqual([request.prior_tokens for request in self.engine.requests], [0, len(tokens(HEAD))])

@@ -28,9 +28,9 @@ def server(tmp_path: Path, tape: str) -> Iterator[Server]:
     server.end()
 
 
-def banner_command(said: str) -> str:
+def banner_command(output: str) -> str:
     """The command for a link, as it is printed."""
-    return next(line for line in said.splitlines() if "manage.py signin" in line).removeprefix("  sign in   ")
+    return next(line for line in output.splitlines() if "manage.py signin" in line).removeprefix("  sign in   ")
 
 
 def run(command: str) -> str:
@@ -41,14 +41,14 @@ def run(command: str) -> str:
 
 
 def test_a_file_gets_no_secret_but_says_where_they_are(server: Server) -> None:
-    said = server.ready().said
-    assert server.key not in said
-    assert LINK not in said
-    assert f"in {server.folder}/api_key" in said
-    link = run(banner_command(said))
+    output = server.ready().output
+    assert server.key not in output
+    assert LINK not in output
+    assert f"in {server.folder}/api_key" in output
+    link = run(banner_command(output))
     assert link.startswith(f"{server.url}{LINK}")
     assert httpx2.get(link, follow_redirects=True).status_code == 200
-    curl = said[said.index("curl ") : said.index("Ctrl-C stops")]
+    curl = output[output.index("curl ") : output.index("Ctrl-C stops")]
     assert '"status":"completed"' in run(curl).replace(" ", "")
 
 
@@ -57,10 +57,10 @@ def test_the_supervisor_of_several_gives_no_secret_to_a_file(tmp_path: Path, tap
     environ: dict[str, Any] = {"RESPONSES_API_KEY": given} if given else {}
     server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **environ)
     try:
-        said = server.ready().said
-        assert server.key not in said
-        assert LINK not in said
-        assert ("as given in RESPONSES_API_KEY" if given else "api_key") in said
+        output = server.ready().output
+        assert server.key not in output
+        assert LINK not in output
+        assert ("as given in RESPONSES_API_KEY" if given else "api_key") in output
     finally:
         server.end()
 
@@ -73,9 +73,9 @@ def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> N
     process = subprocess.Popen(command, env=environ, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     try:
-        said = _read(ours, "Ctrl-C stops it.")
-        assert said.count((tmp_path / "data" / "api_key").read_text().strip()) == 1
-        link = next(word for word in said.split() if LINK in word)
+        output = _read(ours, "Ctrl-C stops it.")
+        assert output.count((tmp_path / "data" / "api_key").read_text().strip()) == 1
+        link = next(word for word in output.split() if LINK in word)
         assert httpx2.get(link, follow_redirects=True).status_code == 200
     finally:
         process.terminate()
@@ -84,11 +84,11 @@ def test_a_terminal_sees_the_key_once_and_a_link(tmp_path: Path, tape: str) -> N
 
 
 def _read(terminal: int, end: str) -> str:
-    said, deadline = "", time.monotonic() + START_LIMIT
-    while end not in said:
-        assert time.monotonic() < deadline, said
-        said += os.read(terminal, 4096).decode()
-    return said
+    output, deadline = "", time.monotonic() + START_LIMIT
+    while end not in output:
+        assert time.monotonic() < deadline, output
+        output += os.read(terminal, 4096).decode()
+    return output
 
 
 def test_the_command_names_what_is_not_as_usual(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_the_command_names_what_is_not_as_usual(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("RESPONSES_DATA_DIR", str(ROOT / ".data"))
     assert "RESPONSES_DATA_DIR" not in banner(Options(), ["m"])
     monkeypatch.setenv("RESPONSES_DATA_DIR", "/my data")
-    said = banner(Options(port=8001), ["m"])
-    assert "RESPONSES_DATA_DIR='/my data' " in said
-    assert "signin --url http://127.0.0.1:8001" in said
-    assert "$(cat '/my data/api_key')" in said
+    output = banner(Options(port=8001), ["m"])
+    assert "RESPONSES_DATA_DIR='/my data' " in output
+    assert "signin --url http://127.0.0.1:8001" in output
+    assert "$(cat '/my data/api_key')" in output

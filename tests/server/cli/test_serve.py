@@ -50,7 +50,7 @@ def test_server_answers_then_stops_and_leaves_nothing(server: Server) -> None:
 def test_second_start_has_the_same_key_and_responses(server: Server, tape: str) -> None:
     stored = server.ready().ask().json()["id"]
     assert server.stop(signal.SIGTERM) == 0
-    assert server.said.rstrip().endswith("Stopped.")
+    assert server.output.rstrip().endswith("Stopped.")
     began = time.monotonic()
     second = Server(server.folder, "--engine", tape)
     try:
@@ -59,7 +59,7 @@ def test_second_start_has_the_same_key_and_responses(server: Server, tape: str) 
         assert second.key == server.key
         answer = httpx2.get(f"{second.url}/v1/responses/{stored}", headers={"Authorization": f"Bearer {second.key}"})
         assert answer.json()["id"] == stored
-        assert "Installing" not in second.said
+        assert "Installing" not in second.output
     finally:
         second.end()
     assert (server.folder / "api_key").stat().st_mode & 0o777 == 0o600
@@ -74,7 +74,7 @@ def test_given_key_is_used(shared: Server) -> None:
 
 def test_start_prints_the_family_of_each_model(shared: Server) -> None:
     line = "tape: gpt-oss (reasoning parser openai_gptoss, tool parser openai), chosen by model_type: gpt_oss"
-    assert shared.said.splitlines().count(line) == 1
+    assert shared.output.splitlines().count(line) == 1
 
 
 @pytest.mark.engine
@@ -84,7 +84,7 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
     try:
 
         def has_cores() -> bool:
-            assert server.process.poll() is None, server.said
+            assert server.process.poll() is None, server.output
             return len(all_named(server.process.pid, *CORE)) >= 2
 
         wait_until(has_cores, limit_s=4 * START_LIMIT, poll_s=0.1)
@@ -96,8 +96,8 @@ def test_ctrl_c_while_engines_start_leaves_nothing(tmp_path: Path) -> None:
         assert left(processes, within=3) == []
     finally:
         server.end()
-    assert "Ready" not in server.said
-    assert "Traceback" not in server.said
+    assert "Ready" not in server.output
+    assert "Traceback" not in server.output
 
 
 def test_stream_ends_before_the_server_stops(server: Server) -> None:
@@ -139,9 +139,9 @@ def test_killed_server_starts_again(server: Server, tape: str) -> None:
     second = Server(server.folder, "--engine", tape)
     try:
         # The second server ends with an error if it starts before the guard of the first server has finished.
-        wait_until(lambda: second.process.poll() is not None or READY in second.said, limit_s=START_LIMIT)
+        wait_until(lambda: second.process.poll() is not None or READY in second.output, limit_s=START_LIMIT)
         if second.process.poll() is not None:
-            assert "another server" in second.said
+            assert "another server" in second.output
             assert left(processes, within=END_LIMIT) == []
             second = Server(server.folder, "--engine", tape)
         assert text(second.ready().ask()) == "Hello there!"
@@ -163,14 +163,14 @@ def test_port_in_use_is_reported_before_the_start(tmp_path: Path, tape: str) -> 
         other.listen()
         server = Server(tmp_path / "data", "--engine", tape, "--port", str(other.getsockname()[1]))
         assert server.process.wait(END_LIMIT) == 1
-    assert "another program listens there already; choose another --port" in server.said
+    assert "another program listens there already; choose another --port" in server.output
     assert not (server.folder / "postgres").exists()
 
 
 def test_second_server_in_the_same_folder_is_refused(shared: Server, tape: str) -> None:
     second = Server(shared.folder, "--engine", tape)
     assert second.process.wait(END_LIMIT) == 1
-    assert "another server" in second.said
+    assert "another server" in second.output
     assert httpx2.get(f"{shared.url}/health").status_code == 200
 
 
@@ -185,8 +185,8 @@ def test_second_server_in_the_same_folder_is_refused(shared: Server, tape: str) 
 def test_invalid_model_is_reported(tmp_path: Path, arguments: tuple[str, ...], reason: str) -> None:
     server = Server(tmp_path / "data", *arguments)
     assert server.process.wait(START_LIMIT) == 1
-    assert reason in server.said
-    assert "Traceback" not in server.said
+    assert reason in server.output
+    assert "Traceback" not in server.output
     assert left(family(server.process.pid), within=1) == []
 
 
@@ -194,24 +194,24 @@ def test_model_whose_engine_does_not_start_is_named(tmp_path: Path, tape: str) -
     models = (f"near={tape}&tokenizer={HARMONY}", f"far=http://127.0.0.1:9?model=m&tokenizer={HARMONY}")
     server = Server(tmp_path / "data", *(word for model in models for word in ("--model", model)))
     assert server.process.wait(START_LIMIT) == 1
-    assert "the engine did not start: far: http://127.0.0.1:9: ConnectError" in server.said
+    assert "the engine did not start: far: http://127.0.0.1:9: ConnectError" in server.output
     assert left(family(server.process.pid), within=1) == []
 
 
 def test_invalid_setting_is_reported_before_the_start(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape, SECRET_KEY="tooshortforus")
     assert server.process.wait(START_LIMIT) == 1
-    assert "SECRET_KEY must have at least 32 characters" in server.said
-    assert "tooshortforus" not in server.said
-    assert "Traceback" not in server.said
+    assert "SECRET_KEY must have at least 32 characters" in server.output
+    assert "tooshortforus" not in server.output
+    assert "Traceback" not in server.output
     assert not (server.folder / "postgres").exists()
 
 
 def test_unreachable_database_is_reported(tmp_path: Path, tape: str) -> None:
     server = Server(tmp_path / "data", "--engine", tape, DATABASE_URL=f"postgresql:///x?host={tmp_path}")
     assert server.process.wait(START_LIMIT) == 1
-    assert "the database does not answer" in server.said
-    assert "Traceback" not in server.said
+    assert "the database does not answer" in server.output
+    assert "Traceback" not in server.output
 
 
 def test_manage_py_finds_the_embedded_postgres(shared: Server) -> None:

@@ -53,7 +53,7 @@ def test_head_without_a_valid_key_is_answered_like_the_application(shared: Serve
     assert set(expected.headers) - {"date", "transfer-encoding"} <= set(headers), "no header is missing"
     assert headers["connection"] == "close"
     assert headers["x-request-id"].startswith("req_")
-    assert headers["x-request-id"] in shared.said
+    assert headers["x-request-id"] in shared.output
 
 
 def test_bodies_without_a_key_use_no_disk(shared: Server) -> None:

@@ -48,9 +48,9 @@ def status(server: Server, target: str, method: str = "GET") -> int:
 @pytest.mark.parametrize("odd", ODD, ids=lambda odd: odd[:20])
 @pytest.mark.parametrize("prefix", ["/static", "", "/responses", "/v1", "/v1/responses", "/openresponses/v1/models", "/admin"])
 def test_odd_path_is_a_client_error(shared: Server, prefix: str, odd: str, method: str) -> None:
-    before = len(shared.said)
+    before = len(shared.output)
     assert status(shared, f"{prefix}{odd}" or "/", method) < 500
-    assert "Traceback" not in shared.said[before:]
+    assert "Traceback" not in shared.output[before:]
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,6 @@ def test_path_outside_the_static_files_is_not_found(shared: Server, target: str)
 @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
 @pytest.mark.parametrize("target", ["*", "http://example.com/static/../x", "x", "?", "%2f", "http://example.com/v1/models"])
 def test_target_that_is_no_path_is_a_client_error(shared: Server, target: str, method: str) -> None:
-    before = len(shared.said)
+    before = len(shared.output)
     assert status(shared, target, method) < 500
-    assert "Traceback" not in shared.said[before:]
+    assert "Traceback" not in shared.output[before:]

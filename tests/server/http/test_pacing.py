@@ -94,10 +94,10 @@ class Turned(LimitedConnection):
         self.connected, self.disconnecting = 1, False
         self._aborting, self._read_size, self._paced, self._paused = False, 0, False, False
         self.socket, self.server, self.protocol = sock, Port(pacer), self
-        self.heard, self.watched = 0, True
+        self.received, self.watched = 0, True
 
     def dataReceived(self, data: bytes) -> None:
-        self.heard += len(data)
+        self.received += len(data)
 
     def startReading(self) -> None:
         self.watched = True
@@ -117,7 +117,7 @@ def test_a_connection_that_the_application_holds_is_not_resumed_by_its_turn() ->
             one.doRead()
             pacer.spend(one, SHARE_S)
             one.doRead()
-            assert (one.heard, one.watched) == (LARGE_READ, False), "it has sent much and waits for its turn"
+            assert (one.received, one.watched) == (LARGE_READ, False), "it has sent much and waits for its turn"
             one.pauseProducing()
             ticked(pacer)
             assert not one.watched, "the application holds it"
@@ -134,6 +134,6 @@ def test_a_connection_that_the_application_holds_is_not_resumed_by_its_turn() ->
             pacer.spend(one, SHARE_S)
             there.sendall(b"z")
             one.doRead()
-            assert one.heard == LARGE_READ + 2, "small reads wait for nobody"
+            assert one.received == LARGE_READ + 2, "small reads wait for nobody"
 
     asyncio.run(act())

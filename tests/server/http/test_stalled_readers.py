@@ -106,4 +106,4 @@ def test_clients_that_disconnect_at_any_moment_leave_the_server_healthy(server: 
         client.close()
     wait_until(lambda: httpx2.get(f"{server.url}/health").status_code == 200)
     read_stream(server)
-    assert "Traceback" not in server.said
+    assert "Traceback" not in server.output

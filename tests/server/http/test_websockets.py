@@ -222,7 +222,7 @@ def test_stopping_server_finishes_responses_and_closes_with_1001(tmp_path: Path,
                 assert gone.value.rcvd is not None
                 assert gone.value.rcvd.code == 1001
         assert server.process.wait(20) == 0
-        assert "Traceback" not in server.said
+        assert "Traceback" not in server.output
     finally:
         server.end()
 
@@ -234,14 +234,14 @@ def test_second_signal_closes_with_1001_and_the_response_continues_after_a_resta
             busy.send(create())
             uid = json.loads(busy.recv(10))["response"]["id"]
             server.process.send_signal(signal.SIGTERM)
-            wait_until(lambda: "stopping; responses that run may take" in server.said)
+            wait_until(lambda: "stopping; responses that run may take" in server.output)
             server.process.send_signal(signal.SIGTERM)
             with pytest.raises(ConnectionClosed) as gone:
                 turn(busy)
             assert gone.value.rcvd is not None
             assert gone.value.rcvd.code == 1001
         assert server.process.wait(20) == 0
-        assert "Traceback" not in server.said
+        assert "Traceback" not in server.output
         server = Server(tmp_path / "data", "--engine", tape).ready()
         with client(server) as api:
             found = wait_until_ended(api, uid)

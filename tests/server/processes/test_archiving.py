@@ -34,7 +34,7 @@ def test_ended_responses_are_archived_and_pruned_while_the_server_runs(server: S
     wait_until(
         lambda: "deltas: 1 would be deleted" in pruned(server, "--deltas=0s", "--dry-run"),
         limit_s=LIMIT,
-        explain=lambda: server.said,
+        explain=lambda: server.output,
     )
     assert httpx2.get(address, headers=headers).content == before
     assert httpx2.get(f"{address}?stream=true", headers=headers).content == stream

@@ -114,7 +114,7 @@ def test_stop_logs_no_traceback(tmp_path: Path, slow: str) -> None:
     server.end()
     assert code == 0
     assert all(isinstance(one, httpx2.HTTPError) or one == 503 for one in answers)
-    assert not re.findall(r"(?s)Traceback.*|.*never retrieved", server.said)
+    assert not re.findall(r"(?s)Traceback.*|.*never retrieved", server.output)
 
 
 def test_background_responses_complete_after_a_restart(tmp_path: Path, slow: str) -> None:

@@ -46,12 +46,12 @@ def wait_for_webs(server: Server, gone: set[int], count: int = 2) -> list[int]:
         found[:] = webs(server)
         return not gone & set(found) and len(found) == count
 
-    wait_until(are_replaced, limit_s=BACK_LIMIT, poll_s=0.05, explain=lambda: server.said)
+    wait_until(are_replaced, limit_s=BACK_LIMIT, poll_s=0.05, explain=lambda: server.output)
     return found
 
 
 def test_start_prints_the_family_of_a_model_once(fleet: Server) -> None:
-    assert fleet.said.count("tape: gpt-oss (reasoning parser openai_gptoss") == 1
+    assert fleet.output.count("tape: gpt-oss (reasoning parser openai_gptoss") == 1
 
 
 class ConstantLoad:
@@ -87,7 +87,7 @@ def test_killed_web_process_is_replaced_while_the_other_serves(fleet: Server) ->
     for _ in range(3):
         assert answered(fleet) == 200
     assert second in wait_for_webs(fleet, {first})
-    assert re.search(rf"web process \d \(process {first}\) was ended by SIGKILL; it is started again", fleet.said)
+    assert re.search(rf"web process \d \(process {first}\) was ended by SIGKILL; it is started again", fleet.output)
 
 
 def test_requests_wait_when_all_web_processes_are_killed(fleet: Server) -> None:
@@ -108,7 +108,7 @@ def test_rolling_restart_refuses_no_request_and_finishes_streams(fleet: Server) 
             assert next(lines) == "event: response.created"
             fleet.process.send_signal(signal.SIGUSR1)
             assert "event: response.completed" in list(lines)
-        wait_until(lambda: "all web processes are new" in fleet.said, limit_s=2 * BACK_LIMIT, explain=lambda: fleet.said)
+        wait_until(lambda: "all web processes are new" in fleet.output, limit_s=2 * BACK_LIMIT, explain=lambda: fleet.output)
     assert load.failures == []
     assert load.count > 3
     assert len(wait_for_webs(fleet, old)) == 2
@@ -125,7 +125,7 @@ def test_stream_ends_before_all_processes_stop(fleet: Server) -> None:
         assert "event: response.completed" in list(lines)
     assert fleet.process.wait(END_LIMIT) == 0
     assert left(processes, within=1) == []
-    assert fleet.said.rstrip().endswith("Stopped.")
+    assert fleet.output.rstrip().endswith("Stopped.")
     assert not list((fleet.folder / "run").iterdir())
 
 
@@ -140,7 +140,7 @@ def test_killed_supervisor_leaves_no_process(fleet: Server, victim: str) -> None
 
 def test_killed_postgres_is_restarted(fleet: Server) -> None:
     os.kill(named(fleet.process.pid, "bin/postgres"), signal.SIGKILL)
-    wait_until(lambda: answered(fleet) == 200 and "Postgres has died" in fleet.said, limit_s=BACK_LIMIT, poll_s=0.1)
+    wait_until(lambda: answered(fleet) == 200 and "Postgres has died" in fleet.output, limit_s=BACK_LIMIT, poll_s=0.1)
 
 
 @pytest.mark.parametrize("setting", [("RESPONSES_ALIASES", "x=unknown"), ("RESPONSES_DEFAULT_MODEL", "unknown")])
@@ -148,8 +148,8 @@ def test_invalid_setting_of_a_web_process_ends_the_server(tmp_path: Path, tape: 
     server = Server(tmp_path / "data", "--engine", tape, "--web", "2", **dict[str, Any]([setting]))
     processes = family(server.process.pid)
     assert server.process.wait(START_LIMIT) == 1
-    assert f"{setting[0]}: '{setting[1]}'" in server.said
-    assert "Ready" not in server.said
+    assert f"{setting[0]}: '{setting[1]}'" in server.output
+    assert "Ready" not in server.output
     assert left(processes, within=1) == []
 
 

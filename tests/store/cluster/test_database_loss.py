@@ -32,7 +32,7 @@ class LostTest(TransactionTestCase):
         await asyncio.to_thread(cut, place())
         for number in (1, 2):
             self.assertIsNone(await durable(recorder, Append(one, [frame(number)])))
-        self.assertEqual([kept.number for kept in await reader.frames(one.row.pk)], [0, 1, 2])
+        self.assertEqual([event.number for event in await reader.frames(one.row.pk)], [0, 1, 2])
         await recorder.close()
 
     async def test_lost_database_costs_a_single_failed_connection(self) -> None:
@@ -52,11 +52,11 @@ class LostTest(TransactionTestCase):
         await durable(recorder, Append(one, [frame(0)], opens=True))
         for number in range(1, 5):
             await durable(recorder, Append(one, [frame(number)], tokens=bytes([number])))
-        told = [kept async for kept in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        before = [event async for event in Event.objects.order_by("number").values_list("number", "data", "tokens")]
         await Event.objects.filter(number__gte=2).adelete()
         self.assertIsNone(await durable(recorder, Append(one, [frame(5)])))
-        again = [kept async for kept in Event.objects.order_by("number").values_list("number", "data", "tokens")]
-        self.assertEqual((again[:-1], again[-1][0]), (told, 5))
+        again = [event async for event in Event.objects.order_by("number").values_list("number", "data", "tokens")]
+        self.assertEqual((again[:-1], again[-1][0]), (before, 5))
         await recorder.close()
 
     async def test_nothing_is_written_again_into_a_log_that_is_anothers(self) -> None:
@@ -67,7 +67,7 @@ class LostTest(TransactionTestCase):
         await Event.objects.filter(number=2).adelete()
         await Lease.objects.aupdate(epoch=2)
         self.assertIsInstance(await durable(recorder, Append(one, [frame(3)])), Fenced)
-        self.assertEqual([kept.number for kept in await reader.frames(one.row.pk)], [0, 1])
+        self.assertEqual([event.number for event in await reader.frames(one.row.pk)], [0, 1])
         await recorder.close()
 
     async def test_a_gap_that_is_older_than_what_is_remembered_stays_refused(self) -> None:
@@ -91,13 +91,13 @@ class LostTest(TransactionTestCase):
             recorder.append(Append(one, [frame(number)]), answers.append)
         answers.append(await durable(recorder, Append(one, [frame(2)], ending=Ending("cancelled", NOW))))
         self.assertEqual([type(answer) for answer in answers], [Fenced] * 3)
-        self.assertEqual([kept.data for kept in await reader.frames(one.row.pk)][1:], [other.frames[0].data])
+        self.assertEqual([event.data for event in await reader.frames(one.row.pk)][1:], [other.frames[0].data])
         await recorder.close()
 
     def test_acceptance_waits_for_the_disk(self) -> None:
-        with CaptureQueriesContext(connection) as asked:
+        with CaptureQueriesContext(connection) as queries:
             write([Append(held("resp_disk"), [frame(0)], opens=True)])
-        self.assertIn(WAIT_FOR_DISK_SQL, [query["sql"] for query in asked.captured_queries])
+        self.assertIn(WAIT_FOR_DISK_SQL, [query["sql"] for query in queries.captured_queries])
 
 
 def held(uid: str) -> ResponseLog:

@@ -15,7 +15,7 @@ from django.db import connection
 from django.test import AsyncClient, Client
 
 from responses_app.models import ApiKey, Conversation, Image, Item, LoginAttempt, Membership, Response
-from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, said
+from tests.support.api.case import HARMONY, HELLO, ApiCase, KeyedClient, record_text
 from tests.support.store.table_contents import contents
 
 MARK = "zyzzyva"
@@ -45,18 +45,18 @@ class EraseCommandTest(ApiCase):
 
     async def test_a_project_leaves_nothing_and_others_keep_theirs(self) -> None:
         _, secret = await sync_to_async(ApiKey.make)("other")
-        async with self.serving(*(said(HELLO) for _ in range(4))) as client:
+        async with self.serving(*(record_text(HELLO) for _ in range(4))) as client:
             await self.filled(client)
             other = KeyedClient(secret)
             uid, outside = await self.filled(other)
             await Image.objects.all().adelete()
-            told = await sync_to_async(erase)("--project", "test")
+            output = await sync_to_async(erase)("--project", "test")
             for words in ("2 responses", "1 conversations", "5 items", "Nothing was erased"):
                 with self.subTest(words=words):
-                    self.assertIn(words, told)
+                    self.assertIn(words, output)
             self.assertEqual(await Response.objects.filter(project="test").acount(), 2)
-            told = await sync_to_async(erase)("--project", "test", "--yes")
-            self.assertNotIn("Nothing was erased", told)
+            output = await sync_to_async(erase)("--project", "test", "--yes")
+            self.assertNotIn("Nothing was erased", output)
             for model in (Response, Item, Conversation):
                 with self.subTest(model=model):
                     self.assertEqual(await model.objects.filter(project="test").acount(), 0)
@@ -68,17 +68,17 @@ class EraseCommandTest(ApiCase):
             self.assertEqual(await ApiKey.objects.filter(project="other").acount(), 0)
 
     async def test_a_conversation_goes_and_what_was_forked_from_it_still_answers(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO), record_text(HELLO)) as client:
             uid, outside = await self.filled(client)
-            told = await sync_to_async(erase)("--conversation", uid, "--yes")
-            self.assertIn("1 responses", told)
+            output = await sync_to_async(erase)("--conversation", uid, "--yes")
+            self.assertIn("1 responses", output)
             self.assertEqual((await client.get(f"/v1/conversations/{uid}")).status_code, 404)
             self.assertEqual(await Response.objects.acount(), 1)
             await self.made(client, previous_response_id=outside, input="And?")
             self.assertIn(MARK, HARMONY.encoding.decode(list(self.engine.requests[-1].prompt)))
 
     async def test_a_conversation_that_nobody_needs_leaves_nothing(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             uid, outside = await self.filled(client)
             await client.delete(f"/v1/responses/{outside}")
             await sync_to_async(erase)("--conversation", uid, "--yes")
@@ -99,10 +99,10 @@ class EraseCommandTest(ApiCase):
         browser.post("/sign-in", {"username": "ada", "password": "countess of lovelace"})
         Client().post("/sign-in", {"username": "ada", "password": "wrong"})
         other.force_login(bob)
-        told = erase("--user", "ada")
-        self.assertIn("1 sessions, 2 memberships", told)
-        self.assertIn("project 'hers', which stays", told)
-        self.assertNotIn("'ours'", told)
+        output = erase("--user", "ada")
+        self.assertIn("1 sessions, 2 memberships", output)
+        self.assertIn("project 'hers', which stays", output)
+        self.assertNotIn("'ours'", output)
         self.assertEqual(User.objects.count(), 2)
         erase("--user", "ada", "--yes")
         self.assertEqual(browser.get("/responses").status_code, 302)

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from responses_app.models import Conversation, Item
 from responses_app.runs.maintenance import prune_due
-from tests.support.api.case import HELLO, ApiCase, said
+from tests.support.api.case import HELLO, ApiCase, record_text
 
 DAY = timedelta(days=1)
 
@@ -76,7 +76,7 @@ class OrphansTest(ApiCase):
 
     @override_settings(RESPONSES_DELETE_CONVERSATION_ITEMS=True)
     async def test_items_of_a_stored_response_stay_until_its_deletion(self) -> None:
-        async with self.serving(said(HELLO), said(HELLO)) as client:
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
             uid = await self.conversation(client, "My name is Ada.")
             made = await self.made(client, conversation=uid, input="Hi")
             await self.deleted(client, f"/v1/conversations/{uid}")

@@ -155,21 +155,21 @@ class CommandTest(TestCase):
 
     def test_command_prunes_only_named_kinds(self) -> None:
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
-            said = self.prune("--temporary=off")
+            output = self.prune("--temporary=off")
         kinds = ("deltas", "responses", "temporary", "items")
-        self.assertEqual(said, "".join(f"{kind}: kept, no age given\n" for kind in kinds))
+        self.assertEqual(output, "".join(f"{kind}: kept, no age given\n" for kind in kinds))
         self.assertEqual(Response.objects.count(), 2)
 
     def test_a_dry_run_counts_and_does_nothing(self) -> None:
-        said = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
+        output = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
         counts = {"deltas": 1, "responses": 2, "temporary": 1}
         expected = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
-        self.assertEqual(said, expected + "items: kept, no age given\n")
+        self.assertEqual(output, expected + "items: kept, no age given\n")
         self.assertEqual((Response.objects.count(), LogPage.objects.count()), (2, 2))
 
     def test_command_prints_progress_and_total(self) -> None:
-        said = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m")
-        self.assertIn("responses: 2 deleted so far\nresponses: 2 deleted\n", said)
+        output = self.prune("--deltas=1m", "--responses=1h", "--temporary=10m")
+        self.assertIn("responses: 2 deleted so far\nresponses: 2 deleted\n", output)
         self.assertEqual(Response.objects.count() + Event.objects.count() + LogPage.objects.count(), 0)
 
     def test_an_age_that_is_none_is_refused(self) -> None:

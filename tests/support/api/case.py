@@ -53,8 +53,8 @@ def tokens(text: str) -> list[int]:
     return ids
 
 
-def said(text: str, size: int = 1, **fields: Any) -> Recording:
-    """A line of tape that says `text`, `size` tokens a chunk."""
+def record_text(text: str, size: int = 1, **fields: Any) -> Recording:
+    """Return a recording of `text` with `size` tokens in each chunk."""
     ids = tokens(text)
     return Recording([Tokens(ids[at : at + size]) for at in range(0, len(ids), size)], **fields)
 
@@ -84,7 +84,7 @@ ASKED = re.compile(r'(?!COPY|SELECT "responses_app_lease)\w+ .*responses_app_(?!
 
 
 class KeyedClient(AsyncClient):
-    """A client that sends its key with every request, unless told otherwise."""
+    """Test client that sends its key with every request; a header `Authorization` of the request replaces the key."""
 
     def __init__(self, secret: str) -> None:
         super().__init__()

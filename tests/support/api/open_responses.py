@@ -23,6 +23,6 @@ def opened(events: list[Event]) -> list[Event]:
     frames = [
         profiles.frame_to_profile(EventFrame(event["sequence_number"], event["type"], orjson.dumps(event))) for event in events
     ]
-    told = [orjson.loads(frame.data) for frame in frames]
-    assert [frame.type for frame in frames] == [event["type"] for event in told]
-    return told
+    sent = [orjson.loads(frame.data) for frame in frames]
+    assert [frame.type for frame in frames] == [event["type"] for event in sent]
+    return sent

@@ -117,8 +117,8 @@ ENDINGS: dict[str, Ending] = {
 }
 
 
-def tell(pieces: Iterable[Delta], ending: str = "complete", **changes: Any) -> tuple[list[Event], Writer]:
-    """The whole stream of a speech, and its writer."""
+def write_response(pieces: Iterable[Delta], ending: str = "complete", **changes: Any) -> tuple[list[Event], Writer]:
+    """Write a whole response, and return its events and its writer."""
     w = writer(**changes)
     events = w.open()
     if changes.get("status") == "queued":
@@ -144,7 +144,7 @@ def items(events: Sequence[Event]) -> list[dict[str, Any]]:
 # Strategies
 
 words = st.text(alphabet='ab \n"\\{é漢😀', max_size=6)
-said = st.text(alphabet='ab \n"\\{é漢😀', min_size=1, max_size=6)
+short_texts = st.text(alphabet='ab \n"\\{é漢😀', min_size=1, max_size=6)
 phases = st.sampled_from([None, None, "commentary", "final_answer"])
 _token = st.builds(
     lambda text: {"token": text, "logprob": -0.5, "bytes": list(text.encode()), "top_logprobs": []},
@@ -158,7 +158,7 @@ def _chunks(text: str) -> st.SearchStrategy[list[Delta]]:
     return cuts.map(lambda at: [Arguments(text[i:j]) for i, j in zip([0, *sorted(at)], [*sorted(at), len(text)], strict=True)])
 
 
-objects = st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 9) | said, max_size=2).map(json.dumps)
+objects = st.dictionaries(st.sampled_from(["a", "b"]), st.integers(0, 9) | short_texts, max_size=2).map(json.dumps)
 json_arguments = (objects | st.just("")).flatmap(_chunks)
 free_arguments = words.flatmap(_chunks)
 
@@ -192,7 +192,7 @@ def _file(times: int, failed: bool) -> list[Delta]:
 
 clauses: st.SearchStrategy[list[Delta]] = st.one_of(
     st.lists(texts, max_size=4),
-    said.map(lambda text: [TextDelta(text), Annotation(CITATION), TextDelta(text)]),
+    short_texts.map(lambda text: [TextDelta(text), Annotation(CITATION), TextDelta(text)]),
     st.lists(st.builds(ReasoningDelta, words), max_size=3),
     st.just([EndItem()]),
     _calls("function", json_arguments),
@@ -221,9 +221,9 @@ def speeches(draw: st.DrawFn) -> tuple[list[Delta], str]:
 
 calls_with_results: st.SearchStrategy[tuple[list[Delta], list[Delta]]] = st.one_of(
     st.sampled_from([([McpList("files")], [McpTools([TOOL])]), ([McpList("files")], [McpTools(error="no route")])]),
-    st.builds(lambda said, failed: _split(_mcp(said, failed), 1), json_arguments, st.booleans()),
+    st.builds(lambda arguments, failed: _split(_mcp(arguments, failed), 1), json_arguments, st.booleans()),
     st.builds(
-        lambda said, runs, failed: _split(_code(said, runs, failed), 1 + runs), free_arguments, st.booleans(), st.booleans()
+        lambda code, runs, failed: _split(_code(code, runs, failed), 1 + runs), free_arguments, st.booleans(), st.booleans()
     ),
     st.builds(lambda times, failed: _split(_web(times, failed), 1 + times), st.integers(0, 2), st.booleans()),
     st.builds(lambda times: ([FileSearch()], _file(times, False)[1:]), st.integers(0, 2)),
@@ -236,8 +236,8 @@ def _split(pieces: list[Delta], results: int) -> tuple[list[Delta], list[Delta]]
 
 def _in_the_log(pieces: list[Delta]) -> list[Delta]:
     # Log-probabilities that wait for their text, and the queries of an open file search, are in no event.
-    told = [piece for piece in pieces if not isinstance(piece, TextDelta) or piece.text]
-    return [FileSearch() if isinstance(piece, FileSearch) else piece for piece in told]
+    nonempty = [piece for piece in pieces if not isinstance(piece, TextDelta) or piece.text]
+    return [FileSearch() if isinstance(piece, FileSearch) else piece for piece in nonempty]
 
 
 plain_clauses: Any = clauses.map(lambda found: (_in_the_log(found), []))

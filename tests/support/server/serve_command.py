@@ -31,7 +31,7 @@ def free_port() -> int:
 
 
 class Server:
-    """One `bin/serve`; `said` is what it has printed. `before` are words that come before the command."""
+    """One `bin/serve`; `output` is the text that it has printed. `before` are words that come before the command."""
 
     def __init__(self, folder: Path, *arguments: str, root: Path = ROOT, before: Sequence[str] = (), **environ: str) -> None:
         self.root = root
@@ -39,11 +39,11 @@ class Server:
         self.folder = folder
         self.given_key = environ.get("RESPONSES_API_KEY")
         self.log = folder.with_suffix(f".{self.port}.log")
-        kept = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
+        inherited = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "RESPONSES_API_KEY")}
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
                 [*before, root / "bin" / "serve", "--port", str(self.port), *arguments],
-                env={**kept, "RESPONSES_DATA_DIR": str(folder), **environ},
+                env={**inherited, "RESPONSES_DATA_DIR": str(folder), **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
@@ -51,7 +51,7 @@ class Server:
             )
 
     @property
-    def said(self) -> str:
+    def output(self) -> str:
         return self.log.read_text()
 
     @property
@@ -66,10 +66,10 @@ class Server:
         """Wait until the server is ready, at most `limit_s` seconds."""
 
         def is_ready() -> bool:
-            assert self.process.poll() is None, self.said
-            return READY in self.said
+            assert self.process.poll() is None, self.output
+            return READY in self.output
 
-        wait_until(is_ready, limit_s=limit_s, poll_s=0.1, explain=lambda: self.said)
+        wait_until(is_ready, limit_s=limit_s, poll_s=0.1, explain=lambda: self.output)
         return self
 
     def ask(self, **more: Any) -> httpx2.Response:
@@ -79,9 +79,9 @@ class Server:
 
     def manage(self, *arguments: str, **environ: str) -> str:
         """Run `manage.py` beside the running server and return its output."""
-        kept = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+        inherited = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
         command = [str(self.root / ".venv" / "bin" / "python"), str(self.root / "manage.py"), *arguments]
-        environ = {**kept, "RESPONSES_DATA_DIR": str(self.folder), **environ}
+        environ = {**inherited, "RESPONSES_DATA_DIR": str(self.folder), **environ}
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
     def sql(self, statement: str) -> None:

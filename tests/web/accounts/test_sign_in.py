@@ -22,7 +22,7 @@ from responses_app.models import ApiKey, LoginAttempt, Membership
 from responses_app.web import csp
 from responses_app.web.accounts import login_throttle, sign_in
 from tests.support.api.case import HELLO as GREETING
-from tests.support.api.case import ApiCase, said
+from tests.support.api.case import ApiCase, record_text
 
 
 class LinkTest(TestCase):
@@ -163,7 +163,7 @@ class BrowserKeyTest(ApiCase):
 
     async def test_browser_key_works_for_its_project_without_a_row(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()
-        async with self.serving(said(GREETING)) as client:
+        async with self.serving(record_text(GREETING)) as client:
             client.secret = secret
             made = await self.made(client)
             client.secret = self.secret
@@ -227,10 +227,10 @@ class BrowserKeyTest(ApiCase):
         second = await sync_to_async(lambda: first.get("/chat/secret?project=test").json()["secret"])()
         other = Client()
         await sync_to_async(other.force_login)(self.ada)
-        kept = await sync_to_async(lambda: other.get("/chat/secret?project=test").json()["secret"])()
+        stored = await sync_to_async(lambda: other.get("/chat/secret?project=test").json()["secret"])()
         async with self.serving() as client:
             await sync_to_async(first.post)("/sign-out")
-            self.assertEqual([await self.status(client, one) for one in (secret, second, kept)], [401, 401, 200])
+            self.assertEqual([await self.status(client, one) for one in (secret, second, stored)], [401, 401, 200])
 
     async def test_another_process_forgets_it_within_seconds(self) -> None:
         _, secret = await sync_to_async(self.signed_in)()

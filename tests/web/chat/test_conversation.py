@@ -99,7 +99,7 @@ def test_a_thought_goes_on_over_a_reload_and_is_stopped_there(visitor: Visitor) 
 
 
 def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def cut(route: Route) -> None:
         """Give the page the beginning of the stream and then nothing more."""
@@ -114,11 +114,11 @@ def test_a_connection_that_breaks_is_taken_up_where_it_broke(visitor: Visitor) -
         route.fulfill(status=200, content_type="text/event-stream", body=whole + "event: response.output_te")
 
     visitor.page.route(re.compile(r"/v1/responses$"), cut)
-    visitor.page.on("request", lambda request: asked.append(request.url) if "starting_after" in request.url else None)
+    visitor.page.on("request", lambda request: requests.append(request.url) if "starting_after" in request.url else None)
     visitor.send("slowly")
     visitor.wait_for_end()
     expect(visitor.last.locator(".message")).to_have_text(SLOWLY)
-    assert [re.search(r"starting_after=\d+", url) is not None for url in asked] == [True]
+    assert [re.search(r"starting_after=\d+", url) is not None for url in requests] == [True]
 
 
 def test_errors_are_shown_and_can_be_retried(visitor: Visitor) -> None:
@@ -212,20 +212,20 @@ def test_conversations_are_listed_under_their_first_words_and_found(visitor: Vis
 
 
 def test_a_secret_that_has_grown_old_is_replaced(visitor: Visitor) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
 
     def old(route: Route) -> None:
         """Reject the first API key, as the server does with an expired one."""
-        asked.append(route.request.headers["authorization"])
-        if len(asked) > 1:
+        requests.append(route.request.headers["authorization"])
+        if len(requests) > 1:
             route.continue_()
         else:
             route.fulfill(status=401, json={"error": {"message": "Incorrect API key provided."}})
 
     visitor.page.route(re.compile(r"/v1/responses$"), old)
     visitor.send_and_wait("greetings", "Hello there!")
-    assert len(asked) == 2
-    assert all(secret.startswith("Bearer sk-web-") for secret in asked)
+    assert len(requests) == 2
+    assert all(secret.startswith("Bearer sk-web-") for secret in requests)
     assert [trouble.partition(" ")[0] for trouble in visitor.errors.seen] == ["401", "Failed"]
     visitor.errors.seen.clear()
 

@@ -34,10 +34,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     server = Server(folder / "data", "--model", "demo-chat", "--model", text_only)
     try:
         wait_until(
-            lambda: "Ctrl-C stops it." in server.said or server.process.poll() is not None,
+            lambda: "Ctrl-C stops it." in server.output or server.process.poll() is not None,
             limit_s=START_LIMIT_S,
             poll_s=0.5,
-            explain=lambda: server.said,
+            explain=lambda: server.output,
         )
         yield server.ready()
     finally:

@@ -102,9 +102,9 @@ def test_an_answer_has_its_tokens_and_its_speed_below(visitor: Visitor) -> None:
     pattern = re.compile(r"^\d+ in( \(\d+ cached\))? · \d+ out \(\d+ reasoning\) · \d+\.\d+ s TTFT · \d+(\.\d)? tok/s$")
     figures = visitor.last.locator(".figures")
     expect(figures).to_have_text(pattern)
-    said = figures.inner_text()
+    figure_text = figures.inner_text()
     visitor.page.reload()
-    expect(figures).to_have_text(said)
+    expect(figures).to_have_text(figure_text)
 
 
 def test_an_answer_without_text_has_a_notice(visitor: Visitor) -> None:

@@ -14,7 +14,7 @@ from responses_app.models import ApiKey, Event, Membership, Response
 from responses_app.store.log.archive import archive_log
 from responses_app.web.chat import threads
 from responses_app.web.chat import turns as chat_turns
-from tests.support.api.case import HELLO, THOUGHT, ApiCase, said
+from tests.support.api.case import HELLO, THOUGHT, ApiCase, record_text
 
 
 class ThreadsTest(ApiCase):
@@ -53,7 +53,7 @@ class ThreadsTest(ApiCase):
         return [entry.title for entry in (await sync_to_async(self.page)(**given)).entries]
 
     async def test_threads_need_a_sign_in_and_membership(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             uid = (await self.made(client))["id"]
             for path in ("/chat", f"/chat/{uid}", f"/chat/{uid}/turns", "/chat/threads", "/chat/secret"):
                 with self.subTest(path=path):
@@ -68,7 +68,7 @@ class ThreadsTest(ApiCase):
             self.assertIn(uid, (await (await self.browser(self.ada)).get("/chat")).content.decode())
 
     async def test_the_secret_of_the_page_asks_the_api(self) -> None:
-        async with self.serving(said(HELLO)):
+        async with self.serving(record_text(HELLO)):
             ada = await self.browser(self.ada)
             secret = orjson.loads((await ada.get("/chat/secret")).content)["secret"]
             made = await ada.post(
@@ -81,7 +81,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual(await self.listed(), ["Hi"])
 
     async def test_a_thread_is_listed_once_by_its_newest_response_and_first_words(self) -> None:
-        async with self.serving(*[said(HELLO)] * 3) as client:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
             rules = {"type": "message", "role": "system", "content": "Be brief."}
             picture = {"type": "input_text", "text": 'Say\n"ü" \\ please'}
             first = await self.made(client, input=[rules, {"role": "user", "content": [picture]}])
@@ -94,7 +94,7 @@ class ThreadsTest(ApiCase):
 
     async def test_pages_go_on_behind_the_last_one(self) -> None:
         size = threads.PAGE_SIZE
-        async with self.serving(*[said(HELLO)] * (size + 2)) as client:
+        async with self.serving(*[record_text(HELLO)] * (size + 2)) as client:
             for number in range(size + 2):
                 await self.made(client, input=f"Number {number}")
             newest = await self.listed()
@@ -104,7 +104,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual(await self.listed(before=found), ["Number 1", "Number 0"])
 
     async def test_a_search_finds_text_of_any_turn(self) -> None:
-        async with self.serving(*[said(HELLO)] * 3) as client:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
             first = await self.made(client, input="Begin")
             await self.made(client, input='A 50% "Xylophone"_', previous_response_id=first["id"])
             await self.made(client, input="Elsewhere")
@@ -113,7 +113,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual(await self.listed(words="e_"), [])
 
     async def test_turns_have_their_branches(self) -> None:
-        async with self.serving(*[said(HELLO)] * 4) as client:
+        async with self.serving(*[record_text(HELLO)] * 4) as client:
             root = await self.made(client, input="Root")
             one = await self.made(client, input="One", previous_response_id=root["id"])
             two = await self.made(client, input="Two", previous_response_id=root["id"])
@@ -129,7 +129,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual((await self.turns(two["id"], "?newest=1"))["turns"][-1]["id"], two["id"])
 
     async def test_branches_of_a_first_message_know_each_other_and_are_listed_once(self) -> None:
-        async with self.serving(*[said(HELLO)] * 3) as client:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
             first = await self.made(client, input="First")
             edited = await self.made(client, input="Edited", metadata={"branch_of": first["id"]})
             await self.made(client, input="Of its own")
@@ -139,7 +139,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual(await self.listed(), ["Of its own", "Edited"])
 
     async def test_the_responses_of_a_conversation_are_one_thread_that_goes_on_in_it(self) -> None:
-        async with self.serving(*[said(HELLO)] * 5) as client:
+        async with self.serving(*[record_text(HELLO)] * 5) as client:
             together = orjson.loads((await client.post("/v1/conversations", b"{}", content_type="application/json")).content)[
                 "id"
             ]
@@ -165,7 +165,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual([turn["id"] for turn in result["turns"]], [first["id"], branch["id"], leaf["id"]])
 
     async def test_the_times_are_those_of_the_log_sealed_or_not(self) -> None:
-        async with self.serving(said(THOUGHT)) as client:
+        async with self.serving(record_text(THOUGHT)) as client:
             uid = (await self.made(client))["id"]
             times = (await self.turns(uid))["turns"][0]["times"]
             self.assertEqual(len(times["thoughts"]), 1)
@@ -187,7 +187,7 @@ class ThreadsTest(ApiCase):
         return [(row.type.rpartition(".")[2], row.ms) async for row in rows[:2]]
 
     async def test_parameters_are_those_of_the_last_request_with_a_message(self) -> None:
-        async with self.serving(*[said(HELLO)] * 2) as client:
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
             given: dict[str, Any] = {"top_p": 0.5, "metadata": {"a": "b", "branch_of": "resp_0"}, "tool_choice": "none"}
             first = await self.made(client, **given)
             result = (await self.turns(first["id"]))["parameters"]
@@ -196,7 +196,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual((await self.turns(plain["id"]))["parameters"], {})
 
     async def test_a_very_long_thread_has_only_the_latest_turns(self) -> None:
-        async with self.serving(*[said(HELLO)] * 3) as client:
+        async with self.serving(*[record_text(HELLO)] * 3) as client:
             last = await self.made(client, input="1")
             for number in "23":
                 last = await self.made(client, input=number, previous_response_id=last["id"])
@@ -205,7 +205,7 @@ class ThreadsTest(ApiCase):
             self.assertEqual((len(result["turns"]), result["earlier"]), (2, 2))
 
     async def test_a_link_to_go_on_from_a_response_leads_to_its_thread(self) -> None:
-        async with self.serving(said(HELLO)) as client:
+        async with self.serving(record_text(HELLO)) as client:
             uid = (await self.made(client))["id"]
             answer = await (await self.browser(self.ada)).get(f"/chat?previous_response_id={uid}")
             self.assertEqual((answer.status_code, answer["Location"]), (302, f"/chat/{uid}"))
@@ -224,7 +224,7 @@ class ThreadsTest(ApiCase):
                     self.assertEqual((await ada.get(path)).status_code, status, path)
 
     async def test_a_thread_without_its_beginning_counts_the_missing_items(self) -> None:
-        async with self.serving(*[said(HELLO)] * 2) as client:
+        async with self.serving(*[record_text(HELLO)] * 2) as client:
             first = await self.made(client, input="First")
             second = await self.made(client, input="Second", previous_response_id=first["id"])
             await client.delete(f"/v1/responses/{first['id']}")

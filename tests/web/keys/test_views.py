@@ -24,7 +24,7 @@ class KeysTest(WebCase):
     def test_a_key_is_made_and_its_secret_shown_once(self) -> None:
         answer = self.client.post("/keys", {"name": "laptop", "project": "new one"})
         self.assertRedirects(answer, "/keys", fetch_redirect_response=False)
-        kept = Session.objects.get().session_data
+        stored = Session.objects.get().session_data
         self.assertNotIn("sk-", str(Session.objects.get().get_decoded()))
         found = re.search(r"sk-[\w-]{43}", self.page("/keys"))
         assert found
@@ -34,7 +34,7 @@ class KeysTest(WebCase):
         # Loaded again, the page neither shows it nor creates another.
         self.assertNotIn(found[0], self.page("/keys"))
         self.assertEqual(ApiKey.objects.count(), 1)
-        self.assertNotEqual(Session.objects.get().session_data, kept)
+        self.assertNotEqual(Session.objects.get().session_data, stored)
 
     def test_an_unseen_secret_expires(self) -> None:
         self.client.post("/keys", {"name": "laptop", "project": "p"})

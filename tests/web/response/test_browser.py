@@ -92,8 +92,8 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(server: Ser
     if before < 2:
         server.ask()
         server.ask()
-    asking = threading.Thread(target=lambda: server.ask(input="Slowly, please"))
-    asking.start()
+    creating = threading.Thread(target=lambda: server.ask(input="Slowly, please"))
+    creating.start()
     row = page.locator("#rows tbody tr", has_text="Slowly, please")
     expect(row).to_contain_text("In progress")
     row.locator("a.open").click()
@@ -106,7 +106,7 @@ def test_a_response_grows_on_its_pages_and_in_the_list_while_it_runs(server: Ser
     # When it has ended, the page shows it with its figures, rendered.
     expect(answered.locator(".markdown")).to_have_text("one two three four five six seven eight nine ten eleven twelve")
     expect(page.locator(".status").first).to_have_text("Completed")
-    asking.join()
+    creating.join()
 
 
 def test_a_key_is_made_with_limits_used_changed_and_revoked(server: Server, page: Page) -> None:

@@ -229,9 +229,9 @@ class ResponseTest(WebCase):
         )
 
     def test_two_responses_are_compared(self) -> None:
-        for uid, said in (("resp_1", "the same\nbut one"), ("resp_2", "the same\nbut two")):
+        for uid, text in (("resp_1", "the same\nbut one"), ("resp_2", "the same\nbut two")):
             row = made(uid)
-            item(row, f"msg_{uid}", "message", role="assistant", content=[{"type": "output_text", "text": said}])
+            item(row, f"msg_{uid}", "message", role="assistant", content=[{"type": "output_text", "text": text}])
         page = self.page("/responses/compare?a=resp_1&b=resp_2")
         self.assertIn('<tr class="other"><td></td><td dir="auto">but one</td><td dir="auto">but two</td>', page)
         self.assertIn('<tr class="same"><td></td><td dir="auto">the same</td>', page)

@@ -65,13 +65,13 @@ def test_a_response_that_was_not_opened_from_a_list_leads_to_the_list(chat_serve
 
 
 def test_the_address_has_no_empty_filters(chat_server: Server, page: Page, many: list[str]) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(f"{chat_server.url}/responses")
     page.get_by_label("Status").select_option("completed")
     page.get_by_role("button", name="Search").click()
     expect(page).to_have_url(f"{chat_server.url}/responses?status=completed")
-    assert not [url for url in asked if "model=&" in url]
+    assert not [url for url in requests if "model=&" in url]
     expect(page.locator("details[open]")).to_have_count(0)
 
 

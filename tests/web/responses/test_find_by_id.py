@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from responses_app.models import Conversation, Item, Membership, Response
 from responses_app.runs.ids import new_id
 from responses_app.web.responses import search
-from tests.support.api.case import ApiCase, said
+from tests.support.api.case import ApiCase, record_text
 from tests.support.store.log_records import NOW
 from tests.support.web.page_case import WebCase, item, made
 from tests.support.web.response_ids import UID
@@ -87,7 +87,7 @@ class RequestIdTest(ApiCase):
     """Storage of the request id with the response."""
 
     async def test_over_http(self) -> None:
-        async with self.serving(said("<|channel|>final<|message|>Hi<|return|>")) as client:
+        async with self.serving(record_text("<|channel|>final<|message|>Hi<|return|>")) as client:
             for stream in (False, True):
                 with self.subTest(stream=stream):
                     answer = await self.post(client, stream=stream)

@@ -12,7 +12,7 @@ from django.test import AsyncClient
 from responses_app.engines.replay.engine import Recording, Tokens
 from responses_app.engines.replay.tape import Delay
 from responses_app.models import Response
-from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, said, sse, tokens
+from tests.support.api.case import THOUGHT, TOOL, WEATHER, ApiCase, record_text, sse, tokens
 
 
 def slowly(text: str, seconds: float = 0.03) -> Recording:
@@ -58,7 +58,7 @@ class LiveTest(ApiCase):
 
     async def test_validation_prompt_and_statistics_of_the_list(self) -> None:
         person = await self.person()
-        async with self.serving(said(THOUGHT), said(WEATHER)) as client:
+        async with self.serving(record_text(THOUGHT), record_text(WEATHER)) as client:
             made = await self.made(client)
             uid = made["id"]
             verdict = await self.text(person, f"/responses/{uid}/check")

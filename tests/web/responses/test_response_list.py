@@ -131,8 +131,8 @@ class ListTest(WebCase):
             self.assertEqual(self.shown(further[1].replace("&amp;", "&")), ["resp_0"])
 
     def test_words_are_found_in_all_of_it_and_any_part_of_a_text_among_the_newest(self) -> None:
-        said = 'First line\nsecond one,\twith "quotes", a number 12.5, Köln and Füße; snake_case'
-        item(made("resp_old", deltas=1), "msg_said", "message", content=[{"type": "output_text", "text": said}])
+        long_text = 'First line\nsecond one,\twith "quotes", a number 12.5, Köln and Füße; snake_case'
+        item(made("resp_old", deltas=1), "msg_said", "message", content=[{"type": "output_text", "text": long_text}])
         for number in range(3):
             made(f"resp_{number}", deltas=1)
         with mock.patch.object(responses_search, "RECENT_WINDOW", 2):
