@@ -40,7 +40,7 @@ _CALL_FORMS: tuple[dict[str, Any], ...] = (
 )
 _TEXT_FORMS: tuple[dict[str, Any], ...] = ({}, {"text": TextPlace.BEFORE})
 # Arguments in the notation of Python are no JSON, and a printed list of parts is no text.
-_NOTATION = ("'markcity'", "'thinking'", '"thinking"')
+_NOTATION = ("'markcity'", "'thinking': 'markthought'", '"thinking": "markthought"')
 _KEYS = ("reasoning_content", "reasoning", "thinking", THINKING_PART, "content")
 
 

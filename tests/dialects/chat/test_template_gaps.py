@@ -89,6 +89,7 @@ TEMPLATES = {
     "dropped_reasoning": DROPPED_REASONING,
     "thinking_parts": THINKING_PARTS,
     "opening": OPENING,
+    "thinking_in_prompt": FULL + "{'thinking': true}",
     "xml_tools": XML_TOOLS,
 }
 DIALECTS = {name: ChatDialect(byte_vocabulary(), ChatTemplate(template), []) for name, template in TEMPLATES.items()}
@@ -191,6 +192,7 @@ def test_calls_of_an_unknown_format_are_refused_without_a_place(items: Any, tool
     [
         ("full", []),
         ("chatml", []),
+        ("thinking_in_prompt", []),
         ("plain", ["tools: described in the system message", "calls of earlier turns: as text"]),
         ("no_outputs", ["outputs of calls: as user messages"]),
         ("single", ["several calls of a turn: a message for each"]),
