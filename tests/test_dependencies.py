@@ -18,8 +18,9 @@ import pytest
 from responses_app.local.data_dir import ROOT
 
 OWN = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or (path.is_dir() and any(path.glob("*.py")))}
-# Programs of the tests with clients, which run in an environment of their own, from its own requirement file.
+# Programs with clients, which run in an environment of their own, from its own requirement file.
 CLIENTS = ROOT / "tests" / "clients"
+FOREIGN = (CLIENTS / "python", CLIENTS / "older", ROOT / "bench" / "client_matrix" / "drivers" / "python")
 LOCKED = ("pyproject.toml", "uv.lock", "requirements.txt", "requirements-uv.txt", "bin/lock")
 
 
@@ -32,7 +33,7 @@ def python_files() -> Iterator[Path]:
     """List the Python files of the repository that run in its own environment."""
     for folder in (ROOT / name for name in sorted(OWN)):
         for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder.with_suffix(".py")]:
-            if path.parent not in (CLIENTS / "python", CLIENTS / "older"):
+            if path.parent not in FOREIGN:
                 yield path
 
 

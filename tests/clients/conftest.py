@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.clients import install as installs
+from bench.client_matrix import install
+from bench.client_matrix.clients import CODEX_PACKAGE
 from tests.support.clients import tapes
 from tests.support.clients.drive import LIMIT_S, Drive, give_up
 from tests.support.server.serve_command import Server
@@ -32,8 +33,12 @@ QUIET = {
 def installing() -> Iterator[dict[str, Future[Path]]]:
     """All installations, under way at once."""
     with ThreadPoolExecutor() as pool:
-        groups = {"node": installs.npm, "codex": installs.npm, "python": installs.pip, "older": installs.pip}
-        yield {group: pool.submit(install, group) for group, install in groups.items()}
+        packages = {"node": HERE / "node" / "package.json", "codex": CODEX_PACKAGE}
+        requirements = {group: HERE / group / "requirements.txt" for group in ("python", "older")}
+        yield {
+            **{group: pool.submit(install.install_npm, manifest) for group, manifest in packages.items()},
+            **{group: pool.submit(install.install_pip, manifest) for group, manifest in requirements.items()},
+        }
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +51,7 @@ def installed(installing: dict[str, Future[Path]]) -> Callable[[str], Path]:
     def find(group: str) -> Path:
         try:
             return installing[group].result()
-        except installs.NotInstalled as reason:
+        except install.NotInstalled as reason:
             return give_up(f"no {group} clients: {reason}", os.environ)
 
     return find

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
-from tests.support.clients import install as installs
+from bench.client_matrix import install
 from tests.support.server.serve_command import Server
 from tests.support.web.chat_visitor import Visitor
 
@@ -28,8 +28,8 @@ TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "objec
 def axe() -> str:
     """Return the source of axe-core."""
     try:
-        folder = installs.npm("axe", Path(__file__).parent)
-    except installs.NotInstalled as reason:
+        folder = install.install_npm(Path(__file__).parent / "axe" / "package.json")
+    except install.NotInstalled as reason:
         pytest.skip(f"no axe-core, so nobody judges the accessibility of the pages: {reason}")
     return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
 

@@ -1,0 +1,1 @@
+"""Client matrix: real clients on served models, task by task."""
