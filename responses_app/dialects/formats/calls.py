@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from responses_app.dialects.formats.reader import EndOfText, Reader
-from responses_app.dialects.text.delta_buffer import ARGUMENTS, DeltaBuffer
+from responses_app.dialects.text.delta_buffer import ARGUMENTS, MESSAGE, DeltaBuffer
 from responses_app.protocol.deltas import Call
+
+# Names that a client may send back; other text in the place of a name is text.
+_NAME = re.compile(r"[\w.\-:]{1,128}")
 
 
 class NotACall(Exception):
@@ -19,7 +23,8 @@ class CallWriter:
     """Writes calls to the delta buffer. Text read since the last complete call can be read again as text.
 
     `schemas` are the parameters of the declared tools by name. `end_item` ends the item before a call. After the first call
-    with `one_call`, `done` is True.
+    with `one_call`, `done` is True. Text inside of a call that belongs neither to the name nor to the arguments becomes a message
+    behind the call.
     """
 
     def __init__(
@@ -39,6 +44,7 @@ class CallWriter:
         self._schemas = schemas
         self._end_item = end_item
         self._one_call = one_call
+        self._misplaced: list[str] = []
 
     @property
     def has_tools(self) -> bool:
@@ -58,20 +64,30 @@ class CallWriter:
         """Begin a call. Raises NotACall, and EndOfText behind the only allowed call."""
         if self.done:
             raise EndOfText
-        if not name or not self._allows(name):
+        if not _NAME.fullmatch(name) or not self._allows(name):
             raise NotACall
         self._end_item()
         self._deltas.add(Call(name))
         self._reader.release()
+        self._misplaced = []
         self.is_open = True
 
     def write(self, arguments: str) -> None:
         """Append to the arguments of the open call."""
         self._deltas.append(ARGUMENTS, arguments)
 
+    def add_misplaced(self, text: str) -> None:
+        """Add text inside of the open call that belongs neither to the name nor to the arguments."""
+        if text.strip():
+            self._misplaced.append(text.strip())
+
     def close(self) -> None:
-        """End the open call."""
+        """End the open call, then write the misplaced text as a message."""
         self._end_item()
+        if self._misplaced:
+            self._deltas.append(MESSAGE, " ".join(self._misplaced))
+            self._end_item()
+            self._misplaced = []
         self.is_open = False
         self.done = self._one_call
         self._has_called = True

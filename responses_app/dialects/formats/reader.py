@@ -58,6 +58,7 @@ class Reader:
         self.text = ""
         self.at = 0
         self.closed = self.cut = False
+        self.unfinished = ""  # text read by `read_until` when the generation ended
         self._dropped = 0
         self._mark: int | None = None
 
@@ -149,9 +150,13 @@ class Reader:
             yield from self.wait()
 
     def read_until(self, markers: Markers) -> Steps[tuple[str, str]]:
-        """Read the text up to a marker; return the text and the marker. Raises EndOfText."""
+        """Read the text up to a marker; return the text and the marker. Raises EndOfText, with the text in `unfinished`."""
         parts: list[str] = []
-        marker = yield from self.pass_until(markers, parts.append)
+        try:
+            marker = yield from self.pass_until(markers, parts.append)
+        except EndOfText:
+            self.unfinished = "".join(parts)
+            raise
         return "".join(parts), marker
 
     def pass_json(self, stops: Markers, emit: Callable[[str], None]) -> Steps[None]:

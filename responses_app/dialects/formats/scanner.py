@@ -119,6 +119,7 @@ class FormatScanner:
 
     def _read_calls(self, syntax: Syntax, marker: str) -> Steps[None]:
         self._reader.mark()
+        self._reader.unfinished = ""
         try:
             yield from syntax.read(self._reader, self._calls, marker)
         except NotACall:
@@ -146,6 +147,7 @@ class FormatScanner:
             self._reader.at = len(self._reader.text)
             self._white_space.reset()
         elif self._calls.is_open:
+            self._calls.add_misplaced(self._reader.unfinished + self._reader.take(len(self._reader.unread)))
             self._calls.close()
         else:
             self._reader.rewind()

@@ -47,7 +47,7 @@ IN_ORDER: dict[str, tuple[str, list[Delta]]] = {
     "null_arguments": ('<tool_call>{"name": "clock", "arguments": null}</tool_call>', call("", "clock")),
     "other_keys": (
         '<tool_call>{"id": [{"}": 1}], "name": "clock", "arguments": {}, "x": -1.5}</tool_call>',
-        call("{}", "clock"),
+        [*call("{}", "clock"), TextDelta('"x": -1.5'), END],
     ),
     "odd_spelling_stays": (
         '<tool_call>{"name":"get_weather","arguments":{ "city" :"\\u004fslo\\\\" , "n":[1,{"a":"]"}]} }</tool_call>',

@@ -46,7 +46,7 @@ class GemmaCalls:
         if stop == self.end:
             calls.write("{}")
         else:
-            yield from self._object(reader, calls.write)
+            yield from self._object(reader, calls)
         calls.close()
         yield from reader.skip_space(")}")
         yield from reader.accept(self.end)
@@ -70,8 +70,9 @@ class GemmaCalls:
         """Return the tags of the calls."""
         return [tag(f"{self.begin}call:{tool['name']}", self._object_format(tool), self.end) for tool in tools]
 
-    def _object(self, reader: Reader, write: Write) -> Steps[None]:
+    def _object(self, reader: Reader, calls: CallWriter) -> Steps[None]:
         """Read the properties of an object behind the opening brace, as JSON."""
+        write = calls.write
         separator = "{"
         while True:
             yield from reader.skip_space(",")
@@ -80,30 +81,33 @@ class GemmaCalls:
                 raise EndOfText
             if (yield from reader.accept("}", ")")):
                 break
-            key, stop = yield from reader.read_until(Markers(":", self.end))
-            if stop == self.end:
-                reader.at -= len(self.end)
+            key, stop = yield from reader.read_until(Markers(":", "}", self.end))
+            if stop != ":":
+                calls.add_misplaced(key)
+                reader.at -= len(stop)
+                if stop == "}":
+                    continue
                 break
             write(
                 f"{separator}{json.dumps(key.strip().removeprefix(self.quote).removesuffix(self.quote), ensure_ascii=False)}: "
             )
             separator = ", "
-            yield from self._value(reader, write)
+            yield from self._value(reader, calls)
         write("{}" if separator == "{" else "}")
 
-    def _value(self, reader: Reader, write: Write) -> Steps[None]:
+    def _value(self, reader: Reader, calls: CallWriter) -> Steps[None]:
         yield from reader.skip_space()
         found = yield from reader.accept(self.quote, "{", "[")
         if found == self.quote:
-            yield from self._string(reader, write)
+            yield from self._string(reader, calls.write)
         elif found == "{":
-            yield from self._object(reader, write)
+            yield from self._object(reader, calls)
         elif found == "[":
-            yield from self._array(reader, write)
+            yield from self._array(reader, calls)
         else:
             text, stop = yield from reader.read_until(Markers(",", "}", "]", ")", self.end))
             reader.at -= len(stop)
-            write(json_or_text(text.strip()))
+            calls.write(json_or_text(text.strip()))
 
     def _string(self, reader: Reader, write: Write) -> Steps[None]:
         write('"')
@@ -115,8 +119,8 @@ class GemmaCalls:
             raise
         write('"')
 
-    def _array(self, reader: Reader, write: Write) -> Steps[None]:
-        separator = "["
+    def _array(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+        write, separator = calls.write, "["
         while True:
             yield from reader.skip_space(",")
             if (yield from reader.accept("]")):
@@ -127,7 +131,7 @@ class GemmaCalls:
             write(separator)
             separator = ", "
             yield from reader.peek()
-            yield from self._value(reader, write)
+            yield from self._value(reader, calls)
         write("[]" if separator == "[" else "]")
 
     def _object_format(self, tool: Tool) -> Format:

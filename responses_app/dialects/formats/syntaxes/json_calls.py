@@ -88,6 +88,7 @@ class JsonCalls:
         if calls.is_open:
             is_marker = not parser.quoted and stops.begins(reader.unread)
             calls.write("" if is_marker else reader.take(len(reader.unread)))
+            calls.add_misplaced(parser.misplaced)
         elif reader.cut and parser.name and not (self.needs_declared and not self._is_certain(parser, calls)):
             calls.open(parser.name)
 
@@ -100,14 +101,14 @@ class JsonCalls:
             if reader.at == len(reader.text):
                 yield from reader.wait()
             elif stops.match(reader.text, reader.at):
-                self._stop(calls)
+                self._stop(calls, parser)
                 return
             elif stops.begins(reader.unread) and not reader.closed:
                 yield from reader.wait()
             else:
                 before = reader.at
                 reader.at = parser.feed(reader.text, reader.at, literal=True)
-                if reader.at == before:  # half of an escape
+                if reader.at == before and not parser.over:  # half of an escape
                     yield from reader.wait()
 
     def _write(self, parser: ToolCallJsonParser, calls: CallWriter) -> None:
@@ -121,16 +122,18 @@ class JsonCalls:
         if calls.is_open:
             calls.write(parser.take())
             if parser.over:
+                calls.add_misplaced(parser.misplaced)
                 calls.close()
 
     def _is_certain(self, parser: ToolCallJsonParser, calls: CallWriter) -> bool:
         """Return True if an object without a marker is a call: of a declared tool, or with an object of arguments."""
         return calls.is_declared(parser.name) or (calls.has_tools and parser.has_object)
 
-    def _stop(self, calls: CallWriter) -> None:
+    def _stop(self, calls: CallWriter, parser: ToolCallJsonParser) -> None:
         """End a call at a marker inside of its object. Raises NotACall."""
         if not calls.is_open:
             raise NotACall
+        calls.add_misplaced(parser.misplaced)
         calls.close()
 
 

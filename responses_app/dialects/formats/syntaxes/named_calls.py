@@ -74,13 +74,16 @@ class NamedCalls:
         head, stop = yield from reader.read_until(Markers(self.argument_begin, self.call_end, self.end))
         if stop != self.argument_begin:
             raise NotACall
+        kind = ""
         if self.fenced:
+            kind = head.strip().removeprefix("function")
             head, stop = yield from reader.read_until(Markers("\n", "```", "{"))
             reader.at -= len(stop)
             yield from reader.skip_space()
             yield from reader.accept("```json", "```")
         yield from reader.skip_space()
         calls.open(self._name(head))
+        calls.add_misplaced(kind)
         yield from reader.pass_json(Markers(self.call_end, self.end, self.call_begin), calls.write)
         calls.close()
         yield from reader.skip_space("`" if self.fenced else "")
@@ -89,7 +92,8 @@ class NamedCalls:
     def _name(self, head: str) -> str:
         name = head.strip()
         if self.index_separator:
-            name = name.rpartition(self.index_separator)[0] or name
+            before, _, index = name.rpartition(self.index_separator)
+            name = before if before and index.strip().isdigit() else name
         return name.removeprefix(self.prefix)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, sequence, tag, tags
@@ -88,22 +88,34 @@ class PythonCalls:
         yield from reader.skip_space(",")
         if (yield from reader.accept(")")):
             return False
-        key, _ = yield from reader.read_until(Markers("="))
-        text = yield from self._value(reader)
-        writer.key(key.strip())
-        calls.write(_to_json(text))
+        key, stop = yield from reader.read_until(Markers("=", ")", *self.ends))
+        if stop != "=":
+            calls.add_misplaced(key)
+            reader.at -= len(stop)
+            return stop == ")"
+        parts: list[str] = []
+        try:
+            yield from self._value(reader, parts.append)
+        except EndOfText:
+            if not reader.cut:
+                self._write(calls, writer, key, parts)
+            raise
+        self._write(calls, writer, key, parts)
         return True
 
-    def _value(self, reader: Reader) -> Steps[str]:
-        """Read the text of a value, up to a comma or the closing parenthesis."""
+    def _write(self, calls: CallWriter, writer: ObjectWriter, key: str, parts: list[str]) -> None:
+        writer.key(key.strip())
+        calls.write(_to_json("".join(parts)))
+
+    def _value(self, reader: Reader, emit: Callable[[str], None]) -> Steps[None]:
+        """Pass on the text of a value, up to a comma or the closing parenthesis. Raises EndOfText."""
         scan = _ValueScan()
-        parts: list[str] = []
         while True:
             text = reader.unread
             count = scan.read(text)
-            parts.append(reader.take(count))
+            emit(reader.take(count))
             if count < len(text):
-                return "".join(parts)
+                return
             yield from reader.wait()
 
 

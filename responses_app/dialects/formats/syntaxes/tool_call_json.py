@@ -11,13 +11,15 @@ from responses_app.dialects.text.whitespace import WHITE
 
 _NAMES = frozenset({"name", "tool_name"})
 _ARGUMENTS = frozenset({"arguments", "parameters"})
+# Keys of calls in other formats; their values are no arguments.
+_IGNORED = frozenset({"id", "type", "index", "tool_call_id"})
 _IN_STRING = re.compile(r'["\\<]')
 _OUTSIDE = re.compile(r'["{}\[\]<]')
 _SCALAR_END = re.compile(r"[,}\]\s<]")
 
 
 class ToolCallJsonParser:
-    """Parser of `{"name": ..., "arguments": {...}}`, keys in any order, unknown keys ignored.
+    """Parser of `{"name": ..., "arguments": {...}}`, keys in any order.
 
     Arguments are passed on exactly as generated and parsed only to find their end. Arguments in a JSON string are unwrapped;
     `null` means no arguments.
@@ -32,6 +34,7 @@ class ToolCallJsonParser:
         self._state: Callable[[str, int], int] = self._read_start
         self._arguments: list[str] = []
         self._key: str | None = None  # None while reading a key
+        self._unknown: list[str] = []  # unknown keys with their values
         self._raw: list[str] = []  # the key or value being read
         self._is_passed_on = False  # True to pass the value on as generated
         self._tracker = JsonTracker()  # of the key or value being read
@@ -59,6 +62,12 @@ class ToolCallJsonParser:
             return ""
         text, self._arguments = "".join(self._arguments), []
         return text
+
+    @property
+    def misplaced(self) -> str:
+        """Text read that is neither name nor arguments: unknown keys with their values, and a key or value without its end."""
+        key = [f'"{self._key}":'] if self._key not in (None, *_NAMES, *_ARGUMENTS, *_IGNORED) else []
+        return " ".join([*self._unknown, *key, *([] if self._is_passed_on else ["".join(self._raw)])])
 
     @property
     def quoted(self) -> bool:
@@ -180,24 +189,35 @@ class ToolCallJsonParser:
     def _end_value(self) -> None:
         """Handle the end of a key or a value."""
         if self._key is None:
-            self._key, self._state = str(self._loads()), self._read_colon
+            key = self._loads()
+            if not self.broken:
+                self._key, self._state, self._raw = str(key), self._read_colon, []
             return
         if self._key in _NAMES:
             self._set_name(self._loads())
         elif self._key in _ARGUMENTS and not self._is_passed_on:
-            self._set_scalar_arguments(self._loads())
+            self._set_scalar_arguments()
+        elif self._key not in _ARGUMENTS | _IGNORED:
+            self._unknown.append(f'"{self._key}": {"".join(self._raw)}')
+        if not self.broken or self.called:
+            self._raw = []
         self._key, self._state = None, self._after_value
 
     def _set_name(self, name: object) -> None:
-        if isinstance(name, str) and name:
+        if self.called:
+            self._unknown.append(f'"name": {"".join(self._raw)}')
+        elif isinstance(name, str) and name:
             self.name = name
             self.called = bool(self._arguments)
         else:
             self.broken = True
 
-    def _set_scalar_arguments(self, value: object) -> None:
-        """Handle arguments other than an object: a string or a scalar."""
-        if isinstance(value, str):
+    def _set_scalar_arguments(self) -> None:
+        """Handle arguments other than an object: a string, a scalar, or text that is no JSON."""
+        value = self._loads()
+        if self.broken:
+            self._arguments.append("".join(self._raw))
+        elif isinstance(value, str):
             self._arguments.append(value)
         elif value is not None:
             self._arguments.append("".join(self._raw))

@@ -82,6 +82,7 @@ class XmlCalls:
         head, stop = yield from reader.read_until(Markers(">", self.call_close, self.end))
         name = self._name(head)
         calls.open(name)
+        calls.add_misplaced(self._extra(head))
         writer = ObjectWriter(calls.write)
         try:
             if stop == ">":
@@ -104,6 +105,7 @@ class XmlCalls:
                 return
             head, _ = yield from reader.read_until(Markers(">"))
             key = self._name(head)
+            calls.add_misplaced(self._extra(head))
             schema = self._schema(head, calls.properties(name).get(key))
             writer.key(key)
             yield from self._value(reader, calls, schema)
@@ -157,6 +159,10 @@ class XmlCalls:
         match = _ATTRIBUTE.match(f"name={head.strip()}")
         return next((each for each in match.groups()[1:] if each), "") if match else ""
 
+    def _extra(self, head: str) -> str:
+        """Return the text of a start tag other than the attributes `name` and `string`."""
+        return _ATTRIBUTE.sub(_unless_known, f"name={head.strip()}") if self.attributes else ""
+
     def _schema(self, head: str, schema: object) -> object:
         if not self.marks_strings:
             return schema
@@ -186,6 +192,12 @@ class XmlCalls:
 
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _ANY: Mapping[str, Any] = {"type": ["object", "array", "number", "boolean", "null", "string"]}
+
+
+def _unless_known(attribute: re.Match[str]) -> str:
+    """Return the text of an unknown attribute."""
+    is_known = attribute[1] == "name" or (attribute[1] == "string" and attribute[2] in ("true", "false"))
+    return "" if is_known else attribute[0]
 
 
 class _StringPart:

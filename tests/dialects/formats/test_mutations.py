@@ -1,0 +1,71 @@
+"""Broken outputs of every declared format: no exception, no text lost, the same result in any grouping.
+
+Dropped are markers, the punctuation and the ids of calls, white space, and an unfinished marker or name where a generation is cut off.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.scanner import FormatScanner
+from responses_app.dialects.formats.table import REASONING, output_format
+from responses_app.dialects.text.delta_buffer import DeltaBuffer
+from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
+from tests.support.dialects.call_texts import CALL_TEXTS, OTHER_TEXTS, TOOLS
+from tests.support.dialects.mutations import EXAMPLES, WORD, Change, changes, mutate
+from tests.support.dialects.parser_driver import joined
+
+ALL = {name: (name, texts) for name, texts in CALL_TEXTS.items()} | OTHER_TEXTS
+SCHEMAS: dict[str, Any] = {str(tool["name"]): tool["parameters"] for tool in TOOLS}
+# Ids of calls are not shown.
+_IDS = re.compile(r"\[CALL_ID\].*?(?=\[ARGS\]|\{|$)|\"tool_call_id\".*?(?=\"tool_name\"|$)", re.DOTALL)
+BEFORE, AFTER = ("", "Hello. ", "<think>\nHm.\n</think>\n\n"), ("", " Bye.")
+
+
+def format_of(parser: str) -> OutputFormat:
+    found = output_format(parser if parser in REASONING else "qwen3", parser)
+    assert found is not None
+    return found
+
+
+def parse(format: OutputFormat, pieces: Iterable[str], *, cut: bool = False) -> list[Delta]:
+    buffer, found = DeltaBuffer(), list[Delta]()
+    scanner = FormatScanner(buffer, format, lambda _: True, SCHEMAS)
+    for piece in pieces:
+        scanner.feed(piece)
+        found += buffer.take()
+    if cut:
+        scanner.cut()
+    else:
+        scanner.end()
+    return joined([*found, *buffer.take()])
+
+
+def text_of(deltas: list[Delta]) -> str:
+    texts = [delta.text for delta in deltas if isinstance(delta, TextDelta | ReasoningDelta | Arguments)]
+    return " ".join([*texts, *(delta.name for delta in deltas if isinstance(delta, Call))])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_broken_output_loses_no_word_and_ignores_grouping(name: str) -> None:
+    parser, texts = ALL[name]
+    format = format_of(parser)
+
+    @given(st.sampled_from(texts), st.sampled_from(BEFORE), st.sampled_from(AFTER), changes)
+    @settings(max_examples=EXAMPLES)
+    def check(text: str, before: str, after: str, made: list[Change]) -> None:
+        pieces = mutate(before + text + after, format.markers, made)
+        output = "".join(pieces)
+        parsed = parse(format, [output])
+        assert parsed == parse(format, output) == parse(format, pieces)
+        assert parse(format, [output], cut=True) == parse(format, output, cut=True)
+        assert set(WORD.findall(_IDS.sub("", output))) <= set(WORD.findall(text_of(parsed)))
+
+    check()
