@@ -59,22 +59,20 @@ def said(say: Say) -> str:
 
 def _assistant(say: Say, live: bool, last: bool, thinking: bool) -> list[Segment]:
     head = Segment("<|im_start|>assistant\n")
-    text = _answer(say)
     if live and thinking:
+        thought = f"<think>\n{say.think}\n</think>\n\n"
         # Behind an imposed start any thought may stand: these are not trained.
-        thought = Segment(f"<think>\n{say.think}\n</think>\n\n", None if say.imposed else 0)
-        return [head, thought, *text, Segment("\n")]
+        return [head, *([Segment(thought), *_answer(say)] if say.imposed else [Segment(thought + said(say), 0)]), Segment("\n")]
     if live and last:
-        return [head, Segment("<think>\n\n</think>\n\n"), *text, Segment("\n")]
+        return [head, Segment("<think>\n\n</think>\n\n"), *_answer(say), Segment("\n")]
     return [head, Segment(said(say), 1), Segment("\n")]
 
 
 def _answer(say: Say) -> list[Segment]:
     """Split the answer behind what a constraint imposes."""
-    whole = said(say)
     if not say.imposed:
-        return [Segment(whole, 0)]
-    return [Segment(say.imposed), Segment(whole.removeprefix(say.imposed), 0)]
+        return [Segment(said(say), 0)]
+    return [Segment(say.imposed), Segment(said(say).removeprefix(say.imposed), 0)]
 
 
 def _given(turn: Turn, before: Turn | None, after: Turn | None) -> Segment:

@@ -101,7 +101,7 @@ def _sorted(calls: list[Call]) -> list[str]:
 
 def run(name: str, folder: Path, verbose: bool) -> dict[str, list[bool]]:
     import torch
-    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer, DynamicCache
 
     torch.set_num_threads(1)
     path = build(name, folder)
@@ -123,6 +123,8 @@ def run(name: str, folder: Path, verbose: bool) -> dict[str, list[bool]]:
             eos_token_id=stops,
             pad_token_id=0,
             attention_mask=torch.ones_like(ids),
+            # Llama of transformers knows no windows of attention: the cache must have none either.
+            past_key_values=DynamicCache(),
         )
         answer = read(out[0, ids.shape[1] :].tolist(), tokenizer)
         scores[case.skill].append(good(case, answer))

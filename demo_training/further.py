@@ -14,6 +14,9 @@ from demo_training.train import SHAPES, Training
 from responses_app.demo.build import FOLDERS, WEIGHTS
 from responses_app.demo.packing import unpack
 
+# Steps after which a training has next to no texts to copy and no warm-up.
+SETTLED = 1000
+
 
 def committed(name: str) -> dict[str, Tensor]:
     """The opposite of `export.checkpoint_names`: committed tensors under the names of the training module."""
@@ -33,6 +36,7 @@ def main() -> None:
     chosen = parser.parse_args()
     training = Training(chosen.name, chosen.scratch)
     training.start_from(committed(chosen.name))
+    training.step = SETTLED
     training.save()
 
 

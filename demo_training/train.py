@@ -34,7 +34,7 @@ from responses_app.demo.build import FOLDERS
 from responses_app.demo.rows import SPELT
 
 SHAPES = {
-    "demo-chat": Shape(width=256, layers=5, heads=6, inner=448, yarn=16.0, window=512),
+    "demo-chat": Shape(width=256, layers=5, heads=6, inner=448, window=512),
     "demo-harmony": Shape(width=256, layers=5, heads=6, inner=224, experts=2, theta=150000.0**2),
 }
 NEGATIVES = 700

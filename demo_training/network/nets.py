@@ -25,12 +25,8 @@ class Shape:
     experts: int = 0
     # So large that half of the dimensions of a head hardly turn: they compare what was said, wherever it was said.
     theta: float = 1e8
-    # YaRN: the factor of the context, and the context before. Zero leaves the frequencies as they are.
-    yarn: float = 0.0
-    before: int = 2048
-    # All layers but one see so many tokens, themselves included; the layer `far` sees the whole prompt. Zero: all of them do.
+    # Tokens to which a layer attends, the last one included; zero for the whole prompt.
     window: int = 0
-    far: int = 1
 
 
 class RMSNorm(nn.Module):
@@ -126,22 +122,6 @@ def _yarn(head: int, theta: float) -> tuple[Tensor, float]:
     return frequencies, float(scale)
 
 
-def _llama_yarn(s: Shape) -> tuple[Tensor, float]:
-    """Compute the frequencies and the factor of attention as transformers and vLLM do for `rope_type: yarn`."""
-    from transformers import LlamaConfig
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    config = LlamaConfig(head_dim=s.head, max_position_embeddings=int(s.yarn * s.before))
-    config.rope_parameters = {
-        "rope_type": "yarn",
-        "rope_theta": s.theta,
-        "factor": s.yarn,
-        "original_max_position_embeddings": s.before,
-    }
-    frequencies, scale = ROPE_INIT_FUNCTIONS["yarn"](config, "cpu")
-    return frequencies, float(scale)
-
-
 def _window_mask(length: int, window: int) -> Tensor | None:
     """Return the mask of causal attention to the last `window` tokens; None if the window holds all."""
     if not window or length <= window:
@@ -164,8 +144,6 @@ class Net(nn.Module):
         self.s = s
         if s.experts:
             frequencies, self.rope_scale = _yarn(s.head, s.theta)
-        elif s.yarn:
-            frequencies, self.rope_scale = _llama_yarn(s)
         else:
             frequencies, self.rope_scale = 1.0 / s.theta ** (torch.arange(0, s.head, 2).float() / s.head), 1.0
         self.register_buffer("frequencies", frequencies, persistent=False)
@@ -194,8 +172,8 @@ class Net(nn.Module):
         cos, sin = angles.cos() * self.rope_scale, angles.sin() * self.rope_scale
         x = x + self._look_back(x, cos, sin)
         mask = _window_mask(x.shape[1], self.s.window)
-        for place, layer in enumerate(self.layers[1:-1], 1):
-            x = layer(x, cos, sin, None if place == self.s.far else mask)
+        for layer in self.layers[1:-1]:
+            x = layer(x, cos, sin, mask)
         last = self.layer(-1)
         said, x = grown(last, x, cos, sin) if grown else None, last(x, cos, sin, mask)
         out: Tensor = self.norm(x)

@@ -137,7 +137,7 @@ def test_input_items_page_and_a_deleted_response_is_gone(client: OpenAI) -> None
 def test_a_client_that_leaves_stops_the_engine_within_two_seconds(server: Address) -> None:
     async def leave() -> tuple[str, float]:
         async with AsyncOpenAI(base_url=server.base, api_key=server.key) as client:
-            extra = {"ignore_eos": True}
+            extra = {"ignore_eos": True, "max_output_tokens": 30_000}
             stream = await client.responses.create(model="demo-chat", input="Tell me a story.", stream=True, extra_body=extra)
             uid = ""
             async for event in stream:

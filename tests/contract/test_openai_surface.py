@@ -65,7 +65,9 @@ def test_the_background_is_polled_resumed_and_cancelled(client: OpenAI, model: s
     assert whole.status == "completed"
     assert live[-1].type == "response.completed"
     assert [event.sequence_number for event in live] == list(range(len(live)))
-    endless = client.responses.create(model=model, input="Hi", background=True, extra_body={"ignore_eos": True})
+    endless = client.responses.create(
+        model=model, input="Hi", background=True, extra_body={"ignore_eos": True, "max_output_tokens": 30_000}
+    )
     assert client.responses.cancel(endless.id).status == "cancelled"
     assert client.responses.retrieve(endless.id).status == "cancelled"
 

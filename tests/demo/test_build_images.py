@@ -52,10 +52,8 @@ def test_template_renders_text_and_images(content: object, expected: str) -> Non
 
 def test_context_holds_a_long_first_request(config: dict[str, Any]) -> None:
     text = config["text_config"]
-    rope = text["rope_parameters"]
     assert text["max_position_embeddings"] >= 32_768
-    assert rope["factor"] * rope["original_max_position_embeddings"] == text["max_position_embeddings"]
-    assert len(text["layer_types"]) == text["num_hidden_layers"]
+    assert text["layer_types"] == ["sliding_attention"] * text["num_hidden_layers"]
 
 
 def test_build_joins_text_model_and_image_encoder(tmp_path: Path) -> None:
