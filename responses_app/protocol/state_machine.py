@@ -46,7 +46,6 @@ class OutputStateMachine:
         "_new_id",
         "_table",
         "_waiting",
-        "has_invalid_arguments",
     )
 
     def __init__(self, new_id: IdFactory, encrypt: Encryptor | None = None, families: Registry = FAMILIES) -> None:
@@ -63,7 +62,6 @@ class OutputStateMachine:
         self._closed: dict[int, Item] = {}
         # Log-probabilities of tokens without text, until the text of their phase comes.
         self._held: TextDelta | None = None
-        self.has_invalid_arguments = False
 
     @property
     def items(self) -> list[Item]:
@@ -88,7 +86,7 @@ class OutputStateMachine:
         return transition(self, delta)
 
     def close(self, status: str) -> list[Event]:
-        """Close all open items with `status`. Function calls with invalid JSON set `has_invalid_arguments`."""
+        """Close all open items with `status`."""
         self._held = None
         return [event for item in self._open_items() for event in self._close_item(item, status)]
 
@@ -98,7 +96,6 @@ class OutputStateMachine:
         self._waiting = {item.index: item for item in open_items}
         self._current = self._waiting.pop(count - 1, None)
         self._kind = "" if self._current is None else self._current.kind
-        self.has_invalid_arguments = any(item.get("status") == "incomplete" for item in closed.values())
 
     def empty_message(self) -> list[Event]:
         """Return the events of a message with an empty text, for a model that generated nothing."""
@@ -201,7 +198,6 @@ class OutputStateMachine:
 
     def _close_item(self, item: OpenItem, status: str) -> list[Event]:
         emitted = item.close(status)
-        self.has_invalid_arguments |= item.body.get("status", status) != status
         self._store_closed(item)
         return emitted
 

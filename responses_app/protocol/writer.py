@@ -22,11 +22,9 @@ Six laws, and the places in the code:
 Arguments that are no JSON
 --------------------------
 
-A completed function call must have JSON arguments, and a completed response must not hold an incomplete item. A model without a
-constraint can stop inside its JSON. The call then closes `incomplete`, and `complete` ends the response as *failed* with
-`server_error`. The other possible ending, `response.incomplete`, needs a reason. All four reasons that the API has
-(max_output_tokens, content_filter, max_messages, steered) would be untrue, and clients act on them. Clients retry a `server_error`,
-which helps here. The items, the text of the call and the usage are all in the snapshot. `end_incomplete` accepts such calls.
+A model without a constraint can end a call with arguments that are no JSON. The client gets the arguments as generated, in a
+completed call of a completed response, so that the client can answer the call with an error for the model. The terminal snapshot
+names the call in `output_problems`, a key of this server that is absent without problems.
 """
 
 from __future__ import annotations
@@ -41,11 +39,12 @@ from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import Delta, Encryptor, Item, Json
 from responses_app.protocol.items.registry import FAMILIES, Registry
+from responses_app.protocol.items.streamed_call import is_json
 from responses_app.protocol.reducer import fold
 from responses_app.protocol.restore import open_items_of
 from responses_app.protocol.state_machine import OutputStateMachine
 
-INVALID_ARGUMENTS_MESSAGE: Final = "The model ended a function call whose arguments are not valid JSON."
+INVALID_ARGUMENTS_MESSAGE: Final = "The arguments of the function call are not valid JSON."
 
 
 class Writer:
@@ -117,9 +116,13 @@ class Writer:
         return self._output.pending_calls
 
     @property
-    def has_invalid_arguments(self) -> bool:
-        """Return True if the arguments of a function call are no JSON, so that `complete` will fail the response."""
-        return self._output.has_invalid_arguments
+    def output_problems(self) -> list[Item]:
+        """Return the problems of the closed items: completed function calls whose arguments are no JSON."""
+        return [
+            {"type": "invalid_tool_arguments", "output_index": index, "message": INVALID_ARGUMENTS_MESSAGE}
+            for index, item in enumerate(self._output.items)
+            if item["type"] == "function_call" and item["status"] == "completed" and not is_json(item["arguments"])
+        ]
 
     # Stages
 
@@ -146,22 +149,16 @@ class Writer:
 
     # Endings
 
-    def complete(self, now: int, usage: Json, *, fill: bool = True, emit_error_event: bool = True, **extra: Any) -> list[Event]:
+    def complete(self, now: int, usage: Json, *, fill: bool = True, **extra: Any) -> list[Event]:
         """End with `response.completed` at `now` (unix seconds). `extra` goes into the snapshot, as does the final `service_tier`.
 
-        An answer without any item gets one message with one empty text, unless `fill` is False. If the arguments of a function
-        call are no JSON, the response fails, with an error event as in `fail`. Raises ProtocolError while a tool of the server has
-        no result.
+        An answer without any item gets one message with one empty text, unless `fill` is False. Raises ProtocolError while a tool
+        of the server has no result.
         """
         self._must_be("queued", "running")
         if self._output.pending_tool is not None:
             raise ProtocolError(f"{self._output.pending_tool} has no result yet")
         emitted = self._ensure_in_progress() + self._output.close("completed")
-        if self._output.has_invalid_arguments:
-            message = INVALID_ARGUMENTS_MESSAGE
-            if emit_error_event:
-                emitted += [events.error("server_error", message, "server_error", None)]
-            return self._end(emitted, "failed", "failed", usage, {"error": _error_object("server_error", message), **extra})
         if fill and not self._output.items:
             emitted += self._output.empty_message()
         return self._end(emitted, "completed", "completed", usage, {"completed_at": now, **extra})
@@ -226,6 +223,8 @@ class Writer:
     def _end(self, emitted: list[Event], stage: str, status: str, usage: Json | None, extra: Json) -> list[Event]:
         self._stage = "ended"
         self._response = {**self._response, "status": status, "output": self._output.items, "usage": usage, **extra}
+        if problems := self.output_problems:
+            self._response["output_problems"] = problems
         return self._assign_numbers([*emitted, events.lifecycle(stage, self._response)])
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from responses_app.protocol.conformance.items import ItemRules
 from responses_app.protocol.conformance.spec import StreamSpec, is_vendor_type
+from responses_app.protocol.conformance.streams import is_json
 from responses_app.protocol.conformance.violation import Findings, integer
 
 # Types of calls whose `call_id` must be unique.
@@ -101,10 +102,21 @@ class OutputRules:
             yield "T6", f"output is {output!r}"
             return
         yield from self._check_same(output, open_ids)
+        yield from self._check_arguments(response.get("output_problems"))
         if status == "completed":
             for item in output:
                 if isinstance(item, Mapping) and item.get("status") in ("in_progress", "incomplete"):
                     yield "T7", f"{item.get('id')!r} is {item['status']} in a completed response"
+
+    def _check_arguments(self, problems: object) -> Findings:
+        """Check that `problems` names every completed call with arguments that are no JSON: C7."""
+        entries = problems if isinstance(problems, list) else []
+        named = {entry.get("output_index") for entry in entries if isinstance(entry, Mapping)}
+        for index, item in self.items.items():
+            done = item.done or {}
+            is_call = done.get("type") == "function_call" and done.get("status") in (None, "completed")
+            if is_call and index not in named and not is_json(done.get("arguments")):
+                yield "C7", f"arguments do not parse: {done.get('arguments')!r:.80}"
 
     def _check_same(self, output: list[Any], open_ids: list[object]) -> Findings:
         closed = {index: item.done for index, item in sorted(self.items.items()) if item.done is not None}

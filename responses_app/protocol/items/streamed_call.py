@@ -48,11 +48,7 @@ class StreamedCall(OpenItem):
     def close(self, status: str) -> list[Event]:
         """End the stream, then close the item."""
         emitted = self.finish_arguments(self.stream.empty if status == "completed" else "")
-        return [*emitted, self.done({self.stream.key: self.arguments, "status": self.final_status(status)})]
-
-    def final_status(self, status: str) -> str:
-        """Return the status with which the call ends, given the status of the ending."""
-        return status
+        return [*emitted, self.done({self.stream.key: self.arguments, "status": status})]
 
     def replay(self, event: Json) -> None:
         """Apply a delta or the end of the stream."""

@@ -52,10 +52,7 @@ class RunEndings:
         """End as the engine ended: completed, incomplete, or failed. `fill` adds an empty message to an answer without items."""
         now, usage = int(time.time()), self._usage()
         if finish == "stop":
-            emit = self._emit_error_event
-            return await self._end(
-                self._writer.complete(now=now, usage=usage, fill=fill, emit_error_event=emit, service_tier=SERVED_TIER)
-            )
+            return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, service_tier=SERVED_TIER))
         if finish == "length":
             return await self._end(
                 self._writer.end_incomplete("max_output_tokens", now=now, usage=usage, service_tier=SERVED_TIER)
@@ -96,6 +93,8 @@ class RunEndings:
         return True
 
     async def _end(self, events: list[Event]) -> bool:
+        for problem in self._writer.output_problems:
+            logger.warning("%s: output %d: %s", self._writer.response["id"], problem["output_index"], problem["message"])
         try:
             await self._output.publish_and_wait(events, ending=self._ending)
         except DatabaseError as error:

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from responses_app.protocol.events import ArgumentStreamSpec
 from responses_app.protocol.ids import CALL_ID_PREFIX, IdFactory
 from responses_app.protocol.items.base import COMPLETED_OR_INCOMPLETE, Arguments, Delta, Family, Item, OutputItem
-from responses_app.protocol.items.streamed_call import StreamedCall, is_json
+from responses_app.protocol.items.streamed_call import StreamedCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,6 @@ class FunctionCall(StreamedCall):
     """An open function call."""
 
     __slots__ = ()
-
-    def final_status(self, status: str) -> str:
-        """Return `incomplete` for arguments that are no JSON, because a completed function call has to parse."""
-        return status if is_json(self.arguments or "") else "incomplete"
 
 
 def named_call(delta: Call, new_id: IdFactory) -> Item:
