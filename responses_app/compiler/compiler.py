@@ -52,7 +52,7 @@ class Compiler:
         self._running: dict[bytes, _RunningJob] = {}
 
     async def run(self, project: str, job: CompileJob) -> str:
-        """Return the EBNF of a conversion, an empty text for a compilation. Raises Rejected, Overloaded."""
+        """Return the EBNF of a conversion, the structural tag with bounds, or an empty text. Raises Rejected, Overloaded."""
         key = job.key
         result = self._cache.get(key) or await self._wait(project, job, key)
         if result.refusal is not None:

@@ -26,7 +26,7 @@ class CompileJob:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The EBNF of a conversion (empty after a compilation), or the reason for a rejection."""
+    """The EBNF of a conversion, the bounded structural tag of a compilation (else empty), or the reason for a rejection."""
 
     text: str = ""
     refusal: str | None = None

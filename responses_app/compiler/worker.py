@@ -10,6 +10,7 @@ from functools import cache
 from responses_app.compiler.jobs import CONVERSIONS
 from responses_app.compiler.xgrammars import GrammarCompiler
 from responses_app.dialects.constraints import grammar, lark_to_ebnf
+from responses_app.dialects.constraints.bounds import bounded_tag
 
 # xgrammar's messages begin with the time and the line of the source.
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
@@ -47,8 +48,24 @@ def _reason(error: Exception) -> str:
 def _compile(kind: str, text: str) -> str:
     if kind in CONVERSIONS:
         return grammar.convert(kind.removesuffix("_to_ebnf"), text)
+    return _bounded(text) or _compiled(kind, text) if kind == "structural_tag" else _compiled(kind, text)
+
+
+def _compiled(kind: str, text: str) -> str:
     _compiler().compile(kind, text)
     return ""
+
+
+def _bounded(text: str) -> str:
+    """Return a structural tag with bounds, compiled; an empty text if xgrammar refuses the schema or the grammar with bounds."""
+    try:
+        bounded = json.dumps(bounded_tag(json.loads(text), _compiler().json_ebnf))
+        _compiler().compile("structural_tag", bounded)
+    except MemoryError:
+        raise
+    except Exception:  # The compilation without bounds finds the reason.
+        return ""
+    return bounded
 
 
 @cache

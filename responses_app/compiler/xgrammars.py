@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from string import ascii_lowercase
 from types import ModuleType
 from typing import Any
 
+from responses_app.dialects.constraints.bounds import COMPACT_WHITE_SPACE, SPACED_WHITE_SPACE, allow_blanks
+
 # As vLLM's backend_xgrammar compiles: any white space, default separators, strict mode, keys in schema order.
 _JSON_OPTIONS = (True, None, None, True, None, False, False)
 _RAW = 0
+_SEPARATORS = {COMPACT_WHITE_SPACE: (",", ":"), SPACED_WHITE_SPACE: (", ", ": ")}
 
 
 def load() -> Any:
@@ -50,6 +55,15 @@ class GrammarCompiler:
         """Parse a constraint, then compile as an engine would. Raises the exceptions of xgrammar."""
         self._compiler.compile_grammar_ebnf(self._parse(kind, text))
         self._compiler.clear_cache()
+
+    def json_ebnf(self, json_format: Mapping[str, Any]) -> str:
+        """Convert a JSON schema format of a structural tag to EBNF, with white space by the limit of the format."""
+        limit, any_order = json_format.get("max_whitespace_cnt"), json_format.get("any_order", False)
+        separators = _SEPARATORS.get(limit)
+        # Values: any white space, indent, separators, strict mode, limit of white space, print, any order.
+        options = (separators is None, None, separators, True, None if separators else limit, False, any_order)
+        text = str(self._core.Grammar.from_json_schema(json.dumps(json_format["json_schema"]), *options).to_string())
+        return allow_blanks(text) if limit == SPACED_WHITE_SPACE else text
 
     def _parse(self, kind: str, text: str) -> Any:
         if kind == "json":

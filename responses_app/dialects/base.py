@@ -39,6 +39,8 @@ class Turn:
     # True to render the reasoning of all earlier turns, even where the model's chat format leaves it out.
     all_reasoning: bool = False
     format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
+    # White space in JSON of `format`: a key of `constraints.bounds.WHITE_SPACE`.
+    json_whitespace: str = "compact"
     # Tokens of earlier prompts; None to disable caching.
     token_cache: TokenCache | None = field(default=None, compare=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -16,6 +17,8 @@ import pytest
 from responses_app.compiler import compiler as compilers
 from responses_app.compiler.compiler import Compiler, Overloaded, Rejected
 from responses_app.compiler.jobs import CompileJob
+from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, COMPACT_WHITE_SPACE, MAX_STRING_CHARS, SPACED_WHITE_SPACE
+from responses_app.dialects.constraints.structural_tag import json_value
 from tests.support.dialects.large_grammars import ENDLESS
 from tests.support.waiting import eventually
 
@@ -73,6 +76,31 @@ def test_a_result_and_a_refusal_are_given_to_everybody_who_asks_and_kept(compile
     asyncio.run(main())
     compiler._pool = NoPool()  # type: ignore[assignment]
     assert asyncio.run(compiler.run("q", lark('start: "a"')))
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("white_space", "separator"),
+    [
+        (COMPACT_WHITE_SPACE, '\\"s\\"" ":" basic_string'),
+        (SPACED_WHITE_SPACE, '(":" | ": ")'),
+        (ANY_WHITE_SPACE, "whitespace{0, 24}"),
+    ],
+)
+def test_a_structural_tag_comes_back_with_bounds(compiler: Compiler, white_space: int, separator: str) -> None:
+    schema = {"type": "object", "properties": {"s": {"type": "string"}}, "required": ["s"]}
+    tag = {"type": "structural_tag", "format": json_value(schema, white_space)}
+    bounded = json.loads(asyncio.run(compiler.run("p", CompileJob("structural_tag", json.dumps(tag)))))
+    assert bounded["format"]["type"] == "grammar"
+    assert f"[max_chars={MAX_STRING_CHARS}]" in bounded["format"]["grammar"]
+    assert separator in bounded["format"]["grammar"]
+
+
+@pytest.mark.engine
+def test_a_structural_tag_that_xgrammar_refuses_is_rejected_with_its_reason(compiler: Compiler) -> None:
+    tag = {"type": "structural_tag", "format": json_value({"type": "string", "pattern": "["})}
+    with pytest.raises(Rejected, match=r"Unclosed|regex"):
+        asyncio.run(compiler.run("p", CompileJob("structural_tag", json.dumps(tag))))
 
 
 class NoPool:

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import Turn, UnsupportedInput
+from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, WHITE_SPACE
 from responses_app.dialects.tools.selection import Tool
 from responses_app.engine_interface import Constraint
 
 Format: TypeAlias = dict[str, Any]
-# Enough for a line break and the indentation of ten levels.
-_WHITE_SPACE = 24
 _PLAIN = frozenset(
     {"$schema", "type", "properties", "required", "additionalProperties", "items", "enum", "title", "description", "default"}
 )
@@ -32,10 +31,13 @@ def any_text(*excludes: str) -> Format:
     return {"type": "any_text", "excludes": list(excludes)}
 
 
-def json_value(schema: Mapping[str, Any] | bool) -> Format:
-    """Match JSON of a schema, keys in schema order. The limit on white space stops endless white space of weak models."""
+def json_value(schema: Mapping[str, Any] | bool, white_space: int = ANY_WHITE_SPACE) -> Format:
+    """Match JSON of a schema, keys in schema order, at most `white_space` characters of white space in a row.
+
+    The limit stops endless white space of weak models.
+    """
     wanted = schema if isinstance(schema, bool) else dict(schema)
-    return {"type": "json_schema", "json_schema": wanted, "max_whitespace_cnt": _WHITE_SPACE}
+    return {"type": "json_schema", "json_schema": wanted, "max_whitespace_cnt": white_space}
 
 
 def sequence(*elements: Format) -> Format:
@@ -105,12 +107,13 @@ def is_plain(schema: object) -> bool:
 def text_format(turn: Turn) -> Format | None:
     """Return the format required by `text.format`, None for free text. Raises UnsupportedInput."""
     kind = turn.format.get("type", "text")
+    white_space = WHITE_SPACE[turn.json_whitespace]
     if kind == "text":
         return None
     if kind == "json_object":
-        return json_value({"type": "object"})
+        return json_value({"type": "object"}, white_space)
     if kind == "json_schema" and isinstance(turn.format.get("schema"), Mapping):
-        return json_value(turn.format["schema"])
+        return json_value(turn.format["schema"], white_space)
     raise UnsupportedInput(f"Invalid value: {kind!r}.", "text.format.type", "invalid_value")
 
 

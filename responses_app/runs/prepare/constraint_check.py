@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 from responses_app.compiler.compiler import Rejected
@@ -22,29 +23,35 @@ SEARCH_LIMIT_S = 10.0
 _SOURCE = re.compile(r"^.*\.cc:\d+: ", re.DOTALL)
 
 
-async def check_constraints(engine: Engine, create_request: CreateRequest, constraint: Constraint | None) -> None:
-    """Compile the strict schema and the constraint of the request. Raises InvalidRequest, RateLimited."""
+async def check_constraints(engine: Engine, create_request: CreateRequest, constraint: Constraint | None) -> Constraint | None:
+    """Compile the strict schema and the constraint of the request; return the constraint with the bounds of the compiler.
+
+    Raises InvalidRequest, RateLimited.
+    """
     schema = create_request.format.get("schema")
     try:
         if schema is not None and create_request.format.get("strict"):
             await _compile(engine, create_request.project, Constraint("json", schema))
-        if constraint is not None:
-            await _compile(engine, create_request.project, constraint)
+        return constraint and await _compile(engine, create_request.project, constraint)
     except RequestRejected as error:
         raise await _locate_bad_schema(engine, create_request, error) from error
 
 
-async def _compile(engine: Engine, project: str, constraint: Constraint) -> None:
-    """Compile a constraint. Raises RequestRejected if the engine or the compiler refuses the constraint, and RateLimited."""
+async def _compile(engine: Engine, project: str, constraint: Constraint) -> Constraint:
+    """Compile a constraint; return the constraint with bounds.
+
+    Raises RequestRejected if the engine or the compiler refuses the constraint, and RateLimited.
+    """
     await asyncio.to_thread(engine.check_constraint, constraint)
     if not engine.has_xgrammar:
-        return
+        return constraint
     value = constraint.value
     text = value if isinstance(value, str) else await asyncio.to_thread(json.dumps, value)
     try:
-        await compiled(project, CompileJob(constraint.kind, text))
+        bounded = await compiled(project, CompileJob(constraint.kind, text))
     except Rejected as error:
         raise RequestRejected(str(error)) from error
+    return replace(constraint, value=await asyncio.to_thread(json.loads, bounded)) if bounded else constraint
 
 
 async def _locate_bad_schema(engine: Engine, create_request: CreateRequest, error: RequestRejected) -> InvalidRequest:

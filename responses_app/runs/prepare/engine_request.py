@@ -93,6 +93,7 @@ def _turn(
         effort=(create_request.reasoning or {}).get("effort"),
         all_reasoning=context_of == "all_turns",
         format=create_request.format,
+        json_whitespace=settings.RESPONSES_JSON_WHITESPACE,
         token_cache=memo,
     )
 
@@ -116,7 +117,7 @@ async def _request(
     tokens, constraint = await long_work.run(create_request.project, is_long(turn), rendering, budget.stop)
     if isinstance(tokens, TooLong) and not truncates:
         raise _exceeded(f"at least {tokens.min_tokens}", limit)
-    await constraint_check.check_constraints(served.engine, create_request, constraint)
+    constraint = await constraint_check.check_constraints(served.engine, create_request, constraint)
     prompt = None if isinstance(tokens, TooLong) else await prompts.measured(turn, tokens)
     if prompt is None or (truncates and not prompt.fits(limit - 1)):
         requested = served.max_output_tokens(create_request.max_output_tokens)
