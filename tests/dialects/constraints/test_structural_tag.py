@@ -223,3 +223,11 @@ def test_a_prompt_that_opened_the_reasoning_wants_it_closed_first(output: str, r
 def test_a_prompt_that_closed_the_reasoning_wants_the_answer_at_once(output: str, right: bool) -> None:
     dialect = chat(vocabulary=demo_vocabulary())
     assert _accepts("chat", dialect, turn(**CHOICES["schema"], effort="none"), demo_vocabulary().encode(output)) is right
+
+
+@pytest.mark.parametrize(("setting", "limit"), [("compact", 1), ("spaced", 2), ("any", 24)])
+@pytest.mark.parametrize("form", [PERSON, {"type": "json_object"}])
+def test_white_space_of_a_format_follows_the_setting(form: dict[str, Any], setting: str, limit: int) -> None:
+    constraint = harmony().constrain(turn(format=form, tools=(), json_whitespace=setting))
+    assert constraint is not None
+    assert [each["max_whitespace_cnt"] for each in _formats(constraint.value)] == [limit]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from responses_app.dialects.constraints.structural_tag import json_value
 from responses_app.engine_interface import Constraint, RequestRejected
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.errors import InvalidRequest
@@ -66,3 +67,20 @@ def test_error_without_a_bad_schema_has_the_engine_message() -> None:
             )
         )
     assert (raised.value.param, raised.value.message) == ("tools", "Invalid schema: Invalid structural tag.")
+
+
+class CompilingEngine(ReplayEngine):
+    """Engine that compiles with the xgrammar installed here."""
+
+    has_xgrammar = True
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(("engine", "kind"), [(CompilingEngine(), "grammar"), (ReplayEngine(), "json_schema")])
+def test_constraint_of_an_engine_with_xgrammar_has_bounds(engine: ReplayEngine, kind: str) -> None:
+    constraint = Constraint("structural_tag", {"type": "structural_tag", "format": json_value(GOOD)})
+    create_request = CreateRequest(project="p", key=None, model="m", input=[])
+    checked = asyncio.run(constraint_check.check_constraints(engine, create_request, constraint))
+    assert checked is not None
+    assert isinstance(checked.value, dict)
+    assert checked.value["format"]["type"] == kind
