@@ -182,7 +182,7 @@ def test_a_schema_is_compiled_without_torch(compiler: Compiler) -> None:
     pytest.importorskip("xgrammar")
     before = set(workers(os.getpid()))
     tag = '{"type": "structural_tag", "format": {"type": "json_schema", "json_schema": {"type": "string", "pattern": "%s"}}}'
-    assert asyncio.run(compiler.run("p", CompileJob("structural_tag", tag % "^a+$"))) == ""
+    assert asyncio.run(compiler.run("p", CompileJob("structural_tag", tag % "^a+$")))
     with pytest.raises(Rejected):
         asyncio.run(compiler.run("p", CompileJob("structural_tag", tag % "[")))
     (pid,) = set(workers(os.getpid())) - before

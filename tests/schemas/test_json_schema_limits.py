@@ -132,7 +132,7 @@ def test_schema_at_a_size_limit_compiles_in_time(name: str) -> None:
     pytest.importorskip("xgrammar")
     make, limit, _ = SIZES[name]
     tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": make(limit)}}
-    assert asyncio.run(compiler.shared.run("p", CompileJob("structural_tag", json.dumps(tag)))) == ""
+    assert asyncio.run(compiler.shared.run("p", CompileJob("structural_tag", json.dumps(tag))))
 
 
 class SoundTest(ApiCase):
