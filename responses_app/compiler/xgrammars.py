@@ -59,7 +59,7 @@ class GrammarCompiler:
     def json_ebnf(self, json_format: Mapping[str, Any]) -> str:
         """Convert a JSON schema format of a structural tag to EBNF, with white space by the limit of the format."""
         limit, any_order = json_format.get("max_whitespace_cnt"), json_format.get("any_order", False)
-        separators = _SEPARATORS.get(limit)
+        separators = None if limit is None else _SEPARATORS.get(limit)
         # Values: any white space, indent, separators, strict mode, limit of white space, print, any order.
         options = (separators is None, None, separators, True, None if separators else limit, False, any_order)
         text = str(self._core.Grammar.from_json_schema(json.dumps(json_format["json_schema"]), *options).to_string())

@@ -59,7 +59,7 @@ def accepts(tag: Json, text: str) -> bool:
     info = xgrammar.TokenizerInfo(vocabulary, xgrammar.VocabType.RAW, stop_token_ids=[256])
     compiled = xgrammar.GrammarCompiler(info, max_threads=1).compile_structural_tag(json.dumps(tag))
     matcher = xgrammar.GrammarMatcher(compiled)
-    return matcher.accept_string(text) and matcher.accept_token(256)
+    return bool(matcher.accept_string(text) and matcher.accept_token(256))
 
 
 def compact(value: Any) -> str:
