@@ -14,7 +14,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bench.client_matrix.clients import Client, all_clients
@@ -109,12 +109,18 @@ def results(options: argparse.Namespace, clients: list[Client]) -> Iterator[Resu
 
 
 def main() -> int:
-    """Run the matrix and print the tables. The exit code is 1 if a task failed, 2 if there was none."""
+    """Run the matrix and print the tables, after Ctrl-C those of the tasks that have ended.
+
+    The exit code is 1 if a task failed, 2 if no task has ended.
+    """
     options = parse_options()
-    found = []
-    for result in results(options, installed_clients(options)):
-        found.append(result)
-        print(f"{result.model} {result.client} {result.task}: {result.verdict} {result.reason}", file=sys.stderr, flush=True)
+    found: list[Result] = []
+    with suppress(KeyboardInterrupt):
+        for result in results(options, installed_clients(options)):
+            found.append(result)
+            print(
+                f"{result.model} {result.client} {result.task}: {result.verdict} {result.reason}", file=sys.stderr, flush=True
+            )
     if not found:
         print("no task was done", file=sys.stderr)
         return 2
