@@ -120,6 +120,13 @@ class Reader:
                 return
             yield
 
+    def open_list(self, *, only_one: bool) -> Steps[None]:
+        """Skip the opening brackets of a list. With `only_one` skip one bracket, so that `[[[[` is not read again from each bracket."""
+        yield from self.skip_space("" if only_one else "[")
+        if only_one and self.text.startswith("[", self.at):
+            self.at += 1
+            yield from self.skip_space()
+
     def accept(self, *literals: str) -> Steps[str | None]:
         """Read the longest literal that follows; None if none follows. Raises EndOfText if cut off at a possible literal."""
         while True:

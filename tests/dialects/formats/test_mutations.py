@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.reader import Reader, Steps
 from responses_app.dialects.formats.scanner import FormatScanner
 from responses_app.dialects.formats.table import REASONING, output_format
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
@@ -46,6 +47,22 @@ def parse(format: OutputFormat, pieces: Iterable[str], *, cut: bool = False) -> 
     else:
         scanner.end()
     return joined([*found, *buffer.take()])
+
+
+@pytest.mark.parametrize("name", ["pythonic", "llama4_pythonic", "granite_without_marker"])
+def test_opening_brackets_are_read_once(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading each bracket again from each bracket before takes quadratic time."""
+    steps, skip_space = 0, Reader.skip_space
+
+    def counted(reader: Reader, more: str = "") -> Steps[None]:
+        nonlocal steps
+        before = reader.at
+        yield from skip_space(reader, more)
+        steps += 1 + reader.at - before
+
+    monkeypatch.setattr(Reader, "skip_space", counted)
+    parse(format_of(ALL[name][0]), ["[" * 1000])
+    assert 0 < steps < 5000
 
 
 def text_of(deltas: list[Delta]) -> str:

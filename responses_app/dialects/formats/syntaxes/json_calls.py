@@ -43,7 +43,10 @@ class JsonCalls:
         stops = Markers(*self.ends, *([begin] if len(begin) > 1 else []))
         while True:
             # Small models write closing brackets too many.
-            yield from reader.skip_space("[" if is_first else "[]},;")
+            if is_first:
+                yield from reader.open_list(only_one=self.needs_declared)
+            else:
+                yield from reader.skip_space("[]},;")
             calls.commit()
             if self.ends and (yield from reader.accept(*self.ends)):
                 return

@@ -35,7 +35,7 @@ class PythonCalls:
 
     def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
         """Read calls up to the end of the section. Raises NotACall, EndOfText."""
-        yield from reader.skip_space("[")
+        yield from reader.open_list(only_one=self.needs_declared)
         while True:
             yield from self._call(reader, calls)
             yield from reader.skip_space(",;")
