@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Protocol
 
+from responses_app.dialects.constraints.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.dialects.text.budget import Budget
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import Chunk, Constraint
@@ -41,6 +42,8 @@ class Turn:
     format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
     # White space in JSON of `format`: a key of `constraints.bounds.WHITE_SPACE`.
     json_whitespace: str = "compact"
+    # Limits of the model for a JSON schema of `format`.
+    schema_limits: SchemaLimits = NO_LIMITS
     # Tokens of earlier prompts; None to disable caching.
     token_cache: TokenCache | None = field(default=None, compare=False)
 

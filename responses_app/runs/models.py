@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.checkpoint import Checkpoint
+from responses_app.dialects.constraints.schema_limits import NO_LIMITS, SchemaLimits
 from responses_app.dialects.families.detection import Detection
 from responses_app.dialects.registry import open_checkpoint
 from responses_app.engine_interface import Engine, EngineUnavailable
@@ -32,12 +33,15 @@ DIALECT_KEYS = frozenset({"tokenizer", "reasoning_parser", "tool_parser", "chat_
 class SamplingDefaults:
     """Sampling defaults from the generation_config.json of a model, for requests without own values.
 
-    `max_new_tokens` limits the output in tokens; None leaves the whole context.
+    `max_new_tokens` limits the output in tokens; None leaves the whole context. `schema_limits` are the keys `max_string_length`
+    and `max_array_items`, for small models that do not end a string or an array. `json_whitespace` replaces the setting.
     """
 
     temperature: float = 1.0
     top_p: float = 1.0
     max_new_tokens: int | None = None
+    schema_limits: SchemaLimits = NO_LIMITS
+    json_whitespace: str | None = None
 
 
 @dataclass(slots=True)
@@ -151,10 +155,14 @@ def _defaults(source: str) -> SamplingDefaults:
     if not file.is_file():
         return SamplingDefaults()
     config = json.loads(file.read_text())
-    limit = config.get("max_new_tokens")
-    if config.get("do_sample") is False:
-        return SamplingDefaults(temperature=0.0, max_new_tokens=limit)
-    return SamplingDefaults(config.get("temperature") or 1.0, config.get("top_p") or 1.0, limit)
+    greedy = config.get("do_sample") is False
+    return SamplingDefaults(
+        temperature=0.0 if greedy else config.get("temperature") or 1.0,
+        top_p=1.0 if greedy else config.get("top_p") or 1.0,
+        max_new_tokens=config.get("max_new_tokens"),
+        schema_limits=SchemaLimits(config.get("max_string_length"), config.get("max_array_items")),
+        json_whitespace=config.get("json_whitespace"),
+    )
 
 
 async def start_all(served: Mapping[str, ServedModel]) -> None:

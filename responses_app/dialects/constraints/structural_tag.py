@@ -111,9 +111,9 @@ def text_format(turn: Turn) -> Format | None:
     if kind == "text":
         return None
     if kind == "json_object":
-        return json_value({"type": "object"}, white_space)
+        return json_value(turn.schema_limits.any_object, white_space)
     if kind == "json_schema" and isinstance(turn.format.get("schema"), Mapping):
-        return json_value(turn.format["schema"], white_space)
+        return json_value(turn.schema_limits.limit(turn.format["schema"]), white_space)
     raise UnsupportedInput(f"Invalid value: {kind!r}.", "text.format.type", "invalid_value")
 
 

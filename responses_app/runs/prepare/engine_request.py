@@ -49,7 +49,7 @@ async def build_engine_request(
     `own` are the ids of the items of the client's request: errors blame these by their place in its input.
     """
     assert served.dialect is not None  # noqa: S101 - started
-    turn = _turn(create_request, items, functions, today or datetime.now(UTC).date(), memo)
+    turn = _turn(create_request, served, items, functions, today or datetime.now(UTC).date(), memo)
     grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
     turn, origins = await long_work.apart(
         create_request.project, is_long(turn), partial(as_functions.to_functions, turn, grammars.ebnf)
@@ -76,6 +76,7 @@ async def build_engine_request(
 
 def _turn(
     create_request: CreateRequest,
+    served: ServedModel,
     items: Sequence[Mapping[str, Any]],
     functions: Sequence[Mapping[str, Any]],
     today: date,
@@ -93,7 +94,8 @@ def _turn(
         effort=(create_request.reasoning or {}).get("effort"),
         all_reasoning=context_of == "all_turns",
         format=create_request.format,
-        json_whitespace=settings.RESPONSES_JSON_WHITESPACE,
+        json_whitespace=served.defaults.json_whitespace or settings.RESPONSES_JSON_WHITESPACE,
+        schema_limits=served.defaults.schema_limits,
         token_cache=memo,
     )
 

@@ -1,0 +1,86 @@
+"""Schemas of the clients' examples: the demo models answer each with JSON that ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from jsonschema import validate
+from openai import OpenAI
+
+from tests.support.contract_server import Address
+
+pytestmark = pytest.mark.engine
+STRING, INTEGER, NUMBER, BOOLEAN = ({"type": kind} for kind in ("string", "integer", "number", "boolean"))
+# The limit of the demo models is 512.
+MAX_TOKENS = 511
+
+
+@pytest.fixture
+def client(server: Address) -> Iterator[OpenAI]:
+    """Open a client of the server."""
+    with OpenAI(base_url=server.base, api_key=server.key, max_retries=0) as made:
+        yield made
+
+
+def record(**properties: Any) -> dict[str, Any]:
+    """Build the schema of an object whose properties are all required."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def array(items: dict[str, Any]) -> dict[str, Any]:
+    """Build the schema of an array."""
+    return {"type": "array", "items": items}
+
+
+EXAMPLES: list[tuple[str, dict[str, Any]]] = [
+    ("Who?", record(name=STRING, age=INTEGER)),
+    ("Ada is 36 years old.", record(name=STRING, age=INTEGER)),
+    ("Alice and Bob are going to a science fair on Friday.", record(name=STRING, date=STRING, participants=array(STRING))),
+    ("how can I solve 8x + 7 = -23", record(steps=array(record(explanation=STRING, output=STRING)), final_answer=STRING)),
+    ("What is the weather in Paris?", record(city=STRING, temperature=NUMBER, condition=STRING)),
+    (
+        "What is the weather in Oslo?",
+        record(location=STRING, temperature=NUMBER, unit={"type": "string", "enum": ["celsius", "fahrenheit"]}),
+    ),
+    (
+        "Tell me a joke about cats.",
+        record(setup=STRING, punchline=STRING, rating={"anyOf": [INTEGER, {"type": "null"}]}),
+    ),
+    ("Where were the olympics held in 2012?", record(city=STRING, country=STRING)),
+    (
+        "Generate a lasagna recipe.",
+        record(recipe=record(name=STRING, ingredients=array(record(name=STRING, amount=STRING)), steps=array(STRING))),
+    ),
+    (
+        "Extract contact info from: John Doe, john@example.com, (555) 123-4567",
+        record(name=STRING, email=STRING, phone=STRING),
+    ),
+    ("What is the meaning of life?", record(is_homework=BOOLEAN, reasoning=STRING)),
+    (
+        "I love this book!",
+        record(sentiment={"type": "string", "enum": ["positive", "negative", "neutral"]}, score=NUMBER),
+    ),
+]
+
+
+@pytest.mark.parametrize("model", ["demo-chat", "demo-harmony"])
+@pytest.mark.parametrize(("question", "schema"), EXAMPLES)
+def test_answer_to_a_schema_ends(client: OpenAI, model: str, question: str, schema: dict[str, Any]) -> None:
+    text: Any = {"format": {"type": "json_schema", "name": "answer", "schema": schema, "strict": True}}
+    made = client.responses.create(model=model, input=question, text=text, temperature=0)
+    assert made.status == "completed"
+    assert made.usage is not None
+    assert made.usage.output_tokens <= MAX_TOKENS
+    validate(json.loads(made.output_text), schema)
+
+
+@pytest.mark.parametrize("model", ["demo-chat", "demo-harmony"])
+def test_answer_as_any_json_object_ends(client: OpenAI, model: str) -> None:
+    made = client.responses.create(
+        model=model, input="A person as JSON.", text={"format": {"type": "json_object"}}, temperature=0
+    )
+    assert made.status == "completed"
+    assert isinstance(json.loads(made.output_text), dict)
