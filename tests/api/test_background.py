@@ -10,18 +10,18 @@ import orjson
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient, override_settings
 
-from responses_app.engines.replay.engine import Delay, Recording, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import Event, Item, Lease, Response
 from responses_app.runs.maintenance import prune_due
 from responses_app.store.log.retention import TEMPORARY
-from tests.support.api.case import HELLO, TOOL, WEATHER, ApiCase, record_text, tokens
+from tests.support.api.case import HELLO, ApiCase, record_text, tokens
 from tests.support.waiting import eventually, run_ready_tasks
 
 HEAD = "<|channel|>final<|message|>Once upon"
 # It says something and then falls silent for longer than any test waits.
 SILENT = Recording([Tokens(tokens(HEAD)), Delay(600), Tokens(tokens(" a time<|return|>"))])
 LONG = HELLO.replace("there", "there " * 40)
-GARBLED = WEATHER.replace('"Paris"}', "")
+BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down", "killed")])
 LIMIT = 60
 
 
@@ -110,14 +110,14 @@ class BackgroundTest(ApiCase):
             self.assertEqual((await Response.objects.aget()).status, "cancelled")
 
     async def test_ended_and_synchronous_responses_cannot_be_cancelled(self) -> None:
-        lines = (record_text(HELLO), record_text(HELLO), record_text(LONG), record_text(GARBLED))
+        lines = (record_text(HELLO), record_text(HELLO), record_text(LONG), BROKEN)
         async with self.serving(*lines) as client:
             uid = orjson.loads((await self.post(client)).content)["id"]
             await self.uncancellable(client, uid, "Cannot cancel a synchronous response.")
             for sentence, fields in (
                 ("Cannot cancel a completed response.", {}),
                 ("Cannot cancel a response in terminal state.", {"max_output_tokens": 16}),
-                ("Cannot cancel a failed response.", {"tools": [TOOL]}),
+                ("Cannot cancel a failed response.", {}),
             ):
                 uid = (await self.begin(client, **fields))["id"]
                 await self.ended()

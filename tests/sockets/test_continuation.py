@@ -6,9 +6,10 @@ from typing import Any
 
 import orjson
 
+from responses_app.engines.replay.engine import Fault, Recording, Tokens
 from responses_app.models import Item, Response
 from responses_app.sockets import streams
-from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, record_text
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, record_text, tokens
 from tests.support.api.websocket_case import SocketCase
 
 MISSING = {"type": "function_call_output", "call_id": "call_missing", "output": "?"}
@@ -63,10 +64,10 @@ class ContinuingTest(SocketCase):
             self.assertEqual(second["code"], "previous_response_not_found")
 
     async def test_a_continuation_that_fails_while_running_evicts_the_context(self) -> None:
-        broken = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": <|call|>'
-        async with self.serving(record_text(HELLO), record_text(broken)), self.socket() as socket:
+        broken = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down", "killed")])
+        async with self.serving(record_text(HELLO), broken), self.socket() as socket:
             made = await socket.create_response(store=False)
-            failed = await socket.create_response(previous_response_id=made["id"], store=False, tools=[TOOL])
+            failed = await socket.create_response(previous_response_id=made["id"], store=False)
             self.assertEqual(failed["status"], "failed")
             refused = await socket.create_rejected(previous_response_id=made["id"], store=False)
             self.assertEqual(refused["code"], "previous_response_not_found")

@@ -7,9 +7,10 @@ from typing import Any
 import orjson
 from django.test import override_settings
 
+from responses_app.engines.replay.engine import Fault, Recording, Tokens
 from responses_app.models import Response, StoredRequest
 from responses_app.runs.create_request import CreateRequest
-from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, record_text
+from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, record_text, tokens
 from tests.support.api.websocket_case import SocketCase, assert_valid, error
 from tests.support.dialects.large_grammars import LARGE
 
@@ -132,9 +133,9 @@ class CreateTest(SocketCase):
             self.assertEqual((await socket.create_response())["status"], "completed")
 
     async def test_a_failure_has_no_error_event_also_in_a_replay(self) -> None:
-        broken = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": <|call|>'
-        async with self.serving(record_text(broken)) as client, self.socket() as socket:
-            await socket.create(tools=[TOOL])
+        broken = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("down", "killed")])
+        async with self.serving(broken) as client, self.socket() as socket:
+            await socket.create()
             events = await socket.receive_response()
             self.assertEqual(events[-1]["type"], "response.failed")
             assert_valid(events)

@@ -8,14 +8,14 @@ from unittest import mock
 import orjson
 from django.test import AsyncClient
 
-from responses_app.engines.replay.engine import Delay, Recording, Tokens
+from responses_app.engines.replay.engine import Delay, Fault, Recording, Tokens
 from responses_app.models import ConversationItem, Item, Response
 from tests.support.api.case import ENCODING, HELLO, TOOL, WEATHER, record_text, tokens
 from tests.support.api.conversation_case import ConversationCase, texts, user
 
 SILENT = Recording([Tokens(tokens("<|channel|>final<|message|>Once upon")), Delay(600), Tokens(tokens(" a time<|return|>"))])
 LONG = HELLO.replace("there", "there " * 40)
-GARBLED = WEATHER.replace('"Paris"}', "")
+BROKEN = Recording([Tokens(tokens("<|channel|>final<|message|>Half")), Fault("bad", "no")])
 
 
 class ConversationRunTest(ConversationCase):
@@ -96,10 +96,10 @@ class ConversationRunTest(ConversationCase):
         )
 
     async def test_a_failed_one_adds_nothing_and_an_incomplete_one_does(self) -> None:
-        async with self.serving(record_text(GARBLED), record_text(LONG)) as client:
+        async with self.serving(BROKEN, record_text(LONG)) as client:
             uid = await self.begin(client)
-            failed = await self.post(client, input="x", conversation=uid, tools=[TOOL])
-            self.assertEqual(failed.status_code, 500, failed.content)
+            failed = await self.post(client, input="x", conversation=uid)
+            self.assertEqual(failed.status_code, 400, failed.content)
             self.assertEqual(await self.listed(client, uid), [])
             made = await self.made(client, input="y", conversation=uid, max_output_tokens=16)
             self.assertEqual(made["status"], "incomplete")
