@@ -236,7 +236,7 @@ class HammerTest(AdmissionCase):
             for run in list(self.hub.runs.values()):
                 run.cancel()
             await eventually(lambda: not self.hub.runs and self.taken == 0)
-            self.assertEqual(set(self.hub.admission.counts.values()), {0})
+            self.assertLessEqual(set(self.hub.admission.counts.values()), {0})
 
     async def send(self, client: AsyncClient, kind: str, leave_after_s: float | None) -> None:
         """Send a request of a kind, whose client may leave."""

@@ -6,6 +6,7 @@ import json
 import time
 from functools import cache
 from itertools import islice
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
@@ -161,6 +162,9 @@ def bounds() -> dict[str, tuple[LowerBound, TokenizerAdapter | None]]:
 @settings(max_examples=500)
 def test_a_text_has_at_least_as_many_tokens_as_its_bound(name: str, text: str) -> None:
     bound, vocabulary = bounds()[name]
+    if vocabulary is not None:
+        # As the adapter does before it counts: the normalizer of the demo model composes, which can shorten a text.
+        text = normalize("NFC", text)
     found = vocabulary.encode(text) if vocabulary else harmony_text(harmony().encoding).encode(text)
     assert bound.count(text) <= len(found)
 
