@@ -192,12 +192,11 @@ def _detection(match: _Match, evidence: Evidence, installed: InstalledParsers) -
         found = [mark for mark in family.reasoning_markers if mark in evidence.template][:1]
         reasoning = reasoning if found else None
         marks = tuple(dict.fromkeys((*marks, *found)))
-    warnings = list(_family_warnings(family, evidence, installed))
-    has_packages = not family.package or family.package in installed.packages
+    warnings = list(_family_warnings(family, evidence))
     return Detection(
         family.name,
-        reasoning if has_packages and reasoning in installed.reasoning else None,
-        family.tool_parser if has_packages and family.tool_parser in installed.tools else None,
+        reasoning if reasoning in installed.reasoning else None,
+        family.tool_parser if family.tool_parser in installed.tools else None,
         str(match.source),
         marks,
         (*warnings, *_missing_parsers(reasoning, family.tool_parser, installed)),
@@ -205,15 +204,13 @@ def _detection(match: _Match, evidence: Evidence, installed: InstalledParsers) -
     )
 
 
-def _family_warnings(family: Family, evidence: Evidence, installed: InstalledParsers) -> Iterator[str]:
+def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
     if family is UNKNOWN and None in (evidence.reasoning_parser, evidence.tool_parser):
         kind = f"model_type {evidence.model_type!r}" if evidence.model_type else "a model without config.json"
         yield (
             f"The family of the model is not recognised ({kind}): only <think> reasoning and <tool_call> JSON calls are parsed. "
             "Name the parsers with reasoning_parser and tool_parser."
         )
-    if family.package and family.package not in installed.packages:
-        yield f"The parsers of {family.name} need the Python package {family.package}, which is not installed."
     if family.unsupported_calls:
         yield family.unsupported_calls
 

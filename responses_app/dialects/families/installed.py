@@ -19,11 +19,10 @@ HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER = "openai_gptoss", "openai"
 
 @dataclass(frozen=True, slots=True)
 class InstalledParsers:
-    """Names of the parsers that can be used, and the installed packages that some of the parsers import."""
+    """Names of the parsers that can be used."""
 
     reasoning: frozenset[str]
     tools: frozenset[str]
-    packages: frozenset[str] = frozenset()
 
 
 @cache
@@ -32,7 +31,6 @@ def installed_parsers() -> InstalledParsers:
     return InstalledParsers(
         OWN_REASONING_PARSERS | {HARMONY_REASONING_PARSER} | _registered("reasoning", "_REASONING_PARSERS_TO_REGISTER"),
         OWN_TOOL_PARSERS | {HARMONY_TOOL_PARSER} | _registered("tool_parsers", "_TOOL_PARSERS_TO_REGISTER"),
-        frozenset(name for name in ("cohere_melody",) if find_spec(name)),
     )
 
 

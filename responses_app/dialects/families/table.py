@@ -17,7 +17,7 @@ class Family:
     `model_types` and `names` are regular expressions for the whole `model_type`, and for a part of the lower-case name.
     `type_and_markers`: the row applies to no other model types; it is tested before all rows without this flag.
     `template_only`: the markers are not evidence as added tokens, because other families have these tokens too.
-    `files` of the checkpoint are evidence where nothing else is. `package` is a Python package that the parsers import.
+    `files` of the checkpoint are evidence where nothing else is.
     `unsupported_calls` is a warning for families whose calls no parser reads.
     """
 
@@ -32,7 +32,6 @@ class Family:
     type_and_markers: bool = False
     template_only: bool = False
     files: tuple[str, ...] = ()
-    package: str = ""
     unsupported_calls: str = ""
     remark: str = ""
 
@@ -201,7 +200,6 @@ FAMILIES: tuple[Family, ...] = (
         markers=("<|START_ACTION|>", "<|START_TEXT|>"),
         reasoning_markers=("<|START_THINKING|>",),
         model_types="cohere2_moe|cohere_compass",
-        package="cohere_melody",
     ),
     Family(
         "Command A",
@@ -250,7 +248,15 @@ FAMILIES: tuple[Family, ...] = (
     Family("Dots", "dots", markers=("<dots_function_call>",), names=r"dots\d"),
     Family("GigaChat 3", "gigachat3", markers=("<|function_call|>",), names="gigachat-?3"),
     Family("GigaChat 3", "gigachat3", markers=("<|role_sep|>", "function call"), template_only=True),
-    Family("LongCat", "longcat", markers=("<longcat_tool_call>",), model_types="longcat_flash.*", names="longcat"),
+    Family(
+        "LongCat",
+        "longcat",
+        "longcat",
+        markers=("<longcat_tool_call>",),
+        reasoning_markers=("<longcat_think>",),
+        model_types="longcat_flash.*",
+        names="longcat",
+    ),
     Family(
         "Muse Glimmer",
         "muse_glimmer",

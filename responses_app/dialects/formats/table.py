@@ -19,7 +19,7 @@ DEFAULT_CALLS = CallFormat(
     ("</tool_call>",),
     always_constrained=True,
 )
-HERMES_PARSERS = frozenset({"hermes", "qwen3_json", "granite4"})
+HERMES_PARSERS = frozenset({"ernie45", "hermes", "qwen3_json", "granite4"})
 # Format of a model about which nothing is known.
 DEFAULT_OUTPUT = OutputFormat(THINK_FORMAT, DEFAULT_CALLS)
 _GRANITE_PHRASES = tuple(f"{begin} my thought process:" for begin in ("Here is", "Here's"))
@@ -28,14 +28,18 @@ _GRANITE_END_PHRASES = tuple(f"{begin} my response:" for begin in ("Here is", "H
 REASONING: dict[str, ReasoningFormat] = {
     **dict.fromkeys(
         (
-            "qwen3", "deepseek_r1", "deepseek_v3", "deepseek_v4", "deepseek_v41", "glm45", "glm47", "holo2", "hunyuan_a13b", "kimi_k2",
-            "ling3", "mimo", "minimax_m2", "nemotron_v3", "olmo3", "poolside_v1", "step3p5", "step3",
+            "qwen3", "deepseek_r1", "deepseek_v3", "deepseek_v4", "deepseek_v41", "ernie45", "glm45", "glm47",
+            "granite_thinking_parser", "holo2", "hunyuan_a13b", "kimi_k2", "ling3", "mimo", "minimax_m2", "nemotron_v3", "olmo3",
+            "poolside_v1", "step3", "step3p5", "step5",
         ),
         THINK_FORMAT,
     ),
-    "cohere_command3": ReasoningFormat(("<|START_THINKING|>",), ("<|END_THINKING|>",)),
+    **dict.fromkeys(
+        ("cohere_command3", "cohere_command4"), ReasoningFormat(("<|START_THINKING|>",), ("<|END_THINKING|>",))
+    ),
     "gemma4": ReasoningFormat(("<|channel>",), ("<channel|>",), title="thought\n"),
     "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
+    "longcat": ReasoningFormat(("<longcat_think>",), ("</longcat_think>",)),
     "mistral": ReasoningFormat(("[THINK]",), ("[/THINK]",), has_calls=False),
     "plamo3": ReasoningFormat(("<|plamo:begin_think:plamo|>",), ("<|plamo:end_think:plamo|>",)),
     "seed_oss": ReasoningFormat(("<seed:think>",), ("</seed:think>",)),
@@ -46,7 +50,11 @@ REASONING: dict[str, ReasoningFormat] = {
 _IGNORED: dict[str, tuple[str, ...]] = {
     "granite": ("<response>", "</response>"),
     "hunyuan_a13b": ("<answer>", "</answer>"),
-    "cohere_command3": ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
+    **dict.fromkeys(
+        ("cohere_command3", "cohere_command4"), ("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>")
+    ),
+    "ernie45": ("<response>", "</response>"),
+    "gigachat3": ("<|message_sep|>",),
     "gemma4": ("<|tool_response>",),
 }
 
@@ -54,6 +62,13 @@ _IGNORED: dict[str, tuple[str, ...]] = {
 def _json_list(begin: str, end: str) -> CallFormat:
     ends = (end,) if end else ()
     return CallFormat(JsonCalls(f"{begin}[", f"]{end}", ends=ends), (begin,), ends)
+
+
+def _json_object(begin: str, end: str, *other_begins: str) -> CallFormat:
+    """Declare calls that are an object each, in sections of their own."""
+    ends = tuple(filter(None, (end.strip(),)))
+    syntax = JsonCalls(begin, end, "\n", ends, is_block=False)
+    return CallFormat(syntax, (begin.strip(), *other_begins), ends)
 
 
 def _xml(prefix: str, *, pads: bool) -> CallFormat:
@@ -128,10 +143,10 @@ def _kimi() -> CallFormat:
     return CallFormat(syntax, (syntax.begin, syntax.call_begin), (syntax.end,))
 
 
-def _minimax() -> CallFormat:
+def _invoke(begin: str, end: str) -> CallFormat:
     syntax = XmlCalls(
-        "<minimax:tool_call>",
-        "</minimax:tool_call>",
+        begin,
+        end,
         "<invoke name=",
         "</invoke>",
         "<parameter name=",
@@ -149,7 +164,7 @@ def _internlm() -> CallFormat:
         "\n",
         ("<|action_end|>",),
         arguments_key="parameters",
-        prefix="<|plugin|>",
+        prefixes=("<|plugin|>",),
     )
     return CallFormat(syntax, ("<|action_start|>",), syntax.ends)
 
@@ -160,6 +175,8 @@ def _python(begin: str, end: str, separator: str = ", ") -> CallFormat:
     return CallFormat(syntax, (begin,), (end,))
 
 
+# Head of a call as a message with a role of its own, in the older form of GigaChat 3.
+_GIGACHAT_ROLE = "function call<|role_sep|>"
 _GLM = CallFormat(KeyedXmlCalls(), ("<tool_call>",), ("</tool_call>",))
 _LLAMA = CallFormat(
     JsonCalls("", separator="; ", arguments_key="parameters", needs_declared=True), ("<|python_tag|>",), leads=("{",)
@@ -192,18 +209,22 @@ CALLS: dict[str, CallFormat] = {
         ("<|tools_suffix|>",),
     ),
     "cohere_command3": _COHERE,
+    "cohere_command4": _COHERE,
     "deepseek_v3": _deepseek(fenced=True),
     "deepseek_v31": _deepseek(fenced=False),
     "deepseek_v32": _dsml("function_calls"),
     "deepseek_v4": _dsml("tool_calls"),
     "deepseek_v41": _dsml("calls", " "),
+    "dots": _invoke("<dots_function_call>", "</dots_function_call>"),
     "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
     "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
+    "gigachat3": _json_object("<|function_call|>", "", _GIGACHAT_ROLE),
     "glm45": _GLM,
     "glm47": _GLM,
     "granite": CallFormat(
         JsonCalls("<|tool_call|>[", "]", needs_declared=True), ("<|tool_call|>", "<tool_call>"), ("</tool_call>",), ("[",)
     ),
+    "granite-20b-fc": _json_object("<function_call> ", ""),
     "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
     **dict.fromkeys(HERMES_PARSERS, DEFAULT_CALLS),
     "internlm": _internlm(),
@@ -217,12 +238,13 @@ CALLS: dict[str, CallFormat] = {
     "llama4_json": _LLAMA,
     "llama4_pythonic": _LLAMA4,
     "mimo": _xml("", pads=False),
-    "minimax_m2": _minimax(),
+    "longcat": _json_object("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
+    "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
     "mistral": CallFormat(MistralCalls(is_list=False), ("[TOOL_CALLS]",)),
     "nemotron_nano_v2": _json_list("<TOOLCALL>", "</TOOLCALL>"),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
     "phi4_mini_json": CallFormat(
-        JsonCalls("functools[", "]", ends=("<|/tool_call|>",), prefix="functools["),
+        JsonCalls("functools[", "]", ends=("<|/tool_call|>",), prefixes=("functools[",)),
         ("<|tool_call|>",),
         ("<|/tool_call|>",),
         ("functools[",),
@@ -234,8 +256,16 @@ CALLS: dict[str, CallFormat] = {
     "qwen3_xml": _xml("", pads=True),
     "seed_oss": _xml("seed:", pads=True),
     "step3p5": _xml("", pads=True),
+    "step5": _xml("", pads=True),
+    "xlam": CallFormat(
+        JsonCalls("[", "]", ends=("</tool_call>", "```"), prefixes=("[TOOL_CALLS]", "```json"), needs_declared=True),
+        ("<tool_call>",),
+        ("</tool_call>",),
+        ("[", "```json"),
+    ),
 }
-"""Call formats by the name of vLLM's tool parser. `nemotron_nano_v2` is a name of our own: vLLM has none for the format."""
+"""Call formats by the name of vLLM's tool parser. `nemotron_nano_v2` is a name of our own: vLLM has none for the format.
+So is the reasoning format `longcat`."""
 # Lists of the old form, for tokenizers without the token `[ARGS]`.
 MISTRAL_LIST = CallFormat(MistralCalls(is_list=True), ("[TOOL_CALLS]",))
 

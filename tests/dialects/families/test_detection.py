@@ -16,7 +16,6 @@ from responses_app.dialects.families.table import FAMILIES
 ALL = InstalledParsers(
     frozenset(row.reasoning_parser for row in FAMILIES if row.reasoning_parser) | {"hf"},
     frozenset(row.tool_parser for row in FAMILIES if row.tool_parser) | {"hf"},
-    frozenset({"cohere_melody"}),
 )
 _HERMES = 'return a json object within <tool_call></tool_call>: {"name": <function-name>, "arguments": <args-json-object>}'
 _QWEN_XML = "<tool_call>\n<function=example>\n<parameter=a>\nvalue\n</parameter>\n</function>\n</tool_call>"
@@ -188,14 +187,6 @@ def test_detection_warns_of_a_parser_that_vllm_does_not_have(kind: str) -> None:
     found = detect(Evidence(model_type="step5"), InstalledParsers(frozenset(), frozenset()))
     assert (found.reasoning_parser, found.tool_parser) == (None, None)
     assert any(f"no {kind} parser 'step5'" in warning for warning in found.warnings)
-
-
-def test_detection_warns_of_a_missing_package() -> None:
-    found = detect(
-        Evidence(model_type="cohere2_moe", templates=["<|START_TEXT|>" + _COMMAND]), InstalledParsers(ALL.reasoning, ALL.tools)
-    )
-    assert (found.reasoning_parser, found.tool_parser) == (None, None)
-    assert "cohere_melody" in found.warnings[0]
 
 
 @pytest.mark.engine

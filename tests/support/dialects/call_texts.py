@@ -84,13 +84,13 @@ def _dsml(section: str, space: str = "") -> Calls:
     return Calls(*(text.replace("｜DSML｜", f"｜DSML｜{space}") for text in texts))
 
 
-def _minimax() -> Calls:
+def _invoke(begin: str, end: str) -> Calls:
     def call(name: str, **values: str) -> str:
         parameters = "".join(f'<parameter name="{key}">{value}</parameter>\n' for key, value in values.items())
         return f'<invoke name="{name}">\n{parameters}</invoke>\n'
 
     def block(*calls: str) -> str:
-        return f"<minimax:tool_call>\n{''.join(calls)}</minimax:tool_call>"
+        return f"{begin}\n{''.join(calls)}{end}"
 
     oslo, rom = call("get_weather", city="Oslo"), call("get_weather", city="Rom")
     report = call(
@@ -172,8 +172,9 @@ _KIMI = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "")
 
 CALL_TEXTS: dict[str, Calls] = {
     "apertus": _json("<|tools_prefix|>[", "]<|tools_suffix|>", ", ", '{"NAME": %}'),
-    "cohere_command3": _json(
-        "<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ",\n", '{"tool_call_id": "0", "tool_name": "NAME", "parameters": %}'
+    **dict.fromkeys(
+        ("cohere_command3", "cohere_command4"),
+        _json("<|START_ACTION|>[\n", "\n]<|END_ACTION|>", ",\n", '{"tool_call_id": "0", "tool_name": "NAME", "parameters": %}'),
     ),
     "deepseek_v3": _json(
         *_DEEPSEEK, "\n", "<｜tool▁call▁begin｜>function<｜tool▁sep｜>NAME\n```json\n%\n```<｜tool▁call▁end｜>"
@@ -182,12 +183,15 @@ CALL_TEXTS: dict[str, Calls] = {
     "deepseek_v32": _dsml("function_calls"),
     "deepseek_v4": _dsml("tool_calls"),
     "deepseek_v41": _dsml("calls", " "),
+    "dots": _invoke("<dots_function_call>", "</dots_function_call>"),
     "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
     "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
+    "gigachat3": _json_sections("<|function_call|>", ""),
     "glm45": _glm("\n"),
     "glm47": _glm(""),
+    "granite-20b-fc": _json_sections("<function_call> ", ""),
     "granite": _json("<|tool_call|>[", "]", ", ", _OBJECT),
-    **dict.fromkeys(("granite4", "hermes", "qwen3_json"), _json_sections("<tool_call>\n", "\n</tool_call>")),
+    **dict.fromkeys(("ernie45", "granite4", "hermes", "qwen3_json"), _json_sections("<tool_call>\n", "\n</tool_call>")),
     "hunyuan_a13b": _json("<tool_calls>[", "]</tool_calls>", ", ", _OBJECT),
     "internlm": _json("<|action_start|><|plugin|>\n", "<|action_end|>", "\n", _PARAMETERS),
     "jamba": _json("<tool_calls>[\n", "\n]</tool_calls>", ",\n", _OBJECT),
@@ -197,7 +201,8 @@ CALL_TEXTS: dict[str, Calls] = {
     "llama3_json": _json("", "", "; ", _PARAMETERS),
     "llama4_json": _json("<|python_tag|>", "", "; ", _PARAMETERS),
     "llama4_pythonic": _python("<|python_start|>[", "]<|python_end|>"),
-    "minimax_m2": _minimax(),
+    "longcat": _json_sections("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
+    "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
     "mistral": _json("", "", "", "[TOOL_CALLS]NAME[ARGS]%"),
     "nemotron_nano_v2": _json("<TOOLCALL>[", "]</TOOLCALL>", ", ", _OBJECT),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
@@ -216,16 +221,22 @@ CALL_TEXTS: dict[str, Calls] = {
     "qwen3_xml": _xml(""),
     "seed_oss": _xml("seed:"),
     "step3p5": _xml(""),
+    "step5": _xml(""),
+    "xlam": _json("[", "]", ", ", _OBJECT),
 }
 # The old forms of Mistral's calls, and forms that differ in markers left out.
 OTHER_TEXTS: dict[str, tuple[str, Calls]] = {
     "mistral_list": ("mistral", _json("[TOOL_CALLS] [", "]", ", ", _OBJECT)),
     "mistral_without_arguments_marker": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME%")),
     "mistral_with_ids": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME[CALL_ID]a1b2c3d4e[ARGS]%")),
+    "gigachat3_in_messages": ("gigachat3", _json_sections("<|message_sep|>\n\nfunction call<|role_sep|>\n", "")),
     "granite_in_tags": ("granite", _json("<tool_call>[", "]</tool_call>", ", ", _OBJECT)),
     "granite_without_marker": ("granite", _json("[", "]", ", ", _OBJECT)),
     "phi4_mini_in_tags": ("phi4_mini_json", _json("<|tool_call|>[", "]<|/tool_call|>", ", ", _OBJECT)),
     "pythonic_without_markers": ("llama4_pythonic", _python("[", "]")),
+    "xlam_in_a_code_block": ("xlam", _json("```json\n[", "]\n```", ", ", _OBJECT)),
+    "xlam_in_tags": ("xlam", _json("<tool_call>[", "]</tool_call>", ", ", _OBJECT)),
+    "xlam_behind_a_marker": ("xlam", _json("[TOOL_CALLS][", "]", ", ", _OBJECT)),
     "kimi_without_section": (
         "kimi_k2",
         _json("", "", "", "<|tool_call_begin|>functions.NAME:1<|tool_call_argument_begin|>%<|tool_call_end|>"),

@@ -28,19 +28,19 @@ class JsonCalls:
     name_key: str = "name"
     arguments_key: str = "arguments"
     before_name: str = ""
-    # Marker that may stand before the objects.
-    prefix: str = ""
+    # Markers that may stand before the objects.
+    prefixes: tuple[str, ...] = ()
     needs_declared: bool = False
     # True if parallel calls share a section.
     is_block: bool = True
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read objects up to an end marker or other text. Raises NotACall, EndOfText."""
-        if self.prefix:
+        if self.prefixes:
             yield from reader.skip_space()
-            yield from reader.accept(self.prefix)
+            yield from reader.accept(*self.prefixes)
         is_first = True
-        stops = Markers(*self.ends, *([begin] if len(begin) > 1 else []))
+        stops = Markers(*self.ends, *([begin] if len(begin) > 1 and begin not in self.prefixes else []))
         while True:
             # Small models write closing brackets too many.
             if is_first:
@@ -60,7 +60,7 @@ class JsonCalls:
     @property
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
-        return (self.prefix, *self.ends)
+        return (*self.prefixes, *self.ends)
 
     @property
     def trigger(self) -> str:
