@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from responses_app.dialects.base import Dialect
@@ -12,8 +12,8 @@ from responses_app.dialects.checkpoint import Checkpoint
 from responses_app.dialects.families.detection import Detection
 from responses_app.dialects.families.installed import HARMONY_REASONING_PARSER, HARMONY_TOOL_PARSER
 from responses_app.dialects.formats.base import OutputFormat
-from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
-from responses_app.dialects.formats.table import MISTRAL_LIST, THINK_FORMAT, output_format
+from responses_app.dialects.formats.table import THINK_FORMAT, output_format
+from responses_app.dialects.formats.variants import fit_to_tokens
 from responses_app.dialects.loading import load_template, load_tokenizer
 
 if TYPE_CHECKING:
@@ -75,8 +75,7 @@ class _Parts:
     def declared(self, output: OutputFormat, reasoning_parser: str | None) -> Dialect:
         from responses_app.dialects.chat.dialect import ChatDialect
 
-        if isinstance(output.calls and output.calls.syntax, MistralCalls) and "[ARGS]" not in self._added_tokens():
-            output = replace(output, calls=MISTRAL_LIST)
+        output = fit_to_tokens(output, self._added_tokens())
         return ChatDialect(
             # A marker may be several tokens.
             self._vocabulary({token for token in self._added_tokens() if any(token in marker for marker in output.markers)}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
 from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
@@ -40,6 +41,10 @@ REASONING: dict[str, ReasoningFormat] = {
     "gemma4": ReasoningFormat(("<|channel>",), ("<channel|>",), title="thought\n"),
     "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
     "longcat": ReasoningFormat(("<longcat_think>",), ("</longcat_think>",)),
+    **dict.fromkeys(("hy_v3", "hy_v4"), THINK_FORMAT),
+    "k2_horizon": ReasoningFormat(
+        ("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"), ("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>")
+    ),
     "mistral": ReasoningFormat(("[THINK]",), ("[/THINK]",), has_calls=False),
     "plamo3": ReasoningFormat(("<|plamo:begin_think:plamo|>",), ("<|plamo:end_think:plamo|>",)),
     "seed_oss": ReasoningFormat(("<seed:think>",), ("</seed:think>",)),
@@ -157,6 +162,11 @@ def _invoke(begin: str, end: str) -> CallFormat:
     return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
 
 
+def _keyed_xml(**form: Any) -> CallFormat:
+    syntax = KeyedXmlCalls(**form, has_section=True)
+    return CallFormat(syntax, (syntax.section[0], syntax.begin), (syntax.section[1], syntax.end))
+
+
 def _internlm() -> CallFormat:
     syntax = JsonCalls(
         "<|action_start|><|plugin|>\n",
@@ -227,10 +237,13 @@ CALLS: dict[str, CallFormat] = {
     "granite-20b-fc": _json_object("<function_call> ", ""),
     "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
     **dict.fromkeys(HERMES_PARSERS, DEFAULT_CALLS),
+    "hy_v3": _keyed_xml(has_separator=True),
+    "hy_v4": _keyed_xml(),
     "internlm": _internlm(),
     "jamba": CallFormat(
         JsonCalls("<tool_calls>[\n", "\n]</tool_calls>", ",\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)
     ),
+    "k2_horizon": _keyed_xml(prefix="ifm|", has_types=True),
     "kimi_k2": _kimi(),
     "lfm2": _python("<|tool_call_start|>", "<|tool_call_end|>"),
     "ling3": _GLM,
@@ -266,8 +279,6 @@ CALLS: dict[str, CallFormat] = {
 }
 """Call formats by the name of vLLM's tool parser. `nemotron_nano_v2` is a name of our own: vLLM has none for the format.
 So is the reasoning format `longcat`."""
-# Lists of the old form, for tokenizers without the token `[ARGS]`.
-MISTRAL_LIST = CallFormat(MistralCalls(is_list=True), ("[TOOL_CALLS]",))
 
 
 def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from tests.support.dialects.parser_driver import CLOCK, WEATHER
@@ -126,6 +127,18 @@ def _glm(space: str) -> Calls:
     )
 
 
+def _keyed_xml(separator: str, space: str, prefix: str = "") -> Calls:
+    """Return the calls of `_glm` in a section, with `separator` behind the name."""
+
+    def section(text: str) -> str:
+        calls = text.replace("get_weather", f"get_weather{separator}").replace("clock", f"clock{separator}")
+        calls = calls.replace("report", f"report{separator}").replace("</tool_call>\n", f"</tool_call>{space}")
+        text = f"<tool_calls>{space}{calls}{space}</tool_calls>"
+        return re.sub(r"<(/?)(arg_|tool_)", rf"<\1{prefix}\2", text)
+
+    return Calls(*map(section, _glm(space)))
+
+
 def _json(begin: str, end: str, separator: str, shape: str) -> Calls:
     def call(name: str, arguments: str) -> str:
         return shape.replace("NAME", name).replace("%", arguments)
@@ -193,8 +206,11 @@ CALL_TEXTS: dict[str, Calls] = {
     "granite": _json("<|tool_call|>[", "]", ", ", _OBJECT),
     **dict.fromkeys(("ernie45", "granite4", "hermes", "qwen3_json"), _json_sections("<tool_call>\n", "\n</tool_call>")),
     "hunyuan_a13b": _json("<tool_calls>[", "]</tool_calls>", ", ", _OBJECT),
+    "hy_v3": _keyed_xml("<tool_sep>", "\n"),
+    "hy_v4": _keyed_xml("", ""),
     "internlm": _json("<|action_start|><|plugin|>\n", "<|action_end|>", "\n", _PARAMETERS),
     "jamba": _json("<tool_calls>[\n", "\n]</tool_calls>", ",\n", _OBJECT),
+    "k2_horizon": _keyed_xml("", "", "ifm|"),
     "kimi_k2": _json(*_KIMI, "<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>%<|tool_call_end|>"),
     "lfm2": _python("<|tool_call_start|>[", "]<|tool_call_end|>"),
     "ling3": _glm(""),
@@ -237,6 +253,16 @@ OTHER_TEXTS: dict[str, tuple[str, Calls]] = {
     "xlam_in_a_code_block": ("xlam", _json("```json\n[", "]\n```", ", ", _OBJECT)),
     "xlam_in_tags": ("xlam", _json("<tool_call>[", "]</tool_call>", ", ", _OBJECT)),
     "xlam_behind_a_marker": ("xlam", _json("[TOOL_CALLS][", "]", ", ", _OBJECT)),
+    "k2_horizon_as_json": (
+        "k2_horizon",
+        _json("<ifm|tool_calls>", "</ifm|tool_calls>", "\n", f"<ifm|tool_call>{_OBJECT}</ifm|tool_call>"),
+    ),
+    "k2_horizon_with_types": (
+        "k2_horizon",
+        Calls(
+            *(re.sub("(</ifm.arg_key>)", r"\1<ifm|arg_type>any</ifm|arg_type>", text) for text in _keyed_xml("", "", "ifm|"))
+        ),
+    ),
     "kimi_without_section": (
         "kimi_k2",
         _json("", "", "", "<|tool_call_begin|>functions.NAME:1<|tool_call_argument_begin|>%<|tool_call_end|>"),

@@ -1,38 +1,132 @@
-"""Calls of GLM models: a name, then `<arg_key>key</arg_key><arg_value>value</arg_value>` for each parameter."""
+"""Calls with keyed elements: a name, then `<arg_key>key</arg_key><arg_value>value</arg_value>` for each parameter."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, optional, sequence, tag
+from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, optional, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
+from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 from responses_app.dialects.formats.syntaxes.values import is_text, to_json
 
-_BEGIN, _END = "<tool_call>", "</tool_call>"
-_KEY, _END_KEY, _VALUE, _END_VALUE = "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"
+_TYPES = frozenset(
+    ["any", "array", "bool", "boolean", "dict", "float", "int", "integer", "list", "null", "number", "object", "str", "string"]
+)
 _BREAK = optional(literal("\n"))
-_HEAD_ENDS = Markers(_KEY, _END, _BEGIN)
-_VALUE_ENDS = Markers(_END_VALUE, _END)
 
 
 @dataclass(frozen=True, slots=True)
 class KeyedXmlCalls:
-    """Syntax of GLM calls, with or without line breaks between the elements."""
+    """Syntax of calls of GLM, Hunyuan and K2-Horizon, with or without line breaks between the elements.
 
-    def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
-        """Read a call. Raises NotACall, EndOfText."""
-        head, stop = yield from self._head(reader)
+    `prefix` and `suffix` stand around the name of every element. With `has_section` parallel calls share an element `tool_calls`.
+    With `has_separator` the element `tool_sep` ends the name. With `has_types` a type may stand before a value, and a call may be
+    a JSON object.
+    """
+
+    prefix: str = ""
+    suffix: str = ""
+    has_section: bool = False
+    has_separator: bool = False
+    has_types: bool = False
+
+    def mark(self, name: str) -> str:
+        """Return the start tag of an element."""
+        return f"<{self.prefix}{name}{self.suffix}>"
+
+    def end_mark(self, name: str) -> str:
+        """Return the end tag of an element."""
+        return f"</{self.prefix}{name}{self.suffix}>"
+
+    @property
+    def begin(self) -> str:
+        """Start tag of a call."""
+        return self.mark("tool_call")
+
+    @property
+    def end(self) -> str:
+        """End tag of a call."""
+        return self.end_mark("tool_call")
+
+    @property
+    def section(self) -> tuple[str, str]:
+        """Start tag and end tag around all calls."""
+        return self.mark("tool_calls"), self.end_mark("tool_calls")
+
+    @property
+    def separator_mark(self) -> str:
+        """Tag behind the name of a call."""
+        return self.mark("tool_sep")
+
+    def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
+        """Read a call, or the calls of a section. Raises NotACall, EndOfText."""
+        begins = (self.begin, self.section[1])
+        found: str | None = begin
+        if begin == self.section[0]:
+            yield from reader.skip_space()
+            found = yield from reader.accept(*begins)
+        if found != self.begin:
+            raise NotACall
+        while found == self.begin:
+            yield from self._call(reader, calls)
+            if not self.has_section:
+                return
+            yield from reader.skip_space()
+            found = yield from reader.accept(*begins)
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Markers inside of calls."""
+        names = [
+            *("tool_call", "arg_key", "arg_value"),
+            *(["tool_calls"] if self.has_section else []),
+            *(["arg_type"] if self.has_types else []),
+        ]
+        separator = [self.separator_mark] if self.has_separator else []
+        return (*map(self.mark, names), *map(self.end_mark, names), *separator)
+
+    @property
+    def trigger(self) -> str:
+        """Text with which calls begin in the grammar."""
+        return self.section[0] if self.has_section else self.begin
+
+    @property
+    def separator(self) -> str:
+        """Text between two calls, or between two sections."""
+        return "\n"
+
+    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
+        """Return the tags of the calls, or of a section."""
+        calls = [self._tag(tool) for tool in tools]
+        if not self.has_section:
+            return calls
+        line = "\n" if self.has_separator else ""
+        begin, end = self.section
+        return [tag(begin + line, tags(calls, line, only_one=only_one), line + end)]
+
+    # Reading
+
+    def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+        yield from reader.skip_space()
+        if self.has_types and (yield from reader.peek()) == "{":
+            yield from JsonCalls(self.begin, self.end, ends=(self.end,)).read(reader, calls, self.begin)
+            return
+        separator = self.separator_mark if self.has_separator else ""
+        head, stop = yield from reader.read_until(Markers(self.mark("arg_key"), self.end, self.begin, separator))
         name = head.strip()
         if not name or any(char in name for char in "{<\n"):
             raise NotACall
         calls.open(name)
         writer = ObjectWriter(calls.write)
         try:
-            while stop == _KEY:
+            if stop == separator:
+                stop = yield from self._next(reader)
+            while stop == self.mark("arg_key"):
                 stop = yield from self._parameter(reader, calls, name, writer)
         except EndOfText:
             if not reader.cut:
@@ -41,44 +135,34 @@ class KeyedXmlCalls:
         writer.end()
         calls.close()
 
-    @property
-    def markers(self) -> tuple[str, ...]:
-        """Markers inside of calls."""
-        return (_BEGIN, _END, _KEY, _END_KEY, _VALUE, _END_VALUE)
-
-    @property
-    def trigger(self) -> str:
-        """Text with which calls begin in the grammar."""
-        return _BEGIN
-
-    @property
-    def separator(self) -> str:
-        """Text between two calls."""
-        return "\n"
-
-    def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:  # noqa: ARG002
-        """Return the tags of the calls."""
-        return [self._tag(tool) for tool in tools]
-
-    def _head(self, reader: Reader) -> Steps[tuple[str, str]]:
-        """Read the name. The end of the generation ends a name, unless cut off."""
-        parts: list[str] = []
-        stop = yield from reader.pass_until(_HEAD_ENDS, parts.append)
-        return "".join(parts), stop
+    def _next(self, reader: Reader) -> Steps[str]:
+        """Return the start tag of the next key, or the end tag of the call, also where other text follows."""
+        yield from reader.skip_space()
+        return (yield from reader.accept(self.mark("arg_key"), self.end)) or self.end
 
     def _parameter(self, reader: Reader, calls: CallWriter, name: str, writer: ObjectWriter) -> Steps[str]:
         """Read a key and a value; return the marker of the next key, or of the end."""
-        key, _ = yield from reader.read_until(Markers(_END_KEY, _END))
+        key, _ = yield from reader.read_until(Markers(self.end_mark("arg_key"), self.end))
+        schema = calls.properties(name).get(key.strip())
+        if self.has_types:
+            schema = yield from self._type(reader, calls, schema)
         yield from reader.skip_space()
-        yield from reader.accept(_VALUE)
-        key = key.strip()
-        schema = calls.properties(name).get(key)
-        writer.key(key)
+        yield from reader.accept(self.mark("arg_value"))
+        writer.key(key.strip())
         stop = yield from self._value(reader, calls, schema)
-        if stop == _END:
-            return _END
+        return stop if stop == self.end else (yield from self._next(reader))
+
+    def _type(self, reader: Reader, calls: CallWriter, schema: Any) -> Steps[Any]:
+        """Read the type of a value; return `schema`, or a schema of the type if `schema` is unknown."""
         yield from reader.skip_space()
-        return (yield from reader.accept(_KEY, _END)) or _END
+        if not (yield from reader.accept(self.mark("arg_type"))):
+            return schema
+        name, _ = yield from reader.read_until(Markers(self.end_mark("arg_type"), self.end))
+        kind = name.partition("[")[0].strip()
+        if kind not in _TYPES:
+            calls.add_misplaced(name)
+            return schema
+        return {"type": kind} if schema is None else schema
 
     def _value(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[str]:
         parts: list[str] = []
@@ -86,7 +170,7 @@ class KeyedXmlCalls:
         emit = (lambda part: calls.write(json_string_part(part))) if text else parts.append
         calls.write('"' if text else "")
         try:
-            stop = yield from reader.pass_until(_VALUE_ENDS, emit)
+            stop = yield from reader.pass_until(Markers(self.end_mark("arg_value"), self.end), emit)
         except EndOfText:
             if not reader.cut:
                 calls.write('"' if text else to_json("".join(parts), schema))
@@ -94,13 +178,17 @@ class KeyedXmlCalls:
         calls.write('"' if text else to_json("".join(parts), schema))
         return stop
 
+    # Grammar
+
     def _tag(self, tool: Tool) -> Format:
         found = parameters(tool)
-        content = any_text(_END) if found is None else sequence(_BREAK, *map(_element, found))
-        return tag(f"{_BEGIN}{tool['name']}", content, _END)
+        content = any_text(self.end) if found is None else sequence(_BREAK, *map(self._element, found))
+        separator = self.separator_mark if self.has_separator else ""
+        return tag(f"{self.begin}{tool['name']}{separator}", content, self.end)
 
-
-def _element(parameter: Parameter) -> Format:
-    content = text_value(parameter.schema, _END_VALUE) if is_text(parameter.schema) else value(parameter.schema)
-    element = sequence(literal(f"{_KEY}{parameter.name}{_END_KEY}"), _BREAK, tag(_VALUE, content, _END_VALUE), _BREAK)
-    return element if parameter.is_required else optional(element)
+    def _element(self, parameter: Parameter) -> Format:
+        begin, end = self.mark("arg_value"), self.end_mark("arg_value")
+        content = text_value(parameter.schema, end) if is_text(parameter.schema) else value(parameter.schema)
+        key = literal(f"{self.mark('arg_key')}{parameter.name}{self.end_mark('arg_key')}")
+        element = sequence(key, _BREAK, tag(begin, content, end), _BREAK)
+        return element if parameter.is_required else optional(element)
