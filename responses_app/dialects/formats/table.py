@@ -10,6 +10,7 @@ from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
 from responses_app.dialects.formats.syntaxes.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls, NamedCalls
+from responses_app.dialects.formats.syntaxes.nested_xml_calls import NestedXmlCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 from responses_app.dialects.formats.syntaxes.xml_calls import XmlCalls
 
@@ -45,6 +46,7 @@ REASONING: dict[str, ReasoningFormat] = {
     "k2_horizon": ReasoningFormat(
         ("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"), ("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>")
     ),
+    "minimax_m3": ReasoningFormat(("<mm:think>",), ("</mm:think>",)),
     "mistral": ReasoningFormat(("[THINK]",), ("[/THINK]",), has_calls=False),
     "plamo3": ReasoningFormat(("<|plamo:begin_think:plamo|>",), ("<|plamo:end_think:plamo|>",)),
     "seed_oss": ReasoningFormat(("<seed:think>",), ("</seed:think>",)),
@@ -185,6 +187,7 @@ def _python(begin: str, end: str, separator: str = ", ") -> CallFormat:
     return CallFormat(syntax, (begin,), (end,))
 
 
+_MINIMAX_M3 = NestedXmlCalls("]<]minimax[>[")
 # Head of a call as a message with a role of its own, in the older form of GigaChat 3.
 _GIGACHAT_ROLE = "function call<|role_sep|>"
 _GLM = CallFormat(KeyedXmlCalls(), ("<tool_call>",), ("</tool_call>",))
@@ -253,6 +256,7 @@ CALLS: dict[str, CallFormat] = {
     "mimo": _xml("", pads=False),
     "longcat": _json_object("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
     "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
+    "minimax_m3": CallFormat(_MINIMAX_M3, (_MINIMAX_M3.begin, _MINIMAX_M3.call_open), (_MINIMAX_M3.end,)),
     "mistral": CallFormat(MistralCalls(is_list=False), ("[TOOL_CALLS]",)),
     "nemotron_nano_v2": _json_list("<TOOLCALL>", "</TOOLCALL>"),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),

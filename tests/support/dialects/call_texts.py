@@ -105,6 +105,22 @@ def _invoke(begin: str, end: str) -> Calls:
     return Calls(block(oslo), block(oslo, rom), block(call("clock")), block(report))
 
 
+def _nested_xml(mark: str) -> Calls:
+    def call(name: str, arguments: str) -> str:
+        return f'<invoke name="{name}">{arguments}</invoke>\n'
+
+    def block(*calls: str) -> str:
+        return f"<tool_call>\n{''.join(calls)}</tool_call>".replace("<", f"{mark}<").replace("&lt;", "<")
+
+    oslo, rom = (call("get_weather", f"<city>{city}</city>") for city in ("Oslo", "Rom"))
+    report = call(
+        "report",
+        '<title>Grüße, "Öl"\n&lt;b></title><days>3</days><draft>true</draft><tags><item>a</item><item>b c</item></tags>'
+        "<place><name>Åre</name><height>1.5</height></place>",
+    )
+    return Calls(block(oslo), block(oslo, rom), block(call("clock", "")), block(report))
+
+
 def _glm(space: str) -> Calls:
     def call(name: str, **values: str) -> str:
         parameters = "".join(
@@ -219,6 +235,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "llama4_pythonic": _python("<|python_start|>[", "]<|python_end|>"),
     "longcat": _json_sections("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
     "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
+    "minimax_m3": _nested_xml("]<]minimax[>["),
     "mistral": _json("", "", "", "[TOOL_CALLS]NAME[ARGS]%"),
     "nemotron_nano_v2": _json("<TOOLCALL>[", "]</TOOLCALL>", ", ", _OBJECT),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),

@@ -20,10 +20,9 @@ from responses_app.dialects.constraints.structural_tag import (
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
-from responses_app.dialects.formats.syntaxes.grammar import parameters, separated
+from responses_app.dialects.formats.syntaxes.grammar import SCALARS, parameters, separated
 from responses_app.dialects.formats.syntaxes.values import json_or_text, types_of
 
-_SCALARS = {"integer": r"-?\d+", "number": r"-?\d+(\.\d+)?([eE][+-]?\d+)?", "boolean": "true|false", "null": "null"}
 Write = Callable[[str], None]
 
 
@@ -157,7 +156,7 @@ class GemmaCalls:
         if name == "array":
             item = self._value_format(schema.get("items"))
             return sequence(literal("["), optional(tags([tag("", item, "")], ",", only_one=False)), literal("]"))
-        return regex(_SCALARS[name])
+        return regex(SCALARS[name])
 
     def _written(self, value: object) -> str:
         return f"{self.quote}{value}{self.quote}" if isinstance(value, str) else json.dumps(value)

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from responses_app.dialects.constraints.structural_tag import Format, any_text, json_value, literal, one_of, optional, sequence
 from responses_app.dialects.formats.base import Tool
 
+# Regular expressions of scalar values, by type.
+SCALARS = {"integer": r"-?\d+", "number": r"-?\d+(\.\d+)?([eE][+-]?\d+)?", "boolean": "true|false", "null": "null"}
+
 
 class Parameter(NamedTuple):
     """Parameter of a tool."""

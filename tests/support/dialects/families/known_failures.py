@@ -18,12 +18,7 @@ def _each(*patterns: str, of: tuple[str, ...]) -> Iterator[str]:
 
 
 # Patterns of `family/case` by reason. Cases of other tests have a prefix: `chunking:`, `letters:`, `prompt:`, `cut:`.
-KNOWN_FAILURES: Mapping[str, tuple[str, ...]] = {
-    "vLLM's parser ends a cut call: the marker becomes text, and the arguments are completed": (
-        "minimax-m3/cut:items",
-        "minimax-m3/cut:arguments",
-    ),
-}
+KNOWN_FAILURES: Mapping[str, tuple[str, ...]] = {}
 
 
 def family_cases() -> list[object]:
