@@ -102,7 +102,7 @@ class ChatDialect:
             self._output,
             toolset(turn).allows,
             {str(tool["name"]): _parameters(tool) for tool in turn.tools if tool.get("type") == "function"},
-            thinking=self._reasoning_start(turn) is ReasoningStart.OPEN,
+            thinking=self._reasoning_start(turn) in (ReasoningStart.OPEN, ReasoningStart.ALWAYS),
             one_call=not turn.parallel_tool_calls,
         )
         return ChatParser(self.vocabulary, self.stop_token_ids, deltas, scanner)
@@ -187,8 +187,10 @@ class ChatDialect:
         prompt = self._text(turn).rstrip()
         if prompt.endswith(end):
             return ReasoningStart.NEVER
-        if prompt.endswith(start) or (self._always_thinks and turn.effort not in QUIET):
+        if prompt.endswith(start):
             return ReasoningStart.OPEN
+        if self._always_thinks and turn.effort not in QUIET:
+            return ReasoningStart.ALWAYS
         may_think = self._may_think or start in self._template.source
         return ReasoningStart.FREE if may_think else ReasoningStart.NEVER
 

@@ -24,13 +24,15 @@ from responses_app.dialects.formats.base import CallFormat, OutputFormat
 from responses_app.dialects.tools.selection import Tool, Toolset
 from responses_app.engine_interface import Constraint
 
-_GAP = regex(r"\n{0,2}")
+# Templates of some families have white space between the prompt and the output, and behind the reasoning.
+_GAP = regex(r"[ \n]{0,3}")
 
 
 class ReasoningStart(Enum):
     """Ways in which the output can begin with reasoning."""
 
     OPEN = auto()  # the prompt ends in <think>
+    ALWAYS = auto()  # the model reasons, with or without <think>
     FREE = auto()  # the model may begin with <think>
     NEVER = auto()
 
@@ -62,8 +64,9 @@ def reasoning_formats(thinking: ReasoningStart, output: OutputFormat) -> list[Fo
     text = any_text(start, end, *([output.calls.syntax.trigger] if output.calls else []))
     table = {
         ReasoningStart.OPEN: [text, literal(end), _GAP],
-        ReasoningStart.FREE: [optional(sequence(tag(start, text, end), _GAP))],
-        ReasoningStart.NEVER: [],
+        ReasoningStart.ALWAYS: [_GAP, optional(literal(start)), text, literal(end), _GAP],
+        ReasoningStart.FREE: [_GAP, optional(sequence(tag(start, text, end), _GAP))],
+        ReasoningStart.NEVER: [_GAP],
     }
     return table[thinking]
 

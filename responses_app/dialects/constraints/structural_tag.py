@@ -55,9 +55,9 @@ def optional(content: Format) -> Format:
     return {"type": "optional", "content": content}
 
 
-def tag(begin: str, content: Format, end: str) -> Format:
-    """Match content between two literal texts."""
-    return {"type": "tag", "begin": begin, "content": content, "end": end}
+def tag(begin: str, content: Format, *ends: str) -> Format:
+    """Match content between two literal texts; the second is any of `ends`."""
+    return {"type": "tag", "begin": begin, "content": content, "end": ends[0] if len(ends) == 1 else list(ends)}
 
 
 def tags(formats: Sequence[Format], separator: str, *, only_one: bool) -> Format:

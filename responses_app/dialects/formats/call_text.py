@@ -12,7 +12,7 @@ from responses_app.dialects.formats.base import Syntax, Tool
 
 def write_calls(syntax: Syntax, calls: Sequence[Mapping[str, Any]]) -> str:
     """Write calls, mappings with `name` and `arguments`, in the format of `syntax`."""
-    return _text(syntax.tags([_constant_tool(call) for call in calls], only_one=False), syntax.separator)
+    return _text(syntax.tags([_constant_tool(call) for call in calls], only_one=False), syntax.separator).removesuffix("\n")
 
 
 def _constant_tool(call: Mapping[str, Any]) -> Tool:
@@ -39,7 +39,8 @@ def _only_text(part: Format) -> str:
     if kind == "json_schema":
         return json.dumps(part["json_schema"]["const"], ensure_ascii=False)
     if kind == "tag":
-        return f"{part['begin']}{_only_text(part['content'])}{part['end']}"
+        end = part["end"] if isinstance(part["end"], str) else part["end"][0]
+        return f"{part['begin']}{_only_text(part['content'])}{end}"
     if kind == "tags_with_separator":
         return _text(part["tags"], str(part["separator"]))
     if kind == "sequence":

@@ -16,7 +16,7 @@ from responses_app.dialects.formats.syntaxes.xml_calls import XmlCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
 DEFAULT_CALLS = CallFormat(
-    JsonCalls("<tool_call>\n", "\n</tool_call>", "\n", ("</tool_call>",), is_block=False),
+    JsonCalls("<tool_call>\n", "\n</tool_call>", "", ("</tool_call>",), is_block=False),
     ("<tool_call>",),
     ("</tool_call>",),
     always_constrained=True,
@@ -74,11 +74,11 @@ def _json_list(begin: str, end: str) -> CallFormat:
 def _json_object(begin: str, end: str, *other_begins: str) -> CallFormat:
     """Declare calls that are an object each, in sections of their own."""
     ends = tuple(filter(None, (end.strip(),)))
-    syntax = JsonCalls(begin, end, "\n", ends, is_block=False)
+    syntax = JsonCalls(begin, end, "", ends, is_block=False)
     return CallFormat(syntax, (begin.strip(), *other_begins), ends)
 
 
-def _xml(prefix: str, *, pads: bool) -> CallFormat:
+def _xml(prefix: str, *, pads: bool = False, may_pad: bool = False) -> CallFormat:
     syntax = XmlCalls(
         f"<{prefix}tool_call>",
         f"</{prefix}tool_call>",
@@ -87,12 +87,13 @@ def _xml(prefix: str, *, pads: bool) -> CallFormat:
         "<parameter=",
         "</parameter>",
         pads=pads,
+        may_pad=may_pad,
     )
     return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
 
 
-def _gemma(begin: str, end: str, quote: str) -> CallFormat:
-    return CallFormat(GemmaCalls(begin, end, quote), (begin,), (end,))
+def _gemma(begin: str, end: str, quote: str, *, sorts_keys: bool = False) -> CallFormat:
+    return CallFormat(GemmaCalls(begin, end, quote, sorts_keys), (begin,), (end,))
 
 
 def _plamo() -> CallFormat:
@@ -176,6 +177,7 @@ def _internlm() -> CallFormat:
         "\n",
         ("<|action_end|>",),
         arguments_key="parameters",
+        other_arguments_key="arguments",
         prefixes=("<|plugin|>",),
     )
     return CallFormat(syntax, ("<|action_start|>",), syntax.ends)
@@ -209,7 +211,7 @@ _COHERE = CallFormat(
         ends=("<|END_ACTION|>",),
         name_key="tool_name",
         arguments_key="parameters",
-        before_name='"tool_call_id": "0", ',
+        number_key="tool_call_id",
     ),
     ("<|START_ACTION|>",),
     ("<|END_ACTION|>",),
@@ -230,7 +232,7 @@ CALLS: dict[str, CallFormat] = {
     "deepseek_v41": _dsml("calls", " "),
     "dots": _invoke("<dots_function_call>", "</dots_function_call>"),
     "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
-    "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
+    "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>', sorts_keys=True),
     "gigachat3": _json_object("<|function_call|>", "", _GIGACHAT_ROLE),
     "glm45": _GLM,
     "glm47": _GLM,
@@ -271,7 +273,7 @@ CALLS: dict[str, CallFormat] = {
     "pythonic": _PYTHON,
     "qwen3_coder": _xml("", pads=True),
     "qwen3_xml": _xml("", pads=True),
-    "seed_oss": _xml("seed:", pads=True),
+    "seed_oss": _xml("seed:", may_pad=True),
     "step3p5": _xml("", pads=True),
     "step5": _xml("", pads=True),
     "xlam": CallFormat(

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import xgrammar
+from xgrammar.testing import _is_grammar_accept_string
 
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
-from responses_app.dialects.formats.table import output_format
+from responses_app.dialects.formats.base import OutputFormat
+from responses_app.dialects.formats.table import CALLS, output_format
+from responses_app.dialects.formats.variants import fit_to_tokens
+from responses_app.engine_interface import Constraint
 from tests.support.dialects.call_texts import CALL_TEXTS, TOOLS, Calls
 from tests.support.dialects.parser_driver import CHATML, byte_vocabulary, turn
 
 pytestmark = [pytest.mark.engine]
-xgrammar = pytest.importorskip("xgrammar")
 
 PERSON = {
     "type": "json_schema",
@@ -44,19 +48,20 @@ TEXTS = {
 }
 
 
-def dialect(tool_parser: str, reasoning_parser: str | None = None) -> ChatDialect:
+def dialect(tool_parser: str, reasoning_parser: str | None = None, **how: Any) -> ChatDialect:
     vocabulary, output = byte_vocabulary(), output_format(reasoning_parser, tool_parser)
     assert output is not None
-    return ChatDialect(vocabulary, ChatTemplate(CHATML), [vocabulary.id("<|im_end|>") or 0], output)
+    return ChatDialect(vocabulary, ChatTemplate(CHATML), [vocabulary.id("<|im_end|>") or 0], output, **how)
 
 
 def accepts(tool_parser: str, text: str, reasoning_parser: str | None = None, **how: Any) -> bool:
     """Check that the constraint of a turn allows an output."""
-    constraint = dialect(tool_parser, reasoning_parser).constrain(turn(**{"tools": TOOLS, **how}))
+    return _accepts(dialect(tool_parser, reasoning_parser).constrain(turn(**{"tools": TOOLS, **how})), text)
+
+
+def _accepts(constraint: Constraint | None, text: str) -> bool:
     assert constraint is not None
     grammar = xgrammar.Grammar.from_structural_tag(constraint.value)
-    from xgrammar.testing import _is_grammar_accept_string
-
     return bool(_is_grammar_accept_string(grammar, text))
 
 
@@ -101,5 +106,67 @@ def test_format_and_tools_together(parser: str) -> None:
     assert not accepts(parser, "Hello.", format=PERSON)
 
 
-def test_reasoning_before_a_required_call() -> None:
-    assert accepts("glm45", "<think>Hm.</think>\n" + TEXTS["glm45"].one, "glm45", tool_choice="required")
+@pytest.mark.parametrize("gap", ["", "\n", "\n\n"])
+def test_reasoning_before_a_required_call(gap: str) -> None:
+    assert accepts("glm45", f"{gap}<think>Hm.</think>{gap}" + TEXTS["glm45"].one, "glm45", tool_choice="required")
+
+
+@pytest.mark.parametrize("opening", ["", "<think>\n", "\n<think>\n"])
+def test_reasoning_of_a_model_that_always_reasons(opening: str) -> None:
+    constraint = dialect("deepseek_v3", "deepseek_r1", always_thinks=True).constrain(turn(tools=TOOLS, tool_choice="required"))
+    assert _accepts(constraint, f"{opening}Hm.\n</think>\n\n" + TEXTS["deepseek_v3"].one)
+    assert not _accepts(constraint, TEXTS["deepseek_v3"].one)
+
+
+# Forms that chat templates of the families write, beside the usual form of `TEXTS`.
+_ID = ', "id": "a1b2c3d4e"'
+OTHER_FORMS = {
+    "boolean in Python": ("qwen3_coder", TEXTS["qwen3_coder"].typed.replace("true", "True")),
+    "empty line without arguments": ("deepseek_v4", TEXTS["deepseek_v4"].empty.replace('"clock">\n', '"clock">\n\n')),
+    "two line breaks without arguments": ("ling3", "<tool_call>clock\n\n</tool_call>"),
+    "calls without a line break between": ("glm47", TEXTS["glm47"].two.replace("\n<tool_call>", "<tool_call>")),
+    "objects without a line break between": ("hermes", TEXTS["hermes"].two.replace("\n<tool_call>", "<tool_call>", 1)),
+    "number of the second call": (
+        "kimi_k2",
+        "functions.get_weather:1".join(TEXTS["kimi_k2"].two.rsplit("functions.get_weather:0", 1)),
+    ),
+    "number of the second object": ("cohere_command3", '"1"'.join(TEXTS["cohere_command3"].two.rsplit('"0"', 1))),
+    "id of a call": ("mistral", TEXTS["mistral"].one.replace("[ARGS]", "[CALL_ID]a1b2c3d4e[ARGS]")),
+    "other key of arguments": ("internlm", TEXTS["internlm"].one.replace("parameters", "arguments")),
+    "single quotes": ("lfm2", CALL_TEXTS["lfm2"].typed),
+}
+
+
+@pytest.mark.parametrize("form", OTHER_FORMS)
+def test_required_call_in_another_form_of_the_family(form: str) -> None:
+    parser, text = OTHER_FORMS[form]
+    assert accepts(parser, text, tool_choice="required")
+
+
+@pytest.mark.parametrize("space", ["", " "])
+@pytest.mark.parametrize("more", ["", _ID])
+def test_required_list_of_calls_of_old_mistral_models(space: str, more: str) -> None:
+    listed = fit_to_tokens(OutputFormat(None, CALLS["mistral"]), ())
+    vocabulary = byte_vocabulary()
+    model = ChatDialect(vocabulary, ChatTemplate(CHATML), [vocabulary.id("<|im_end|>") or 0], listed)
+    calls = f'[TOOL_CALLS]{space}[{{"name": "get_weather", "arguments": {{"city": "Oslo"}}{more}}}, {{"name": "clock", "arguments": {{}}}}]'
+    assert _accepts(model.constrain(turn(tools=TOOLS, tool_choice="required")), calls)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_valid"),
+    [
+        ("b=1", True),
+        ("a=1, b=1", True),
+        ("b=1, c=1", True),
+        ("a=1, b=1, c=1", True),
+        ("a=1", False),
+        ("", False),
+        ("c=1, b=1", False),
+    ],
+)
+def test_optional_parameters_may_come_before_required_ones(arguments: str, is_valid: bool) -> None:
+    number = {"type": "integer"}
+    schema = {"type": "object", "properties": dict.fromkeys("abc", number), "required": ["b"]}
+    tool = {"type": "function", "name": "count", "parameters": schema}
+    assert accepts("pythonic", f"[count({arguments})]", tools=[tool], tool_choice="required") is is_valid

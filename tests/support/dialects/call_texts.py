@@ -42,9 +42,9 @@ class Calls(NamedTuple):
     typed: str
 
 
-def _xml(mark: str) -> Calls:
+def _xml(mark: str, around: str = "\n") -> Calls:
     def call(name: str, **values: str) -> str:
-        parameters = "".join(f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in values.items())
+        parameters = "".join(f"<parameter={key}>{around}{value}{around}</parameter>\n" for key, value in values.items())
         return f"<{mark}tool_call>\n<function={name}>\n{parameters}</function>\n</{mark}tool_call>"
 
     return Calls(
@@ -187,15 +187,17 @@ def _python(begin: str, end: str, separator: str = ", ") -> Calls:
     )
 
 
-def _gemma(begin: str, end: str, quote: str) -> Calls:
+def _gemma(begin: str, end: str, quote: str, report: str) -> Calls:
     def call(name: str, arguments: str) -> str:
         return f"{begin}call:{name}{{{arguments}}}{end}".replace('<|"|>', quote)
 
     oslo, rom = (call("get_weather", f'city:<|"|>{city}<|"|>') for city in ("Oslo", "Rom"))
-    report = 'title:<|"|>Grüße, "Öl"\n<b><|"|>,days:3,draft:true,tags:[<|"|>a<|"|>,<|"|>b c<|"|>],place:{name:<|"|>Åre<|"|>,height:1.5}'
     return Calls(oslo, oslo + rom, call("clock", ""), call("report", report))
 
 
+# Parts of a call in the notation of Gemma.
+_TITLE, _DRAFT, _TAGS = 'title:<|"|>Grüße, "Öl"\n<b><|"|>', "days:3,draft:true", 'tags:[<|"|>a<|"|>,<|"|>b c<|"|>]'
+_PLACE, _SORTED_PLACE = 'place:{name:<|"|>Åre<|"|>,height:1.5}', 'place:{height:1.5,name:<|"|>Åre<|"|>}'
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _KIMI = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "")
 
@@ -213,8 +215,8 @@ CALL_TEXTS: dict[str, Calls] = {
     "deepseek_v4": _dsml("tool_calls"),
     "deepseek_v41": _dsml("calls", " "),
     "dots": _invoke("<dots_function_call>", "</dots_function_call>"),
-    "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
-    "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
+    "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>", f"{_TITLE},{_DRAFT},{_TAGS},{_PLACE}"),
+    "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>', f"{_DRAFT},{_SORTED_PLACE},{_TAGS},{_TITLE}"),
     "gigachat3": _json_sections("<|function_call|>", ""),
     "glm45": _glm("\n"),
     "glm47": _glm(""),
@@ -252,13 +254,14 @@ CALL_TEXTS: dict[str, Calls] = {
     "pythonic": _python("[", "]"),
     "qwen3_coder": _xml(""),
     "qwen3_xml": _xml(""),
-    "seed_oss": _xml("seed:"),
+    "seed_oss": _xml("seed:", around=""),
     "step3p5": _xml(""),
     "step5": _xml(""),
     "xlam": _json("[", "]", ", ", _OBJECT),
 }
 # The old forms of Mistral's calls, and forms that differ in markers left out.
 OTHER_TEXTS: dict[str, tuple[str, Calls]] = {
+    "seed_oss_with_line_breaks": ("seed_oss", _xml("seed:")),
     "mistral_list": ("mistral", _json("[TOOL_CALLS] [", "]", ", ", _OBJECT)),
     "mistral_without_arguments_marker": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME%")),
     "mistral_with_ids": ("mistral", _json("", "", "", "[TOOL_CALLS]NAME[CALL_ID]a1b2c3d4e[ARGS]%")),

@@ -28,11 +28,15 @@ Write = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class GemmaCalls:
-    """Syntax of the calls of Gemma models, one in each section. `quote` stands on both sides of a string."""
+    """Syntax of the calls of Gemma models, one in each section. `quote` stands on both sides of a string.
+
+    With `sorts_keys` the keys of objects are in alphabetical order, as the chat template writes these.
+    """
 
     begin: str
     end: str
     quote: str
+    sorts_keys: bool = False
 
     def read(self, reader: Reader, calls: CallWriter, _begin: str) -> Steps[None]:
         """Read a call. Raises NotACall, EndOfText."""
@@ -137,8 +141,10 @@ class GemmaCalls:
         found = parameters(tool)
         if found is None:
             return sequence(literal("{"), any_text("}", self.end), literal("}"))
+        found = sorted(found, key=lambda parameter: parameter.name) if self.sorts_keys else found
         items = [sequence(literal(f"{each.name}:"), self._value_format(each.schema)) for each in found]
-        return sequence(literal("{"), separated(items, ",", sum(each.is_required for each in found)), literal("}"))
+        required = [each.is_required for each in found]
+        return sequence(literal("{"), separated(items, ",", required), literal("}"))
 
     def _value_format(self, schema: object) -> Format:
         if not isinstance(schema, Mapping):

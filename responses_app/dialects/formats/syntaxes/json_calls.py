@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from responses_app.dialects.constraints.structural_tag import Format, arguments, tag, tags
+from responses_app.dialects.constraints.structural_tag import Format, arguments, literal, one_of, regex, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.tool_call_json import ToolCallJsonParser
+
+_ID = one_of([literal(""), sequence(literal(', "id": "'), regex(r"[a-zA-Z0-9]{9}"), literal('"'))])
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,12 @@ class JsonCalls:
     ends: tuple[str, ...] = ()
     name_key: str = "name"
     arguments_key: str = "arguments"
-    before_name: str = ""
+    # Another key of the arguments that the grammar allows.
+    other_arguments_key: str = ""
+    # Key of a number before the name.
+    number_key: str = ""
+    # True if an `id` of nine characters may follow the arguments.
+    has_ids: bool = False
     # Markers that may stand before the objects.
     prefixes: tuple[str, ...] = ()
     needs_declared: bool = False
@@ -70,13 +77,20 @@ class JsonCalls:
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section with all calls, or a tag of each call."""
         if not self.is_block or not self.begin:
-            return [self._tag(tool, self.begin, self.end) for tool in tools]
+            ends = (f"{self.end}\n", self.end) if self.begin else (self.end,)
+            return [self._tag(tool, self.begin, *ends) for tool in tools]
         calls = tags([self._tag(tool) for tool in tools], self.separator, only_one=only_one)
         return [tag(self.begin, calls, self.end)]
 
-    def _tag(self, tool: Tool, before: str = "", after: str = "") -> Format:
-        begin = f'{before}{{{self.before_name}"{self.name_key}": "{tool["name"]}", "{self.arguments_key}": '
-        return tag(begin, arguments(dict(tool)), "}" + after)
+    def _tag(self, tool: Tool, before: str = "", *after: str) -> Format:
+        ends = [f"}}{each}" for each in after or ("",)]
+        name = f'"{self.name_key}": "{tool["name"]}", '
+        key = one_of([literal(f'"{each}": ') for each in (self.arguments_key, self.other_arguments_key) if each])
+        content = sequence(key, arguments(dict(tool)), *([_ID] if self.has_ids else []))
+        if self.number_key:
+            number = sequence(one_of([literal("0"), regex(r"\d{1,3}")]), literal('", '))
+            return tag(f'{before}{{"{self.number_key}": "', sequence(number, literal(name), content), *ends)
+        return tag(f"{before}{{{name}", content, *ends)
 
     def _object(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
         parser = ToolCallJsonParser()

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, optional, sequence, tag, tags
+from responses_app.dialects.constraints.structural_tag import (
+    Format,
+    any_text,
+    literal,
+    one_of,
+    optional,
+    regex,
+    sequence,
+    tag,
+    tags,
+)
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
@@ -18,6 +28,8 @@ _TYPES = frozenset(
     ["any", "array", "bool", "boolean", "dict", "float", "int", "integer", "list", "null", "number", "object", "str", "string"]
 )
 _BREAK = optional(literal("\n"))
+# A call without arguments may have an empty line.
+_BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +110,7 @@ class KeyedXmlCalls:
     @property
     def separator(self) -> str:
         """Text between two calls, or between two sections."""
-        return "\n"
+        return ""
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tags of the calls, or of a section."""
@@ -182,9 +194,10 @@ class KeyedXmlCalls:
 
     def _tag(self, tool: Tool) -> Format:
         found = parameters(tool)
-        content = any_text(self.end) if found is None else sequence(_BREAK, *map(self._element, found))
+        content = any_text(self.end) if found is None else sequence(_BREAKS, *map(self._element, found))
         separator = self.separator_mark if self.has_separator else ""
-        return tag(f"{self.begin}{tool['name']}{separator}", content, self.end)
+        ends = (self.end,) if self.has_section else (f"{self.end}\n", self.end)
+        return tag(f"{self.begin}{tool['name']}{separator}", content, *ends)
 
     def _element(self, parameter: Parameter) -> Format:
         begin, end = self.mark("arg_value"), self.end_mark("arg_value")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from responses_app.dialects.constraints.structural_tag import Format, arguments, tag, tags
+from responses_app.dialects.constraints.structural_tag import Format, arguments, literal, one_of, regex, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import Markers, Reader, Steps
@@ -58,14 +58,18 @@ class NamedCalls:
         return ""
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
-        """Return the tag of a section. The number of a call is always 0."""
-        one = [tag(self._head(str(tool["name"])), arguments(dict(tool)), self._tail()) for tool in tools]
+        """Return the tag of a section."""
+        one = [self._tag(tool) for tool in tools]
         return [tag(self.begin, tags(one, "\n" if self.fenced else "", only_one=only_one), self.end)]
 
-    def _head(self, name: str) -> str:
+    def _tag(self, tool: Tool) -> Format:
+        name, values = str(tool["name"]), arguments(dict(tool))
         if self.fenced:
-            return f"{self.call_begin}function{self.argument_begin}{name}\n```json\n"
-        return f"{self.call_begin}{self.prefix}{name}{self.index_separator and self.index_separator + '0'}{self.argument_begin}"
+            return tag(f"{self.call_begin}function{self.argument_begin}{name}\n```json\n", values, self._tail())
+        if not self.index_separator:
+            return tag(f"{self.call_begin}{self.prefix}{name}{self.argument_begin}", values, self._tail())
+        content = sequence(one_of([literal("0"), regex(r"\d{1,4}")]), literal(self.argument_begin), values)
+        return tag(f"{self.call_begin}{self.prefix}{name}{self.index_separator}", content, self._tail())
 
     def _tail(self) -> str:
         return f"\n```{self.call_end}" if self.fenced else self.call_end
@@ -97,7 +101,8 @@ class NamedCalls:
         return name.removeprefix(self.prefix)
 
 
-_MISTRAL_LIST = JsonCalls(begin="[TOOL_CALLS][", end="]")
+_MISTRAL_LIST = JsonCalls(begin="[", end="]", has_ids=True)
+_CALL_ID = one_of([literal(""), sequence(literal("[CALL_ID]"), regex(r"[a-zA-Z0-9]{9}"))])
 _HEAD_ENDS = Markers("[CALL_ID]", "[ARGS]", "{")
 
 
@@ -144,5 +149,10 @@ class MistralCalls:
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tags of the calls, or of a list of the old form."""
         if self.is_list:
-            return _MISTRAL_LIST.tags(tools, only_one=only_one)
-        return [tag(f"[TOOL_CALLS]{tool['name']}[ARGS]", arguments(dict(tool)), "") for tool in tools]
+            listed = _MISTRAL_LIST.tags(tools, only_one=only_one)
+            return [tag("[TOOL_CALLS]", sequence(regex(" ?"), *listed), "")]
+        return [self._tag(tool) for tool in tools]
+
+    def _tag(self, tool: Tool) -> Format:
+        content = sequence(_CALL_ID, literal("[ARGS]"), arguments(dict(tool)))
+        return tag(f"[TOOL_CALLS]{tool['name']}", content, "")

@@ -12,7 +12,8 @@ from responses_app.dialects.constraints.structural_tag import Format, any_text, 
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
-from responses_app.dialects.formats.syntaxes.grammar import parameters, separated, value
+from responses_app.dialects.formats.syntaxes.grammar import parameters, separated
+from responses_app.dialects.formats.syntaxes.python_values import python_value
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
 _HEAD_ENDS = Markers("(", "=", ")", ",", "[", "]", " ", "<", '"')
@@ -164,5 +165,5 @@ def _arguments(tool: Tool) -> Format:
     found = parameters(tool)
     if found is None:
         return any_text(")")
-    items = [sequence(literal(f"{each.name}="), value(each.schema)) for each in found]
-    return separated(items, ", ", sum(each.is_required for each in found))
+    items = [sequence(literal(f"{each.name}="), python_value(each.schema)) for each in found]
+    return separated(items, ", ", [each.is_required for each in found])

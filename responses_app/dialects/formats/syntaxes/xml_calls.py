@@ -7,13 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, optional, sequence, tag, tags
+from responses_app.dialects.constraints.structural_tag import (
+    Format,
+    any_text,
+    literal,
+    one_of,
+    optional,
+    regex,
+    sequence,
+    tag,
+    tags,
+)
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
 from responses_app.dialects.formats.syntaxes.values import is_text, json_or_text, to_json
 
+# A call without arguments may have an empty line.
+_BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
 _ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
 
 
@@ -22,7 +34,8 @@ class XmlCalls:
     """Section of elements with the name of the tool, which contain elements with the names of parameters.
 
     `call_open` and `parameter_open` are the beginnings of start tags up to the name: `<function=`, or with `attributes`
-    `<invoke name=`. With `pads` a line break before and after a value is no part of the value. With `marks_strings` the
+    `<invoke name=`. With `pads` a line break before and after a value is no part of the value,
+    with `may_pad` the grammar has no such line breaks. With `marks_strings` the
     attribute `string` shows if a value is a string or JSON. With `is_block` parallel calls share a section.
     """
 
@@ -35,6 +48,7 @@ class XmlCalls:
     attributes: bool = False
     marks_strings: bool = False
     pads: bool = False
+    may_pad: bool = False
     is_block: bool = False
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
@@ -132,7 +146,7 @@ class XmlCalls:
 
     def _string(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
         """Pass a string value on as it comes."""
-        text = _StringPart(calls, pads=self.pads)
+        text = _StringPart(calls, pads=self.pads or self.may_pad)
         calls.write('"')
         try:
             stop = yield from reader.pass_until(stops, text.write)
@@ -150,7 +164,7 @@ class XmlCalls:
             reader.at -= len(stop)
 
     def _trimmed(self, text: str) -> str:
-        return text.removeprefix("\n").removesuffix("\n") if self.pads else text
+        return text.removeprefix("\n").removesuffix("\n") if self.pads or self.may_pad else text
 
     def _name(self, head: str) -> str:
         """Return the name in a start tag behind `call_open` or `parameter_open`."""
@@ -178,7 +192,7 @@ class XmlCalls:
         found = parameters(tool)
         if found is None:
             return any_text(self.call_close)
-        return sequence(optional(literal("\n")), *map(self._parameter, found))
+        return sequence(_BREAKS, *map(self._parameter, found))
 
     def _parameter(self, parameter: Parameter) -> Format:
         string = is_text(parameter.schema)
