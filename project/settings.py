@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
+from project.mcp_servers import parse_mcp_servers, parse_private_hosts
 from project.tls import cookie_name, proxy_header
 from responses_app.local.data_dir import data_dir
 from responses_app.local.database_url import default_url
@@ -114,6 +115,19 @@ RESPONSES_KEEP_RESPONSES = envduration("RESPONSES_KEEP_RESPONSES", "")
 RESPONSES_DELETE_CONVERSATION_ITEMS = envbool("RESPONSES_DELETE_CONVERSATION_ITEMS")
 RESPONSES_IMAGE_URLS = envchoice("RESPONSES_IMAGE_URLS", "https", ("https", "http", "none"))
 RESPONSES_IMAGE_HOSTS = frozenset(envstr("RESPONSES_IMAGE_HOSTS").lower().split())
+# Tools that the server runs. Timeouts are in seconds.
+RESPONSES_MCP_SERVERS = parse_mcp_servers(envstr("RESPONSES_MCP_SERVERS"))
+RESPONSES_MCP_PRIVATE_HOSTS = parse_private_hosts(envlist("RESPONSES_MCP_PRIVATE_HOSTS"))
+RESPONSES_MCP_LIST_PAGES = envint("RESPONSES_MCP_LIST_PAGES", 32, minimum=1)
+RESPONSES_MCP_TOOLS = envint("RESPONSES_MCP_TOOLS", 128, minimum=1)
+RESPONSES_TOOL_CONNECT_TIMEOUT = envint("RESPONSES_TOOL_CONNECT_TIMEOUT", 10, minimum=1)
+RESPONSES_TOOL_IDLE_TIMEOUT = envint("RESPONSES_TOOL_IDLE_TIMEOUT", 60, minimum=1)
+RESPONSES_TOOL_CALL_TIMEOUT = envint("RESPONSES_TOOL_CALL_TIMEOUT", 300, minimum=1)
+RESPONSES_TOOL_RESULT_PROMPT_BYTES = envint("RESPONSES_TOOL_RESULT_PROMPT_BYTES", 100_000, minimum=1000)
+RESPONSES_TOOL_RESULT_BYTES = envint("RESPONSES_TOOL_RESULT_BYTES", 1_000_000, minimum=1000)
+RESPONSES_TOOL_PARALLEL_CALLS = envint("RESPONSES_TOOL_PARALLEL_CALLS", 8, minimum=1)
+RESPONSES_TOOL_CALLS = envint("RESPONSES_TOOL_CALLS", 64, minimum=1)
+RESPONSES_TOOL_ROUNDS = envint("RESPONSES_TOOL_ROUNDS", 32, minimum=1)
 
 LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {

@@ -1,0 +1,135 @@
+"""MCP servers of the operator: parsing of RESPONSES_MCP_SERVERS. No message contains a value, as values may be secrets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeGuard
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from responses_app.tools.http_headers import header_problem, size_problem, value_problem
+
+NAME = "RESPONSES_MCP_SERVERS"
+LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+KEYS = ("url", "authorization", "headers", "command", "env", "connector_id", "description")
+TEXTS = ("url", "authorization", "connector_id", "description")
+
+
+def parse_mcp_servers(value: str) -> dict[str, dict[str, Any]]:
+    """Parse JSON, or the JSON file that `value` names, to servers by label. Raises ImproperlyConfigured."""
+    value = value.strip()
+    if not value:
+        return {}
+    servers = _load(value if value.startswith("{") else _read_file(value))
+    for label, server in servers.items():
+        problem = _label_problem(label) or _server_problem(server)
+        if problem:
+            raise ImproperlyConfigured(f"{NAME}: server {label!r}: {problem}")
+    _check_connectors(servers)
+    return servers
+
+
+def parse_private_hosts(values: list[str]) -> frozenset[str]:
+    """Parse host names, each with or without a port. Raises ImproperlyConfigured."""
+    for value in values:
+        parts = _split_url(f"//{value}")
+        if parts is None or parts.netloc != value or "@" in value or not parts.hostname:
+            raise ImproperlyConfigured(f"RESPONSES_MCP_PRIVATE_HOSTS must be host names or host:port, not {value!r}")
+    return frozenset(value.lower() for value in values)
+
+
+def _read_file(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the file is not UTF-8 text"
+        raise ImproperlyConfigured(f"{NAME} must be a JSON object or the path of a JSON file: {reason}") from None
+
+
+def _load(text: str) -> dict[str, Any]:
+    try:
+        servers = json.loads(text)
+    except ValueError as error:
+        place = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "no place"
+        raise ImproperlyConfigured(f"{NAME} is not valid JSON ({place})") from None
+    if not isinstance(servers, dict):
+        raise ImproperlyConfigured(f"{NAME} must be a JSON object of servers by label")
+    return servers
+
+
+def _label_problem(label: str) -> str | None:
+    if LABEL.fullmatch(label):
+        return None
+    return "a label begins with a letter and has at most 64 letters, digits, underscores and hyphens"
+
+
+def _server_problem(server: object) -> str | None:
+    if not isinstance(server, dict):
+        return "must be an object"
+    unknown = [key for key in server if key not in KEYS]
+    if unknown:
+        return f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}"
+    if ("url" in server) == ("command" in server):
+        return "needs 'url' or 'command', and not both"
+    return _texts_problem(server) or (_http_problem if "url" in server else _command_problem)(server)
+
+
+def _texts_problem(server: Mapping[str, Any]) -> str | None:
+    wrong = next((key for key in TEXTS if key in server and not (isinstance(server[key], str) and server[key])), None)
+    return f"{wrong!r} must be a text" if wrong else None
+
+
+def _http_problem(server: Mapping[str, Any]) -> str | None:
+    if "env" in server:
+        return "'env' is for servers with 'command'"
+    parts = _split_url(server["url"])
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        return "'url' must be an http or https URL"
+    if "@" in parts.netloc:
+        return "'url' must have no user name and no password: use 'authorization'"
+    authorization = value_problem(server.get("authorization", ""))
+    return f"'authorization': {authorization}" if authorization else _headers_problem(server.get("headers", {}))
+
+
+def _headers_problem(headers: object) -> str | None:
+    if not _is_text_mapping(headers):
+        return "'headers' must be an object of texts"
+    each = ((name, header_problem(name, value)) for name, value in headers.items())
+    problem = next((f"'headers', {name!r}: {problem}" for name, problem in each if problem), None)
+    size = size_problem(headers)
+    return problem or (f"'headers': {size}" if size else None)
+
+
+def _command_problem(server: Mapping[str, Any]) -> str | None:
+    http_key = next((key for key in ("authorization", "headers") if key in server), None)
+    if http_key:
+        return f"{http_key!r} is for servers with 'url'"
+    command = server["command"]
+    if not isinstance(command, list) or not command or not all(isinstance(part, str) and part for part in command):
+        return "'command' must be a list of texts: the program and each argument"
+    return None if _is_text_mapping(server.get("env", {})) else "'env' must be an object of texts"
+
+
+def _is_text_mapping(value: object) -> TypeGuard[dict[str, str]]:
+    return isinstance(value, dict) and all(isinstance(text, str) for text in value.values())
+
+
+def _split_url(url: str) -> Any:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+def _check_connectors(servers: Mapping[str, Mapping[str, Any]]) -> None:
+    labels: dict[str, str] = {}
+    for label, server in servers.items():
+        connector = server.get("connector_id")
+        if connector is not None and labels.setdefault(connector, label) != label:
+            raise ImproperlyConfigured(f"{NAME}: server {label!r}: 'connector_id' is that of server {labels[connector]!r}")
