@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
-from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
+from responses_app.dialects.formats.call_formats import (
+    deepseek_calls,
+    dsml_calls,
+    gemma_calls,
+    internlm_calls,
+    invoke_calls,
+    json_list_calls,
+    json_object_calls,
+    keyed_xml_calls,
+    kimi_calls,
+    kimi_k3_calls,
+    minicpm_calls,
+    plamo_calls,
+    python_calls,
+    step3_calls,
+    xml_calls,
+)
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
 from responses_app.dialects.formats.syntaxes.keyed_xml_calls import KeyedXmlCalls
-from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls, NamedCalls
+from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
 from responses_app.dialects.formats.syntaxes.nested_xml_calls import NestedXmlCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
-from responses_app.dialects.formats.syntaxes.xml_calls import XmlCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
 DEFAULT_CALLS = CallFormat(
@@ -43,6 +57,7 @@ REASONING: dict[str, ReasoningFormat] = {
     "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
     "longcat": ReasoningFormat(("<longcat_think>",), ("</longcat_think>",)),
     **dict.fromkeys(("hy_v3", "hy_v4"), THINK_FORMAT),
+    "kimi_k3": ReasoningFormat(("<|open|>think<|sep|>",), ("<|close|>think<|sep|>",)),
     "k2_horizon": ReasoningFormat(
         ("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"), ("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>")
     ),
@@ -62,131 +77,9 @@ _IGNORED: dict[str, tuple[str, ...]] = {
     ),
     "ernie45": ("<response>", "</response>"),
     "gigachat3": ("<|message_sep|>",),
+    "kimi_k3": ("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     "gemma4": ("<|tool_response>",),
 }
-
-
-def _json_list(begin: str, end: str) -> CallFormat:
-    ends = (end,) if end else ()
-    return CallFormat(JsonCalls(f"{begin}[", f"]{end}", ends=ends), (begin,), ends)
-
-
-def _json_object(begin: str, end: str, *other_begins: str) -> CallFormat:
-    """Declare calls that are an object each, in sections of their own."""
-    ends = tuple(filter(None, (end.strip(),)))
-    syntax = JsonCalls(begin, end, "", ends, is_block=False)
-    return CallFormat(syntax, (begin.strip(), *other_begins), ends)
-
-
-def _xml(prefix: str, *, pads: bool = False, may_pad: bool = False) -> CallFormat:
-    syntax = XmlCalls(
-        f"<{prefix}tool_call>",
-        f"</{prefix}tool_call>",
-        "<function=",
-        "</function>",
-        "<parameter=",
-        "</parameter>",
-        pads=pads,
-        may_pad=may_pad,
-    )
-    return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
-
-
-def _gemma(begin: str, end: str, quote: str, *, sorts_keys: bool = False) -> CallFormat:
-    return CallFormat(GemmaCalls(begin, end, quote, sorts_keys), (begin,), (end,))
-
-
-def _plamo() -> CallFormat:
-    def mark(name: str) -> str:
-        return f"<|plamo:{name}:plamo|>"
-
-    syntax = NamedCalls(
-        mark("begin_tool_requests"),
-        mark("end_tool_requests"),
-        mark("begin_tool_request") + mark("begin_tool_name"),
-        f"{mark('end_tool_name')}{mark('begin_tool_arguments')}<|plamo:constrain|>json<|plamo:msg|>",
-        mark("end_tool_arguments") + mark("end_tool_request"),
-    )
-    return CallFormat(syntax, (syntax.begin,), (syntax.end,))
-
-
-def _dsml(section: str, space: str = "") -> CallFormat:
-    mark = f"｜DSML｜{space}"
-    syntax = XmlCalls(
-        f"<{mark}{section}>",
-        f"</{mark}{section}>",
-        f"<{mark}invoke name=",
-        f"</{mark}invoke>",
-        f"<{mark}parameter name=",
-        f"</{mark}parameter>",
-        attributes=True,
-        marks_strings=True,
-        is_block=True,
-    )
-    return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
-
-
-def _deepseek(*, fenced: bool) -> CallFormat:
-    syntax = NamedCalls(
-        "<｜tool▁calls▁begin｜>",
-        "<｜tool▁calls▁end｜>",
-        "<｜tool▁call▁begin｜>",
-        "<｜tool▁sep｜>",
-        "<｜tool▁call▁end｜>",
-        fenced=fenced,
-    )
-    return CallFormat(syntax, (syntax.begin, syntax.call_begin), (syntax.end,))
-
-
-def _kimi() -> CallFormat:
-    syntax = NamedCalls(
-        "<|tool_calls_section_begin|>",
-        "<|tool_calls_section_end|>",
-        "<|tool_call_begin|>",
-        "<|tool_call_argument_begin|>",
-        "<|tool_call_end|>",
-        prefix="functions.",
-        index_separator=":",
-    )
-    return CallFormat(syntax, (syntax.begin, syntax.call_begin), (syntax.end,))
-
-
-def _invoke(begin: str, end: str) -> CallFormat:
-    syntax = XmlCalls(
-        begin,
-        end,
-        "<invoke name=",
-        "</invoke>",
-        "<parameter name=",
-        "</parameter>",
-        attributes=True,
-        is_block=True,
-    )
-    return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
-
-
-def _keyed_xml(**form: Any) -> CallFormat:
-    syntax = KeyedXmlCalls(**form, has_section=True)
-    return CallFormat(syntax, (syntax.section[0], syntax.begin), (syntax.section[1], syntax.end))
-
-
-def _internlm() -> CallFormat:
-    syntax = JsonCalls(
-        "<|action_start|><|plugin|>\n",
-        "<|action_end|>",
-        "\n",
-        ("<|action_end|>",),
-        arguments_key="parameters",
-        other_arguments_key="arguments",
-        prefixes=("<|plugin|>",),
-    )
-    return CallFormat(syntax, ("<|action_start|>",), syntax.ends)
-
-
-def _python(begin: str, end: str, separator: str = ", ") -> CallFormat:
-    bracket = ("[", "]") if separator == ", " else ("", "")
-    syntax = PythonCalls(begin + bracket[0], bracket[1] + end, separator, (end,))
-    return CallFormat(syntax, (begin,), (end,))
 
 
 _MINIMAX_M3 = NestedXmlCalls("]<]minimax[>[")
@@ -225,57 +118,60 @@ CALLS: dict[str, CallFormat] = {
     ),
     "cohere_command3": _COHERE,
     "cohere_command4": _COHERE,
-    "deepseek_v3": _deepseek(fenced=True),
-    "deepseek_v31": _deepseek(fenced=False),
-    "deepseek_v32": _dsml("function_calls"),
-    "deepseek_v4": _dsml("tool_calls"),
-    "deepseek_v41": _dsml("calls", " "),
-    "dots": _invoke("<dots_function_call>", "</dots_function_call>"),
-    "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>"),
-    "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>', sorts_keys=True),
-    "gigachat3": _json_object("<|function_call|>", "", _GIGACHAT_ROLE),
+    "deepseek_v3": deepseek_calls(fenced=True),
+    "deepseek_v31": deepseek_calls(fenced=False),
+    "deepseek_v32": dsml_calls("function_calls"),
+    "deepseek_v4": dsml_calls("tool_calls"),
+    "deepseek_v41": dsml_calls("calls", " "),
+    "dots": invoke_calls("<dots_function_call>", "</dots_function_call>"),
+    "functiongemma": gemma_calls("<start_function_call>", "<end_function_call>", "<escape>"),
+    "gemma4": gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>', sorts_keys=True),
+    "gigachat3": json_object_calls("<|function_call|>", "", _GIGACHAT_ROLE),
     "glm45": _GLM,
     "glm47": _GLM,
     "granite": CallFormat(
         JsonCalls("<|tool_call|>[", "]", needs_declared=True), ("<|tool_call|>", "<tool_call>"), ("</tool_call>",), ("[",)
     ),
-    "granite-20b-fc": _json_object("<function_call> ", ""),
-    "hunyuan_a13b": _json_list("<tool_calls>", "</tool_calls>"),
+    "granite-20b-fc": json_object_calls("<function_call> ", ""),
+    "hunyuan_a13b": json_list_calls("<tool_calls>", "</tool_calls>"),
     **dict.fromkeys(HERMES_PARSERS, DEFAULT_CALLS),
-    "hy_v3": _keyed_xml(has_separator=True),
-    "hy_v4": _keyed_xml(),
-    "internlm": _internlm(),
+    "hy_v3": keyed_xml_calls(has_separator=True),
+    "hy_v4": keyed_xml_calls(),
+    "internlm": internlm_calls(),
     "jamba": CallFormat(
         JsonCalls("<tool_calls>[\n", "\n]</tool_calls>", ",\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)
     ),
-    "k2_horizon": _keyed_xml(prefix="ifm|", has_types=True),
-    "kimi_k2": _kimi(),
-    "lfm2": _python("<|tool_call_start|>", "<|tool_call_end|>"),
+    "k2_horizon": keyed_xml_calls(prefix="ifm|", has_types=True),
+    "kimi_k2": kimi_calls(),
+    "kimi_k3": kimi_k3_calls(),
+    "lfm2": python_calls("<|tool_call_start|>", "<|tool_call_end|>"),
     "ling3": _GLM,
     "llama3_json": _LLAMA,
     "llama4_json": _LLAMA,
     "llama4_pythonic": _LLAMA4,
-    "mimo": _xml("", pads=False),
-    "longcat": _json_object("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
-    "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
+    "mimo": xml_calls("", pads=False),
+    "longcat": json_object_calls("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
+    "minicpm5": minicpm_calls(),
+    "minimax_m2": invoke_calls("<minimax:tool_call>", "</minimax:tool_call>"),
     "minimax_m3": CallFormat(_MINIMAX_M3, (_MINIMAX_M3.begin, _MINIMAX_M3.call_open), (_MINIMAX_M3.end,)),
     "mistral": CallFormat(MistralCalls(is_list=False), ("[TOOL_CALLS]",)),
-    "nemotron_nano_v2": _json_list("<TOOLCALL>", "</TOOLCALL>"),
-    "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
+    "nemotron_nano_v2": json_list_calls("<TOOLCALL>", "</TOOLCALL>"),
+    "olmo3": python_calls("<function_calls>", "</function_calls>", "\n"),
     "phi4_mini_json": CallFormat(
         JsonCalls("functools[", "]", ends=("<|/tool_call|>",), prefixes=("functools[",)),
         ("<|tool_call|>",),
         ("<|/tool_call|>",),
         ("functools[",),
     ),
-    "plamo3": _plamo(),
+    "plamo3": plamo_calls(),
     "poolside_v1": _GLM,
     "pythonic": _PYTHON,
-    "qwen3_coder": _xml("", pads=True),
-    "qwen3_xml": _xml("", pads=True),
-    "seed_oss": _xml("seed:", may_pad=True),
-    "step3p5": _xml("", pads=True),
-    "step5": _xml("", pads=True),
+    "qwen3_coder": xml_calls("", pads=True),
+    "qwen3_xml": xml_calls("", pads=True),
+    "seed_oss": xml_calls("seed:", may_pad=True),
+    "step3": step3_calls(),
+    "step3p5": xml_calls("", pads=True),
+    "step5": xml_calls("", pads=True),
     "xlam": CallFormat(
         JsonCalls("[", "]", ends=("</tool_call>", "```"), prefixes=("[TOOL_CALLS]", "```json"), needs_declared=True),
         ("<tool_call>",),

@@ -121,6 +121,44 @@ def _nested_xml(mark: str) -> Calls:
     return Calls(block(oslo), block(oslo, rom), block(call("clock", "")), block(report))
 
 
+def _kimi_k3() -> Calls:
+    def element(name: str, attributes: str, *inside: str) -> str:
+        return f"<|open|>{name}{attributes}<|sep|>{''.join(inside)}<|close|>{name}<|sep|>"
+
+    def call(number: int, name: str, *values: tuple[str, str, str]) -> str:
+        arguments = (element("argument", f' key="{key}" type="{kind}"', value) for key, kind, value in values)
+        return element("call", f' tool="{name}" index="{number}"', *arguments)
+
+    oslo, rom = (call(number, "get_weather", ("city", "string", city)) for number, city in ((1, "Oslo"), (2, "Rom")))
+    report = call(
+        1,
+        "report",
+        ("title", "string", 'Grüße, "Öl"\n<b>'),
+        ("days", "number", "3"),
+        ("draft", "boolean", "true"),
+        ("tags", "array", '["a", "b c"]'),
+        ("place", "object", '{"name": "Åre", "height": 1.5}'),
+    )
+    return Calls(*(element("tools", "", *calls) for calls in ([oslo], [oslo, rom], [call(1, "clock")], [report])))
+
+
+def _elements(begin: str, call_begin: str, prefix: str, parameter: str, call_end: str, end: str) -> Calls:
+    """Return calls as elements `invoke` or `function` with attributes, without line breaks."""
+    kind = "invoke" if prefix else "function"
+
+    def call(name: str, **values: str) -> str:
+        inside = "".join(f'<{prefix}{parameter} name="{key}">{value}</{prefix}{parameter}>' for key, value in values.items())
+        return f'{call_begin}<{prefix}{kind} name="{name}">{inside}</{prefix}{kind}>{call_end}'
+
+    def section(*calls: str) -> str:
+        return begin + ("" if begin else "\n").join(calls) + end
+
+    oslo, rom = call("get_weather", city="Oslo"), call("get_weather", city="Rom")
+    values = {"days": "3", "draft": "true", "tags": '["a", "b c"]', "place": '{"name": "Åre", "height": 1.5}'}
+    report = call("report", title='Grüße, "Öl"\n<b>', **values)
+    return Calls(section(oslo), section(oslo, rom), section(call("clock")), section(report))
+
+
 def _glm(space: str) -> Calls:
     def call(name: str, **values: str) -> str:
         parameters = "".join(
@@ -229,6 +267,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "internlm": _json("<|action_start|><|plugin|>\n", "<|action_end|>", "\n", _PARAMETERS),
     "jamba": _json("<tool_calls>[\n", "\n]</tool_calls>", ",\n", _OBJECT),
     "k2_horizon": _keyed_xml("", "", "ifm|"),
+    "kimi_k3": _kimi_k3(),
     "kimi_k2": _json(*_KIMI, "<|tool_call_begin|>functions.NAME:0<|tool_call_argument_begin|>%<|tool_call_end|>"),
     "lfm2": _python("<|tool_call_start|>[", "]<|tool_call_end|>"),
     "ling3": _glm(""),
@@ -236,6 +275,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "llama4_json": _json("<|python_tag|>", "", "; ", _PARAMETERS),
     "llama4_pythonic": _python("<|python_start|>[", "]<|python_end|>"),
     "longcat": _json_sections("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
+    "minicpm5": _elements("", "", "", "param", "", ""),
     "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
     "minimax_m3": _nested_xml("]<]minimax[>["),
     "mistral": _json("", "", "", "[TOOL_CALLS]NAME[ARGS]%"),
@@ -255,6 +295,14 @@ CALL_TEXTS: dict[str, Calls] = {
     "qwen3_coder": _xml(""),
     "qwen3_xml": _xml(""),
     "seed_oss": _xml("seed:", around=""),
+    "step3": _elements(
+        "<｜tool_calls_begin｜>",
+        "<｜tool_call_begin｜>function<｜tool_sep｜>",
+        "steptml:",
+        "parameter",
+        "<｜tool_call_end｜>",
+        "<｜tool_calls_end｜>",
+    ),
     "step3p5": _xml(""),
     "step5": _xml(""),
     "xlam": _json("[", "]", ", ", _OBJECT),
@@ -281,6 +329,17 @@ OTHER_TEXTS: dict[str, tuple[str, Calls]] = {
         "k2_horizon",
         Calls(
             *(re.sub("(</ifm.arg_key>)", r"\1<ifm|arg_type>any</ifm|arg_type>", text) for text in _keyed_xml("", "", "ifm|"))
+        ),
+    ),
+    "minicpm5_in_cdata_and_python": (
+        "minicpm5",
+        Calls(
+            *(
+                re.sub('name="(title|city)">([^/]*?)</param>', r'name="\1"><![CDATA[\2]]></param>', text)
+                .replace("true", "True")
+                .replace('["a", "b c"]', "['a', 'b c']")
+                for text in _elements("", "", "", "param", "", "")
+            )
         ),
     ),
     "kimi_without_section": (

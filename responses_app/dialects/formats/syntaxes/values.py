@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Callable, Mapping
@@ -85,7 +86,15 @@ def _boolean(text: str) -> str | None:
 
 
 def _container(opening: str) -> Callable[[str], str | None]:
-    return lambda text: _json(text) if text.startswith(opening) else None
+    return lambda text: (_json(text) or _python(text)) if text.startswith(opening) else None
+
+
+def _python(text: str) -> str | None:
+    """Return a Python literal as JSON: some templates show objects and lists as Python."""
+    try:
+        return json.dumps(ast.literal_eval(text), ensure_ascii=False, allow_nan=False)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
 
 
 _CONVERTERS: dict[str, Callable[[str], str | None]] = {

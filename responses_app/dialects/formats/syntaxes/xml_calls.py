@@ -22,7 +22,7 @@ from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
-from responses_app.dialects.formats.syntaxes.values import is_text, json_or_text, to_json
+from responses_app.dialects.formats.syntaxes.values import is_text, json_or_text, to_json, types_of
 
 # A call without arguments may have an empty line.
 _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
@@ -34,9 +34,12 @@ class XmlCalls:
     """Section of elements with the name of the tool, which contain elements with the names of parameters.
 
     `call_open` and `parameter_open` are the beginnings of start tags up to the name: `<function=`, or with `attributes`
-    `<invoke name=`. With `pads` a line break before and after a value is no part of the value,
-    with `may_pad` the grammar has no such line breaks. With `marks_strings` the
-    attribute `string` shows if a value is a string or JSON. With `is_block` parallel calls share a section.
+    `<invoke name=`. With `pads` a line break before and after a value is no part of the value, with `may_pad` the grammar has no
+    such line breaks. The attribute `type_attribute` shows if a value is a string or JSON: `string="true"`, or `type="string"`.
+    With `is_block` parallel calls share a section.
+
+    `line` stands between the elements in the grammar, `around` before and after a call. `skipped` are texts between calls.
+    With `has_index` a call has the attribute `index`. With `has_cdata` a value may be a CDATA section.
     """
 
     begin: str
@@ -46,33 +49,38 @@ class XmlCalls:
     parameter_open: str
     parameter_close: str
     attributes: bool = False
-    marks_strings: bool = False
+    type_attribute: str = ""
     pads: bool = False
     may_pad: bool = False
     is_block: bool = False
+    tag_end: str = ">"
+    line: str = "\n"
+    around: tuple[str, str] = ("", "")
+    skipped: tuple[str, ...] = ()
+    has_index: bool = False
+    has_cdata: bool = False
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
         found: str | None = begin
         if begin != self.call_open:
-            yield from reader.skip_space()
-            found = yield from reader.accept(self.call_open, self.end)
+            found = yield from self._next(reader)
         if found is None:
             raise NotACall
         while found == self.call_open:
             yield from self._call(reader, calls)
-            yield from reader.skip_space()
-            found = yield from reader.accept(self.call_open, self.end)
+            found = yield from self._next(reader)
 
     @property
     def markers(self) -> tuple[str, ...]:
         """Markers inside of calls."""
-        return (self.begin, self.end, self.call_open, self.call_close, self.parameter_open, self.parameter_close)
+        inner = (self.call_open, self.call_close, self.parameter_open, self.parameter_close)
+        return (self.begin, self.end, *inner, self.tag_end, *self.skipped)
 
     @property
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
-        return self.begin
+        return self.begin or self.call_open
 
     @property
     def separator(self) -> str:
@@ -82,24 +90,34 @@ class XmlCalls:
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return a tag of a section for each tool, or a tag of a section with all calls."""
         if not self.is_block:
-            return [self._tag(tool, f"{self.begin}\n", f"\n{self.end}") for tool in tools]
-        calls = tags([self._tag(tool) for tool in tools], "\n", only_one=only_one)
-        return [tag(f"{self.begin}\n", calls, f"\n{self.end}")]
+            return [self._tag(tool, f"{self.begin}{self.line}", f"{self.line}{self.end}") for tool in tools]
+        calls = tags([self._tag(tool, *self.around) for tool in tools], self.line, only_one=only_one)
+        return [tag(f"{self.begin}{self.line}", calls, f"{self.line}{self.end}")]
 
     def _tag(self, tool: Tool, before: str = "", after: str = "") -> Format:
-        begin = f"{before}{self._start(self.call_open, str(tool['name']))}"
-        return tag(begin, self._parameters(tool), f"{self.call_close}{after}")
+        end = f"{self.call_close}{after}"
+        if self.has_index:
+            index = sequence(one_of([literal(str(number)) for number in range(1, 10)]), literal(f'"{self.tag_end}'))
+            return tag(f'{before}{self.call_open}"{tool["name"]}" index="', sequence(index, self._parameters(tool)), end)
+        return tag(f"{before}{self._start(self.call_open, str(tool['name']))}", self._parameters(tool), end)
 
     # Reading
 
+    def _next(self, reader: Reader) -> Steps[str | None]:
+        """Read the beginning of the next call, or the end of the section; None where other text follows."""
+        yield from reader.skip_space()
+        while self.skipped and (yield from reader.accept(*self.skipped)):
+            yield from reader.skip_space()
+        return (yield from reader.accept(self.call_open, self.end))
+
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        head, stop = yield from reader.read_until(Markers(">", self.call_close, self.end))
+        head, stop = yield from reader.read_until(Markers(self.tag_end, self.call_close, self.end))
         name = self._name(head)
         calls.open(name)
         calls.add_misplaced(self._extra(head))
         writer = ObjectWriter(calls.write)
         try:
-            if stop == ">":
+            if stop == self.tag_end:
                 yield from self._read_parameters(reader, calls, name, writer)
         except EndOfText:
             if not reader.cut:
@@ -117,7 +135,7 @@ class XmlCalls:
                 if found is None and reader.at == len(reader.text):
                     raise EndOfText
                 return
-            head, _ = yield from reader.read_until(Markers(">"))
+            head, _ = yield from reader.read_until(Markers(self.tag_end))
             key = self._name(head)
             calls.add_misplaced(self._extra(head))
             schema = self._schema(head, calls.properties(name).get(key))
@@ -149,7 +167,12 @@ class XmlCalls:
         text = _StringPart(calls, pads=self.pads or self.may_pad)
         calls.write('"')
         try:
-            stop = yield from reader.pass_until(stops, text.write)
+            if self.has_cdata and (yield from reader.accept(_CDATA)):
+                yield from reader.pass_until(Markers(_CDATA_END), text.write)
+                extra, stop = yield from reader.read_until(stops)
+                calls.add_misplaced(extra)
+            else:
+                stop = yield from reader.pass_until(stops, text.write)
         except EndOfText:
             if not reader.cut:
                 text.end()
@@ -164,6 +187,8 @@ class XmlCalls:
             reader.at -= len(stop)
 
     def _trimmed(self, text: str) -> str:
+        if self.has_cdata and text.strip().startswith(_CDATA):
+            text = text.strip().removeprefix(_CDATA).removesuffix(_CDATA_END)
         return text.removeprefix("\n").removesuffix("\n") if self.pads or self.may_pad else text
 
     def _name(self, head: str) -> str:
@@ -174,44 +199,59 @@ class XmlCalls:
         return next((each for each in match.groups()[1:] if each), "") if match else ""
 
     def _extra(self, head: str) -> str:
-        """Return the text of a start tag other than the attributes `name` and `string`."""
+        """Return the text of a start tag other than the known attributes."""
         return _ATTRIBUTE.sub(_unless_known, f"name={head.strip()}") if self.attributes else ""
 
     def _schema(self, head: str, schema: object) -> object:
-        if not self.marks_strings:
+        if not self.type_attribute:
             return schema
         marks = {match[1]: match[2] for match in _ATTRIBUTE.finditer(head)}
-        return _TEXT if marks.get("string") == "true" else _ANY
+        return _TEXT if marks.get(self.type_attribute) in ("true", "string") else _ANY
 
     # Grammar
 
     def _start(self, opening: str, name: str, mark: str = "") -> str:
-        return f'{opening}"{name}"{mark}>' if self.attributes else f"{opening}{name}>"
+        return f'{opening}"{name}"{mark}{self.tag_end}' if self.attributes else f"{opening}{name}{self.tag_end}"
 
     def _parameters(self, tool: Tool) -> Format:
         found = parameters(tool)
         if found is None:
             return any_text(self.call_close)
-        return sequence(_BREAKS, *map(self._parameter, found))
+        return sequence(_BREAKS if self.line else literal(""), *map(self._parameter, found))
+
+    def _line(self) -> list[Format]:
+        return [optional(literal(self.line))] if self.line else []
 
     def _parameter(self, parameter: Parameter) -> Format:
         string = is_text(parameter.schema)
-        mark = f' string="{"true" if string else "false"}"' if self.marks_strings else ""
+        mark = f' {self.type_attribute}="{self._type(parameter.schema)}"' if self.type_attribute else ""
         space = "\n" if self.pads else ""
         content = text_value(parameter.schema, self.parameter_close) if string else value(parameter.schema)
         begin = self._start(self.parameter_open, parameter.name, mark) + space
-        element = sequence(tag(begin, content, f"{space}{self.parameter_close}"), optional(literal("\n")))
+        element = sequence(tag(begin, content, f"{space}{self.parameter_close}"), *self._line())
         return element if parameter.is_required else optional(element)
 
+    def _type(self, schema: object) -> str:
+        """Return the value of the attribute `type_attribute` for a parameter."""
+        if self.type_attribute == "string":
+            return "true" if is_text(schema) else "false"
+        return min(types_of(schema)).replace("integer", "number")
 
+
+_CDATA, _CDATA_END = "<![CDATA[", "]]>"
+_KNOWN_ATTRIBUTES = {
+    "string": ("true", "false"),
+    "type": ("string", "integer", "number", "boolean", "null", "object", "array"),
+}
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _ANY: Mapping[str, Any] = {"type": ["object", "array", "number", "boolean", "null", "string"]}
 
 
 def _unless_known(attribute: re.Match[str]) -> str:
     """Return the text of an unknown attribute."""
-    is_known = attribute[1] == "name" or (attribute[1] == "string" and attribute[2] in ("true", "false"))
-    return "" if is_known else attribute[0]
+    key, value = attribute[1], attribute[2] or ""
+    is_known = value in _KNOWN_ATTRIBUTES.get(key, ()) or (key == "index" and value.isdigit())
+    return "" if attribute.start() == 0 or is_known else attribute[0]
 
 
 class _StringPart:
