@@ -47,11 +47,14 @@ def constrain(turn: Turn, tools: Toolset, output: OutputFormat, thinking: Reason
     content = text_format(turn)
     if tools.forced:
         only_one = len(tools.forced) == 1 or not turn.parallel_tool_calls
-        content = _calls(_call_format(output), tools.forced, only_one=only_one)
+        content = _behind(output.call_head, _calls(_call_format(output), tools.forced, only_one=only_one))
     elif content is None:
         return _free_with_calls(tools, output, only_one=not turn.parallel_tool_calls)
-    elif tools.offered and output.calls is not None:
-        content = one_of([content, _calls(output.calls, tools.offered, only_one=not turn.parallel_tool_calls)])
+    else:
+        content = _behind(output.answer_head, content)
+        if tools.offered and output.calls is not None:
+            calls = _calls(output.calls, tools.offered, only_one=not turn.parallel_tool_calls)
+            content = one_of([content, _behind(output.call_head, calls)])
     return constraint(sequence(*reasoning_formats(thinking, output), content))
 
 
@@ -69,6 +72,11 @@ def reasoning_formats(thinking: ReasoningStart, output: OutputFormat) -> list[Fo
         ReasoningStart.NEVER: [_GAP],
     }
     return table[thinking]
+
+
+def _behind(head: str, content: Format) -> Format:
+    """Return `content`, with `head` allowed before `content`."""
+    return sequence(optional(literal(head)), content) if head else content
 
 
 def _call_format(output: OutputFormat) -> CallFormat:

@@ -74,11 +74,16 @@ class CallFormat:
 
 @dataclass(frozen=True, slots=True)
 class OutputFormat:
-    """Format of a model's output. `ignored` are markers around the answer, dropped from text."""
+    """Format of a model's output. `ignored` are markers around the answer, dropped from text.
+
+    `answer_head` and `call_head` may stand before a constrained answer, and before required calls.
+    """
 
     reasoning: ReasoningFormat | None = None
     calls: CallFormat | None = None
     ignored: tuple[str, ...] = ()
+    answer_head: str = ""
+    call_head: str = ""
 
     @property
     def markers(self) -> tuple[str, ...]:

@@ -83,6 +83,13 @@ _IGNORED: dict[str, tuple[str, ...]] = {
 
 
 _MINIMAX_M3 = NestedXmlCalls("]<]minimax[>[")
+_RESPONSE = "<|open|>response<|sep|>"
+# Markers before a constrained answer, and before required calls, by the name of the parser.
+_HEADS = {
+    "cohere_command3": ("<|START_RESPONSE|>", ""),
+    "cohere_command4": ("<|START_TEXT|>", ""),
+    "kimi_k3": (_RESPONSE, f"{_RESPONSE}<|close|>response<|sep|>"),
+}
 # Head of a call as a message with a role of its own, in the older form of GigaChat 3.
 _GIGACHAT_ROLE = "function call<|role_sep|>"
 _GLM = CallFormat(KeyedXmlCalls(), ("<tool_call>",), ("</tool_call>",))
@@ -195,4 +202,4 @@ def output_format(reasoning_parser: str | None, tool_parser: str | None) -> Outp
     if (reasoning_parser and reasoning is None) or (tool_parser and calls is None):
         return None
     ignored = {*_IGNORED.get(reasoning_parser or "", ()), *_IGNORED.get(tool_parser or "", ())}
-    return OutputFormat(reasoning, calls, tuple(sorted(ignored)))
+    return OutputFormat(reasoning, calls, tuple(sorted(ignored)), *_HEADS.get(tool_parser or reasoning_parser or "", ()))

@@ -106,6 +106,26 @@ def test_format_and_tools_together(parser: str) -> None:
     assert not accepts(parser, "Hello.", format=PERSON)
 
 
+@pytest.mark.parametrize(
+    ("parser", "head"),
+    [
+        ("cohere_command3", "<|START_RESPONSE|>"),
+        ("cohere_command4", "<|START_TEXT|>"),
+        ("kimi_k3", "<|open|>response<|sep|>"),
+    ],
+)
+def test_head_of_a_constrained_answer_is_allowed(parser: str, head: str) -> None:
+    assert accepts(parser, head + '{"age":3}', format=PERSON)
+    assert accepts(parser, '{"age":3}', format=PERSON)
+    assert not accepts(parser, head + "Hello.", format=PERSON)
+
+
+def test_empty_response_of_kimi_before_a_required_call() -> None:
+    head = "<|open|>response<|sep|><|close|>response<|sep|>"
+    assert accepts("kimi_k3", head + TEXTS["kimi_k3"].one, tool_choice="required")
+    assert not accepts("kimi_k3", head, tool_choice="required")
+
+
 @pytest.mark.parametrize("gap", ["", "\n", "\n\n"])
 def test_reasoning_before_a_required_call(gap: str) -> None:
     assert accepts("glm45", f"{gap}<think>Hm.</think>{gap}" + TEXTS["glm45"].one, "glm45", tool_choice="required")
