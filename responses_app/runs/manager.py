@@ -133,9 +133,8 @@ class RunManager:
     ) -> tuple[Run, PreparedRequest]:
         """Plan the request and create the run, without a start."""
         uid = new_id("resp_")
-        tools = self._tools_for(create_request)
-        functions = () if tools is None else tools.functions
-        planned = await plan(uid, create_request, served, before, functions=functions, memo=memo)
+        tools = self._tools_for(create_request, uid)
+        planned = await plan(uid, create_request, served, before, tools=tools, memo=memo)
         assert self._recorder is not None and self._lease_keeper is not None  # noqa: PT018, S101 - started
         parked = place.kind is Kind.QUEUED
         worker = None if parked else self._lease_keeper.worker
@@ -151,9 +150,9 @@ class RunManager:
         served = self.model(create_request.model)
         self._check_capacity()
         with self.admission.admitted(create_request.project):
-            tools = self._tools_for(create_request)
-            functions = () if tools is None else tools.functions
-            request = (await plan(new_id("resp_"), create_request, served, functions=functions, measure=True)).request
+            uid = new_id("resp_")
+            tools = self._tools_for(create_request, uid)
+            request = (await plan(uid, create_request, served, tools=tools, measure=True)).request
         return request.length or len(request.prompt)
 
     async def compact(self, create_request: CreateRequest) -> dict[str, Any]:

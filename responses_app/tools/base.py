@@ -10,11 +10,8 @@ from responses_app.protocol.deltas import Delta
 Json: TypeAlias = Mapping[str, Any]
 
 
-class ToolExecutor(Protocol):
-    """Tools of a run. A call is an output item of a server-tool family, with the arguments.
-
-    The methods get the call as the item that the events show, without an output.
-    """
+class ToolOffer(Protocol):
+    """Server tools that the model may call in a round."""
 
     @property
     def functions(self) -> Sequence[Json]:
@@ -22,11 +19,38 @@ class ToolExecutor(Protocol):
         ...
 
     def opening(self, function: str) -> Delta | None:
-        """Return the delta that opens the item of a call of `function`; None if the client runs this function."""
+        """Return the delta that opens the item of a call of `function`; None if the client runs this function.
+
+        An `McpApprovalRequest` without arguments means that the call needs an approval; the arguments are filled in later.
+        """
+        ...
+
+    def tool_choice(self, choice: str | Json) -> str | Json:
+        """Return `choice` with the functions of server tools in place of the tools. Raises UnsupportedInput for absent tools."""
+        ...
+
+
+class ToolExecutor(Protocol):
+    """Tools of a run. A call is an output item of a server-tool family, with the arguments.
+
+    The methods get the call as the item that the events show, without an output. `items` are the items of the context and of the
+    output so far: a new owner of the run makes the same offer and the same openings from the same items.
+    """
+
+    def offer(self, items: Sequence[Json]) -> ToolOffer:
+        """Return the tools that `items` allow to offer."""
+        ...
+
+    def openings(self, items: Sequence[Json]) -> Sequence[Delta]:
+        """Return the deltas that open the items to be run before the first generation: listings of tools, and approved calls."""
         ...
 
     def can_run(self, item: Json) -> bool:
         """Return True if `item` is a call of a tool of `self`, open or closed."""
+        ...
+
+    def counts(self, item: Json) -> bool:
+        """Return True if `item` counts for the limits of calls."""
         ...
 
     def is_repeatable(self, call: Json) -> bool:
@@ -42,4 +66,8 @@ class ToolExecutor(Protocol):
 
     def failure(self, call: Json, message: str) -> Delta:
         """Return the delta that closes the item of `call` as failed. The model reads `message`."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections of the tools. Called at the end of the run; more calls do nothing."""
         ...

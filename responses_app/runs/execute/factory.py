@@ -24,7 +24,7 @@ from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.rounds import Round, RoundProgress, Rounds, ToolLoop
 from responses_app.runs.execute.run import CompactionHook, ResumeState, Run
-from responses_app.runs.execute.server_calls import ServerCallParser
+from responses_app.runs.execute.server_calls import OpeningParser, ServerCallParser
 from responses_app.runs.execute.token_log import RoundEnd
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
@@ -33,15 +33,16 @@ from responses_app.runs.prepare.planner import PreparedRequest, plan_round
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
-from responses_app.tools.base import ToolExecutor
+from responses_app.tools.base import ToolExecutor, ToolOffer
+from responses_app.tools.limits import ToolLimits
 
-# Tools that the server runs for a request; None without any.
-ToolFactory: TypeAlias = Callable[[CreateRequest], ToolExecutor | None]
+# Returns the tools that the server runs for a request, from the request and the id of the response; None without any.
+ToolFactory: TypeAlias = Callable[[CreateRequest, str], ToolExecutor | None]
 
 
-def no_tools(create_request: CreateRequest) -> None:
+def no_tools(create_request: CreateRequest, uid: str) -> None:
     """Return no tools: the default of a server."""
-    del create_request
+    del create_request, uid
 
 
 class RoundFactory:
@@ -54,9 +55,15 @@ class RoundFactory:
         self._tools, self._owner_epoch = tools, owner_epoch
 
     def create(
-        self, request: GenerateRequest, parser: OutputParser, tokens: Sequence[int] = (), end: RoundEnd | None = None
+        self,
+        request: GenerateRequest,
+        parser: OutputParser,
+        tokens: Sequence[int] = (),
+        end: RoundEnd | None = None,
+        *,
+        number: int = 0,
     ) -> Round:
-        """Create a round. `tokens` are the tokens, and `end` the end, that an earlier owner has saved."""
+        """Create the round `number`. `tokens` are the tokens, and `end` the end, that an earlier owner has saved."""
         assert self._served.dialect is not None  # noqa: S101 - started
         generation = Generation(
             self._served.engine,
@@ -66,6 +73,8 @@ class RoundFactory:
             wait=settings.RESPONSES_ENGINE_WAIT,
             owner_epoch=self._owner_epoch,
         )
+        if number == 0 and self._prepares:
+            return Round(generation, parser, 0, end, generates=False)
         return Round(generation, parser, request.length or len(request.prompt), end)
 
     async def plan(self, number: int, output: Sequence[Item], spent: int) -> tuple[GenerateRequest, OutputParser]:
@@ -73,27 +82,43 @@ class RoundFactory:
 
         `output` are the items of the response so far, `spent` its output tokens so far.
         """
-        functions = () if self._tools is None else self._tools.functions
-        request, parser = await plan_round(f"{self._uid}-r{number}", self._plan, self._served, output, spent, functions)
-        return request, self._parser(parser)
+        offer = None if self._tools is None else self._tools.offer([*self._plan.items, *output])
+        is_first = number == 1 and self._prepares
+        uid = f"{self._uid}-r{number}"
+        request, parser = await plan_round(uid, self._plan, self._served, output, spent, offer, is_first=is_first)
+        return request, _with_server_calls(parser, offer)
 
     def first(self) -> tuple[GenerateRequest, OutputParser]:
-        """Return request and parser of the first round."""
-        return self._plan.request, self._parser(self._plan.parser)
+        """Return request and parser of the first round. A plan with openings begins with a round that generates nothing."""
+        if self._prepares:
+            return self._plan.request, OpeningParser(self._plan.openings)
+        return self._plan.request, _with_server_calls(self._plan.parser, self._plan.offer)
 
     async def next(self, number: int, output: Sequence[Item], spent: int) -> Round:
         """Create the round `number`, which is not the first round. Raises ApiError."""
-        return self.create(*await self.plan(number, output, spent))
+        return self.create(*await self.plan(number, output, spent), number=number)
 
     def loop(self) -> ToolLoop | None:
         """Return the tool loop of the run; None without tools."""
         if self._tools is None:
             return None
         create_request = self._plan.create_request
-        return ToolLoop(self._tools, self.next, create_request.max_output_tokens, create_request.echo.get("max_tool_calls"))
+        return ToolLoop(
+            self._tools,
+            self.next,
+            ToolLimits.from_settings(),
+            self._prepares,
+            create_request.max_output_tokens,
+            create_request.echo.get("max_tool_calls"),
+        )
 
-    def _parser(self, parser: OutputParser) -> OutputParser:
-        return parser if self._tools is None else ServerCallParser(parser, self._tools)
+    @property
+    def _prepares(self) -> bool:
+        return bool(self._plan.openings)
+
+
+def _with_server_calls(parser: OutputParser, offer: ToolOffer | None) -> OutputParser:
+    return parser if offer is None else ServerCallParser(parser, offer)
 
 
 def create_run(

@@ -18,20 +18,23 @@ from responses_app.runs.execute.server_calls import UNKNOWN_OUTCOME, PendingCall
 from responses_app.runs.execute.token_log import RoundEnd, RoundStart
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.tools.base import ToolExecutor
+from responses_app.tools.limits import ToolLimits
 
-# Rounds of one response; a model that still calls tools in the last round fails the response.
-MAX_ROUNDS = 32
 CALL_LIMIT_REACHED = "This call was not made: the limit of tool calls for this response is reached. Answer without more calls."
 
 
 class Round:
     """Round with a prompt, a generation and a parser. `prompt` is the length of the prompt in tokens.
 
-    With `end` an earlier owner of the run has finished the generation and the parser, and saved that in the log.
+    With `end` an earlier owner of the run has finished the generation and the parser, and saved that in the log. Without `generates`
+    only the parser writes.
     """
 
-    def __init__(self, generation: Generation, parser: OutputParser, prompt: int, end: RoundEnd | None = None) -> None:
+    def __init__(
+        self, generation: Generation, parser: OutputParser, prompt: int, end: RoundEnd | None = None, *, generates: bool = True
+    ) -> None:
         self.has_ended = self.is_saved = end is not None
+        self._generates = generates
         self._generation, self._parser = generation, parser
         end = end or RoundEnd(prompt)
         self._counter = UsageCounter(end.prompt, end.cached, len(generation.tokens))
@@ -52,6 +55,8 @@ class Round:
 
         Raises EngineUnavailable, NotResumable, RequestRejected, and DatabaseError if `output` cannot be written.
         """
+        if not self._generates:
+            return "stop"
         generation, parser, counter = self._generation, self._parser, self._counter
         async with aclosing(generation.chunks()) as chunks:
             async for chunk in chunks:
@@ -81,7 +86,11 @@ class Round:
 
 
 class TooManyRounds(Exception):
-    """Error of a run in which the model still calls tools in the last round."""
+    """Error of a run in which the model still calls tools in the last round. `limit` is the number of rounds."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.limit = limit
 
 
 NextRound: TypeAlias = Callable[[int, Sequence[Item], int], Awaitable[Round]]
@@ -92,10 +101,13 @@ class ToolLoop:
     """Tools of a run, and the function that creates the next round from the results of tools.
 
     `next_round` makes a round from its number, the output so far and the output tokens so far. The limits hold for the response.
+    A response with `prepares` has a round without generation before the others; it does not count for `max_rounds`.
     """
 
     tools: ToolExecutor
     next_round: NextRound
+    limits: ToolLimits
+    prepares: bool = False
     max_output_tokens: int | None = None
     max_tool_calls: int | None = None
 
@@ -143,6 +155,11 @@ class Rounds:
             if limit is not None and self.total.output >= limit:
                 return "length"
             await self._begin_next(self._loop)
+
+    async def close(self) -> None:
+        """Close the connections of the tools."""
+        if self._loop is not None:
+            await self._loop.tools.close()
 
     async def prefill(self) -> None:
         """Have the engine read the first prompt without generating. Raises EngineUnavailable, RequestRejected."""
@@ -203,7 +220,7 @@ class Rounds:
                 await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, UNKNOWN_OUTCOME)))
             else:
                 runnable.append(call)
-        async with aclosing(run_calls(runnable, loop.tools)) as deltas:
+        async with aclosing(run_calls(runnable, loop.tools, loop.limits.parallel_calls)) as deltas:
             async for delta in deltas:
                 await self._append_tool_delta(delta)
 
@@ -214,8 +231,8 @@ class Rounds:
 
     async def _begin_next(self, loop: ToolLoop) -> None:
         number, items = self._number + 1, self._output.writer.items
-        if number == MAX_ROUNDS:
-            raise TooManyRounds
+        if number == loop.limits.rounds + loop.prepares:
+            raise TooManyRounds(loop.limits.rounds)
         following = await loop.next_round(number, items, self.total.output)
         self._earlier = self.total
         self._current, self._number, self._first_item = following, number, len(items)
@@ -233,9 +250,11 @@ class Rounds:
         return self._items()[self._first_item :]
 
     def _allowed_calls(self, loop: ToolLoop) -> set[int]:
-        """Return the output indexes of the calls within `max_tool_calls`."""
-        calls = [index for index, item in enumerate(self._items()) if loop.tools.can_run(item)]
-        return set(calls[: loop.max_tool_calls])
+        """Return the output indexes of the calls that may run: within `max_tool_calls` and the limit of the server."""
+        limit = loop.limits.calls if loop.max_tool_calls is None else min(loop.limits.calls, loop.max_tool_calls)
+        runnable = [(index, item) for index, item in enumerate(self._items()) if loop.tools.can_run(item)]
+        counted = [index for index, item in runnable if loop.tools.counts(item)]
+        return {index for index, _ in runnable} - set(counted[limit:])
 
 
 def _needs_client(item: Item) -> bool:

@@ -19,7 +19,7 @@ from responses_app.runs.execute.broadcast import Continuation
 from responses_app.runs.execute.endings import INVALID_PROMPT, RunEndings
 from responses_app.runs.execute.generation import NotResumable
 from responses_app.runs.execute.output import ResponseOutput
-from responses_app.runs.execute.rounds import MAX_ROUNDS, Rounds, TooManyRounds
+from responses_app.runs.execute.rounds import Rounds, TooManyRounds
 from responses_app.runs.prepare.conversation import locked
 from responses_app.store.log.records import ConversationLocked, EventFrame
 
@@ -27,7 +27,7 @@ logger = logging.getLogger("responses.run")
 
 CompactionHook: TypeAlias = Callable[[Sequence[Mapping[str, Any]], int], Awaitable[tuple[Compaction, int] | None]]
 STOPPED = "The server was stopped before this response was complete."
-TOO_MANY_ROUNDS = f"The model called tools in {MAX_ROUNDS} rounds, which is the limit for one response."
+TOO_MANY_ROUNDS = "The model called tools in {} rounds, which is the limit for one response."
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,8 +212,8 @@ class Run:
             logger.error("%s: engine: %s", self.uid, error)
             message = str(error) if isinstance(error, NotResumable) else f"The engine failed: {error}"
             handed_over = await self._endings.fail("server_error", message)
-        except TooManyRounds:
-            handed_over = await self._endings.fail("server_error", TOO_MANY_ROUNDS)
+        except TooManyRounds as error:
+            handed_over = await self._endings.fail("server_error", TOO_MANY_ROUNDS.format(error.limit))
         except ApiError as error:
             logger.warning("%s: next round: %s", self.uid, error.message)
             handed_over = await self._endings.fail(error.code or "server_error", error.message)
@@ -227,6 +227,7 @@ class Run:
         finally:
             self.broadcast.end(handed_over=handed_over)
             self._log_summary()
+            await self._rounds.close()
 
     async def _execute(self) -> bool:
         """Open, start and generate. Return whether the run is handed over."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.parser_filter import ParserFilter
-from responses_app.protocol.deltas import Call, ClientCall, Delta, EndItem, ForItem, McpApprovalRequest
-from responses_app.tools.base import ToolExecutor
+from responses_app.engine_interface import Chunk
+from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, ForItem, McpApprovalRequest
+from responses_app.tools.base import ToolExecutor, ToolOffer
 
 logger = logging.getLogger("responses.tools")
 
-MAX_PARALLEL_CALLS = 8
 # A cancelled tool gets this long to clean up.
 STOP_LIMIT_S = 1.0
 UNKNOWN_OUTCOME = "The server that ran this call has gone, and the outcome is unknown."
@@ -32,32 +32,46 @@ class PendingCall:
 class ServerCallParser(ParserFilter):
     """Parser that turns calls of server tools into items of their families instead of function calls.
 
-    Behind such a call the deltas that end an item wait for the next delta. So the end of a round with server calls always has an
+    A call that needs an approval becomes a request for the approval when its arguments are complete.
+    Behind a server call the deltas that end an item wait for the next delta. So the end of a round with server calls always has an
     event, and the log contains that end before the calls run.
     """
 
     _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest)
 
-    def __init__(self, parser: OutputParser, tools: ToolExecutor) -> None:
+    def __init__(self, parser: OutputParser, offer: ToolOffer) -> None:
         super().__init__(parser)
-        self._tools = tools
+        self._offer = offer
         self._has_server_calls = False
         self._held: list[Delta] = []
+        self._approval: _ApprovalBuffer | None = None
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
-        mapped = [self._map(delta) for delta in deltas]
+        mapped = [one for delta in deltas for one in self._map(delta)]
         return self._hold_item_ends(mapped) if self._has_server_calls and mapped else mapped
 
     def _flush(self) -> list[Delta]:
         held, self._held = self._held, []
-        return held
+        return [*held, *self._end_approval()]
 
-    def _map(self, delta: Delta) -> Delta:
+    def _map(self, delta: Delta) -> list[Delta]:
+        if self._approval is not None and isinstance(delta, Arguments):
+            self._approval.texts.append(delta.text)
+            return []
+        ended = self._end_approval()
         if not isinstance(delta, Call):
-            return delta
-        opening = self._tools.opening(delta.name)
+            # The request for an approval is a whole item, so the end of the call is no event of its own.
+            return ended if ended and isinstance(delta, EndItem) else [*ended, delta]
+        opening = self._offer.opening(delta.name)
+        if isinstance(opening, McpApprovalRequest):
+            self._approval = _ApprovalBuffer(opening, [])
+            return ended
         self._has_server_calls |= opening is not None
-        return opening or delta
+        return [*ended, opening or delta]
+
+    def _end_approval(self) -> list[Delta]:
+        buffered, self._approval = self._approval, None
+        return [] if buffered is None else [replace(buffered.request, arguments="".join(buffered.texts) or "{}")]
 
     def _hold_item_ends(self, deltas: list[Delta]) -> list[Delta]:
         deltas, self._held = [*self._held, *deltas], []
@@ -66,13 +80,40 @@ class ServerCallParser(ParserFilter):
         return deltas
 
 
-async def run_calls(calls: Sequence[PendingCall], tools: ToolExecutor) -> AsyncGenerator[ForItem, None]:
-    """Run `calls`, up to MAX_PARALLEL_CALLS side by side. Yield progress and results when these come.
+@dataclass(slots=True)
+class _ApprovalBuffer:
+    """Call that needs an approval, with the arguments so far."""
+
+    request: McpApprovalRequest
+    texts: list[str]
+
+
+class OpeningParser:
+    """Parser of the round before the first generation: its deltas open the items that the server runs."""
+
+    reasoning_tokens = 0
+    done = True
+
+    def __init__(self, openings: Sequence[Delta]) -> None:
+        self._openings = openings
+
+    def feed(self, chunk: Chunk) -> list[Delta]:
+        """Return no deltas: nothing is generated."""
+        del chunk
+        return []
+
+    def finish(self) -> list[Delta]:
+        """Return the opening deltas."""
+        return list(self._openings)
+
+
+async def run_calls(calls: Sequence[PendingCall], tools: ToolExecutor, parallel: int) -> AsyncGenerator[ForItem, None]:
+    """Run `calls`, up to `parallel` side by side. Yield progress and results when these come.
 
     Closing the generator cancels the tools that still run.
     """
     deltas: asyncio.Queue[tuple[ForItem, bool]] = asyncio.Queue()
-    slots = asyncio.Semaphore(MAX_PARALLEL_CALLS)
+    slots = asyncio.Semaphore(parallel)
     tasks = {asyncio.create_task(_run_call(call, tools, slots, deltas), name=call.item["id"]) for call in calls}
     try:
         running = len(tasks)

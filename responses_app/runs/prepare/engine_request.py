@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
 from hashlib import sha256
@@ -25,6 +26,8 @@ from responses_app.runs.prepare import constraint_check, context, definitions, l
 from responses_app.runs.prepare.prompt import PromptRenderer, is_long
 from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.log.records import ImageBytes
+from responses_app.tools.base import ToolOffer
+from responses_app.tools.output_limit import limit_tool_output
 
 MIN_TOP_P = 1e-6
 # Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
@@ -39,17 +42,20 @@ async def build_engine_request(
     images_by_url: ImageBytes,
     own: Sequence[object] = (),
     *,
-    functions: Sequence[Mapping[str, Any]] = (),
+    offer: ToolOffer | None = None,
     measure: bool = False,
     today: date | None = None,
     memo: TokenCache | None = None,
 ) -> tuple[GenerateRequest, OutputParser]:
     """Build the engine request `uid` for `items`, and the parser of the answer. Raises ApiError.
 
-    `own` are the ids of the items of the client's request: errors blame these by their place in its input.
+    `own` are the ids of the items of the client's request: errors blame these by their place in its input. `offer` has the
+    tools that the server runs.
     """
     assert served.dialect is not None  # noqa: S101 - started
-    turn = _turn(create_request, served, items, functions, today or datetime.now(UTC).date(), memo)
+    turn = _turn(create_request, served, items, today or datetime.now(UTC).date(), memo)
+    if offer is not None:
+        turn = _with_server_tools(turn, offer)
     grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
     turn, origins = await long_work.apart(
         create_request.project, is_long(turn), partial(as_functions.to_functions, turn, grammars.ebnf)
@@ -78,17 +84,16 @@ def _turn(
     create_request: CreateRequest,
     served: ServedModel,
     items: Sequence[Mapping[str, Any]],
-    functions: Sequence[Mapping[str, Any]],
     today: date,
     memo: TokenCache | None,
 ) -> Turn:
-    """Return the turn for `items`, with `functions` beside the tools of the request."""
+    """Return the turn for `items`."""
     context_of = (create_request.reasoning or {}).get("context")
     return Turn(
         items=context.drop_earlier_reasoning(items) if context_of == "current_turn" else items,
         today=today,
         instructions=create_request.instructions,
-        tools=[*create_request.tools, *functions] if functions else create_request.tools,
+        tools=create_request.tools,
         tool_choice=create_request.tool_choice,
         parallel_tool_calls=create_request.parallel_tool_calls,
         effort=(create_request.reasoning or {}).get("effort"),
@@ -98,6 +103,16 @@ def _turn(
         schema_limits=served.defaults.schema_limits,
         token_cache=memo,
     )
+
+
+def _with_server_tools(turn: Turn, offer: ToolOffer) -> Turn:
+    """Return the turn with the tools of the server as functions. Raises InvalidRequest for a choice of absent tools."""
+    try:
+        choice = offer.tool_choice(turn.tool_choice)
+    except UnsupportedInput as error:
+        raise InvalidRequest(str(error), param=error.param, code=error.code) from error
+    items = [limit_tool_output(item, settings.RESPONSES_TOOL_RESULT_PROMPT_BYTES) for item in turn.items]
+    return replace(turn, items=items, tools=[*turn.tools, *offer.functions], tool_choice=choice)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from responses_app.dialects.base import OutputParser
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
+from responses_app.protocol.deltas import Delta
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import (
@@ -27,6 +28,7 @@ from responses_app.runs.prepare.engine_request import build_engine_request, clie
 from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summary_request
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import ImageBytes
+from responses_app.tools.base import ToolExecutor, ToolOffer
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,10 @@ class PreparedRequest:
     # The request as items of the conversation change it, and the date that prompts name: for the prompts of further rounds.
     create_request: CreateRequest
     today: date
+    # Tools that the server runs: those offered in the first round, and the items to run before. With openings the first round
+    # generates nothing, and `request` only shows that the prompt fits.
+    offer: ToolOffer | None = None
+    openings: Sequence[Delta] = ()
 
 
 async def plan(
@@ -55,14 +61,14 @@ async def plan(
     served: ServedModel,
     before: ConversationContext | None = None,
     *,
-    functions: Sequence[Mapping[str, Any]] = (),
+    tools: ToolExecutor | None = None,
     measure: bool = False,
     memo: TokenCache | None = None,
 ) -> PreparedRequest:
     """Prepare the response `uid`; nothing is stored. With `measure` the length of the prompt is known. Raises ApiError.
 
-    `before` is the context that the request continues; None has it looked up. `functions` are offered to the
-    model beside the tools of the request. `memo` caches the tokens of the context.
+    `before` is the context that the request continues; None has it looked up. `tools` are run by the server. `memo` caches the
+    tokens of the context.
     """
     await definitions.check(create_request.project, create_request.tools, create_request.input)
     if before is None:
@@ -79,12 +85,22 @@ async def plan(
     past = before.images if before.images is not None else await images.previous_images(before.keys, before.items)
     images_by_url = {**past, **new}
     today = datetime.now(UTC).date()
+    offer, openings = _server_tools(tools, items)
     request, parser = await build_engine_request(
-        uid, effective, served, items, images_by_url, uids, today=today, functions=functions, measure=measure, memo=memo
+        uid,
+        _without_choice(effective) if openings else effective,
+        served,
+        items,
+        images_by_url,
+        uids,
+        today=today,
+        offer=offer,
+        measure=measure,
+        memo=memo,
     )
     fetched = images.fetched({**_images_of(before.unsaved, past), **new})
     return PreparedRequest(
-        before, own, items, images_by_url, fetched, request, _parser(create_request, parser), effective, today
+        before, own, items, images_by_url, fetched, request, _parser(create_request, parser), effective, today, offer, openings
     )
 
 
@@ -95,18 +111,20 @@ async def replan(
     before: ConversationContext,
     own: ConversationContext,
     today: date,
-    functions: Sequence[Mapping[str, Any]] = (),
+    tools: ToolExecutor | None = None,
 ) -> PreparedRequest:
     """Prepare the response `uid` again, from the stored input items `own` and the date of the first start. Raises ApiError."""
     effective, items = _items_for_model(create_request, before.items, own.items)
     keys, everything = [*before.keys, *own.keys], [*before.items, *own.items]
     images_by_url = await images.previous_images(keys, everything)
     uids = [one["id"] for one in own.items]
+    offer, openings = _server_tools(tools, items)
+    effective_first = _without_choice(effective) if openings else effective
     request, parser = await build_engine_request(
-        uid, effective, served, items, images_by_url, uids, today=today, functions=functions
+        uid, effective_first, served, items, images_by_url, uids, today=today, offer=offer
     )
     return PreparedRequest(
-        before, own.items, items, images_by_url, {}, request, _parser(create_request, parser), effective, today
+        before, own.items, items, images_by_url, {}, request, _parser(create_request, parser), effective, today, offer, openings
     )
 
 
@@ -116,22 +134,38 @@ async def plan_round(
     served: ServedModel,
     output: Sequence[Mapping[str, Any]],
     spent: int,
-    functions: Sequence[Mapping[str, Any]],
+    offer: ToolOffer | None,
+    *,
+    is_first: bool = False,
 ) -> tuple[GenerateRequest, OutputParser]:
     """Build the engine request `uid` and the parser of a further round. Raises ApiError.
 
     `output` are the items of the response so far, `spent` its output tokens so far. A tool choice that forces a call holds for
-    the first round only: otherwise the model could never answer.
+    the first round with a generation only (`is_first`): otherwise the model could never answer.
     """
-    create_request, choice = plan.create_request, plan.create_request.tool_choice
-    if isinstance(choice, str):
-        free: str | Mapping[str, Any] = "none" if choice == "none" else "auto"
-    else:
-        free = {**choice, "mode": "auto"} if choice.get("type") == "allowed_tools" else "auto"
+    create_request = plan.create_request
+    choice = create_request.tool_choice if is_first else _free_choice(create_request.tool_choice)
     left = None if create_request.max_output_tokens is None else create_request.max_output_tokens - spent
-    create_request = replace(create_request, tool_choice=free, max_output_tokens=left)
+    create_request = replace(create_request, tool_choice=choice, max_output_tokens=left)
     items = [*plan.items, *output]
-    return await build_engine_request(uid, create_request, served, items, plan.images, today=plan.today, functions=functions)
+    return await build_engine_request(uid, create_request, served, items, plan.images, today=plan.today, offer=offer)
+
+
+def _free_choice(choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+    """Return the tool choice without a forced call."""
+    if isinstance(choice, str):
+        return "none" if choice == "none" else "auto"
+    return {**choice, "mode": "auto"} if choice.get("type") == "allowed_tools" else "auto"
+
+
+def _server_tools(tools: ToolExecutor | None, items: Sequence[Mapping[str, Any]]) -> tuple[ToolOffer | None, Sequence[Delta]]:
+    """Return the tools that are offered in the first round, and the openings of items that must be run before."""
+    return (None, ()) if tools is None else (tools.offer(items), tools.openings(items))
+
+
+def _without_choice(create_request: CreateRequest) -> CreateRequest:
+    """Return the request without a tool choice, which may name tools that are not listed yet."""
+    return replace(create_request, tool_choice="auto")
 
 
 def _prepared(

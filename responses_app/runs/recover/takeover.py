@@ -75,7 +75,7 @@ async def take_over(
     found = await _found(pk)
     if found is None:
         return None
-    known, tools = models.get(found.lease.model), tools_for(found.create_request)
+    known, tools = models.get(found.lease.model), tools_for(found.create_request, found.row.uid)
     plan, broken = await _planned(found, known, tools)
     stalled = 0 if found.lease.waiting else await sync_to_async(leases.record_takeover)(pk, found.last)
     if stalled is None:
@@ -109,8 +109,7 @@ async def _planned(
     if served is None:
         return _plan_for_ending(found), f"{LOST}no server serves the model '{found.lease.model}' any more."
     try:
-        functions = () if tools is None else tools.functions
-        plan = await replan(row.uid, found.create_request, served, found.before, found.own, row.created_at.date(), functions)
+        plan = await replan(row.uid, found.create_request, served, found.before, found.own, row.created_at.date(), tools)
     except ServiceUnavailable:
         raise
     except ApiError as error:
@@ -156,7 +155,7 @@ def _run(
     record = RequestRecord("", (), lease.model, lease.priority)
     return compose_run(
         state.writer,
-        rounds.create(state.request, state.parser, state.tokens, state.end),
+        rounds.create(state.request, state.parser, state.tokens, state.end, number=state.progress.number),
         recorder,
         ResponseLog(found.row, (), request=record, worker=worker, epoch=lease.epoch),
         loop=rounds.loop(),

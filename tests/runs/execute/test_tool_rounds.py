@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
+from django.test import override_settings
 
 from responses_app.engines.replay.engine import Fault, Recording
 from responses_app.protocol.reducer import fold
-from responses_app.runs.execute import rounds
 from tests.support.api.case import bare, record_text, tokens
 from tests.support.runs.server_tools import LIMIT_S, MIXED, OSLO, ROME, START, TOOL, TWO_CALLS, RoundsCase, answer, call, shows
 from tests.support.waiting import eventually, run_ready_tasks
@@ -77,8 +76,7 @@ class ToolLoopTest(RoundsCase):
             self.assertEqual(again["output"][0]["content"][0]["text"], "As I said.")
 
     async def test_the_limit_of_rounds_fails_the_response(self) -> None:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(rounds, "MAX_ROUNDS", 2)
+        with override_settings(RESPONSES_TOOL_ROUNDS=2):
             async with self.serving(*[record_text(call("demo__look", "Rome"))] * 2) as client:
                 last = (await self.stream(client))[-1]["response"]
         self.assertEqual((last["status"], last["error"]["code"]), ("failed", "server_error"))

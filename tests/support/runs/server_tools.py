@@ -12,7 +12,19 @@ from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import Recording
 from responses_app.models import Direction, Event, Item, Lease, Response
-from responses_app.protocol.deltas import CodeCall, CodeResult, CodeStarted, Delta, McpCall, McpResult
+from responses_app.protocol.deltas import (
+    Arguments,
+    CodeCall,
+    CodeResult,
+    CodeStarted,
+    Delta,
+    EndItem,
+    McpApprovalRequest,
+    McpCall,
+    McpList,
+    McpResult,
+    McpTools,
+)
 from responses_app.runs import manager
 from responses_app.runs.execute.token_log import unpack
 from responses_app.runs.manager import RunManager
@@ -40,7 +52,10 @@ TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "objec
 
 
 class CityTools:
-    """Test-only tool `look` of an MCP server `demo`. `gates` hold calls back by city; `runs` and `cancelled` record the cities."""
+    """Test-only tool `look` of an MCP server `demo`, with the offer of the tool.
+
+    `gates` hold calls back by city; `runs` and `cancelled` record the cities.
+    """
 
     def __init__(self) -> None:
         self.gates: dict[str, asyncio.Event] = {}
@@ -49,6 +64,7 @@ class CityTools:
         self.error: Exception | None = None
         self.repeatable = True
         self.entered = asyncio.Event()
+        self.closed = 0
 
     @property
     def functions(self) -> Sequence[Mapping[str, Any]]:
@@ -58,8 +74,23 @@ class CityTools:
     def opening(self, function: str) -> Delta | None:
         return McpCall("demo", "look") if function == "demo__look" else None
 
+    def tool_choice(self, choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
+        return choice
+
+    def offer(self, items: Sequence[Mapping[str, Any]]) -> CityTools:
+        return self
+
+    def openings(self, items: Sequence[Mapping[str, Any]]) -> Sequence[Delta]:
+        return ()
+
+    async def close(self) -> None:
+        self.closed += 1
+
     def can_run(self, item: Mapping[str, Any]) -> bool:
         return bool(item["type"] == "mcp_call")
+
+    def counts(self, item: Mapping[str, Any]) -> bool:
+        return True
 
     def is_repeatable(self, call: Mapping[str, Any]) -> bool:
         return self.repeatable
@@ -80,6 +111,46 @@ class CityTools:
 
     def failure(self, call: Mapping[str, Any], message: str) -> Delta:
         return McpResult(error={"type": "mcp_protocol_error", "code": -32000, "message": message})
+
+
+class ListedTools(CityTools):
+    """The same tool, offered only behind a listing. With `approval` each call needs an approval."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.approval = False
+        self._is_listed = False
+
+    @property
+    def functions(self) -> Sequence[Mapping[str, Any]]:
+        return super().functions if self._is_listed else []
+
+    def offer(self, items: Sequence[Mapping[str, Any]]) -> CityTools:
+        self._is_listed = any(item["type"] == "mcp_list_tools" for item in items)
+        return self
+
+    def openings(self, items: Sequence[Mapping[str, Any]]) -> Sequence[Delta]:
+        deltas: list[Delta] = [] if any(item["type"] == "mcp_list_tools" for item in items) else [McpList("demo")]
+        for item in items:
+            if item["type"] == "mcp_approval_request" and any(one.get("approve") for one in items):
+                deltas += [McpCall("demo", "look", item["id"]), Arguments(item["arguments"]), EndItem()]
+        return deltas
+
+    def opening(self, function: str) -> Delta | None:
+        if function == "demo__look" and self.approval:
+            return McpApprovalRequest("demo", "look", "")
+        return super().opening(function)
+
+    def can_run(self, item: Mapping[str, Any]) -> bool:
+        return item["type"] in ("mcp_call", "mcp_list_tools")
+
+    def counts(self, item: Mapping[str, Any]) -> bool:
+        return bool(item["type"] == "mcp_call")
+
+    async def run(self, call: Mapping[str, Any], report: Callable[[Delta], None]) -> Delta:
+        if call["type"] == "mcp_list_tools":
+            return McpTools([{"name": "look", "input_schema": {"type": "object", "properties": {}}}])
+        return await super().run(call, report)
 
 
 class InOrder(CityTools):
@@ -141,7 +212,7 @@ class RoundsCase(ApiCase):
 
     def new_hub(self) -> RunManager:
         return RunManager(
-            {"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)}, tools_for=lambda order: self.tools
+            {"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)}, tools_for=lambda request, uid: self.tools
         )
 
     @asynccontextmanager
