@@ -1,8 +1,9 @@
-"""Database models: API keys, responses, items, event logs, conversations, workers and project memberships."""
+"""Database models: API keys, responses, items, event logs, conversations, workers, approvals and project memberships."""
 
 from __future__ import annotations
 
 from responses_app.models.accounts import LoginAttempt, Membership
+from responses_app.models.approvals import Approval
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
 from responses_app.models.log import Event, LogPage, StoredRequest
@@ -26,6 +27,7 @@ __all__ = [
     "PROJECT_TERM_PREFIX",
     "SEARCH_VECTOR",
     "ApiKey",
+    "Approval",
     "ConcurrencySlot",
     "Conversation",
     "ConversationItem",

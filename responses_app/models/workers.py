@@ -35,6 +35,7 @@ class Lease(models.Model):
     cancelled = models.BooleanField(default=False, help_text="The owner ends the response.")
     priority = models.IntegerField(default=0)
     last_number = models.IntegerField(default=-1, help_text="The number of the last event at the latest takeover.")
+    secrets = models.BinaryField(null=True, help_text="Encrypted HTTP headers for MCP servers. Deleted with the lease.")
     stalled_takeovers = models.IntegerField(default=0, help_text="Consecutive takeovers without a new event.")
 
     class Meta:

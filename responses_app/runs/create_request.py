@@ -59,19 +59,24 @@ class CreateRequest:
     include: frozenset[str] = frozenset()
     metadata: Mapping[str, str] = field(default_factory=dict)
     echo: Mapping[str, Any] = field(default_factory=dict)
+    # HTTP headers for MCP servers by label, with credentials: never stored in clear and never repeated.
+    secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
 
     def dump(self) -> str:
-        """Return the request as JSON without the input, which is stored as items."""
-        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "input"}
+        """Return the request as JSON without the input, which is stored as items, and without the secrets."""
+        values = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("input", "secrets")}
         return orjson.dumps(values, default=_listed).decode()
 
     @classmethod
-    def load(cls, text: str, input: Sequence[dict[str, Any]]) -> CreateRequest:
-        """Load a request that `dump` wrote, with the input. Fields that an older version did not write have defaults."""
+    def load(
+        cls, text: str, input: Sequence[dict[str, Any]], secrets: Mapping[str, Mapping[str, str]] | None = None
+    ) -> CreateRequest:
+        """Load a request that `dump` wrote, with the input and the secrets. Fields that an older version did not write have defaults."""
         values = orjson.loads(text)
         known = {one.name for one in fields(cls)}
         values["include"] = frozenset(values["include"])
-        return cls(input=input, **{name: value for name, value in values.items() if name in known})
+        stored = {name: value for name, value in values.items() if name in known}
+        return cls(**{**stored, "input": input, "secrets": secrets or {}})
 
 
 def _listed(value: Any) -> Any:

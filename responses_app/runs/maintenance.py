@@ -13,7 +13,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from responses_app.store.content import orphans
+from responses_app.store.content import approvals, orphans
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
 
@@ -58,6 +58,8 @@ def prune_due(now: datetime) -> Iterator[int]:
     for name, age in ages.items():
         if age is not None:
             yield from prune(name, now - age)
+    if settings.RESPONSES_KEEP_RESPONSES is not None:
+        yield from approvals.prune(now - settings.RESPONSES_KEEP_RESPONSES)
     age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
     if age_of_items is not None:
         yield from orphans.prune(now - age_of_items)

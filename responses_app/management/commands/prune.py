@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandParser
 
 from responses_app.durations import parse_duration
-from responses_app.store.content import orphans
+from responses_app.store.content import approvals, orphans
 from responses_app.store.log.retention import TEMPORARY, overdue, prune
 
 WHAT = {
@@ -59,6 +59,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"{name}: {overdue(name, now - limit)} would be deleted")
             else:
                 self.stdout.write(f"{name}: {self._prune(name, prune(name, now - limit), pause)} deleted")
+        if options["responses"] is not None and not dry_run:
+            self._prune("approvals", approvals.prune(now - options["responses"]), pause)
         self._orphans(now, options["items"], dry_run, pause)
 
     def _orphans(self, now: datetime, limit: timedelta | None, dry_run: bool, pause: float) -> None:

@@ -30,6 +30,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, plan_round
+from responses_app.runs.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
@@ -180,7 +181,8 @@ def _log(
     """Return the log of the response; None if nothing is stored."""
     if not (create_request.store or create_request.background or plan.before.conversation is not None):
         return None
-    record = RequestRecord(create_request.dump(), plan.request.prompt, served.name, create_request.priority)
+    secrets = encrypt_secrets(uid, create_request.secrets)
+    record = RequestRecord(create_request.dump(), plan.request.prompt, served.name, create_request.priority, secrets)
     row = _row(create_request, uid, now, plan.before)
     return ResponseLog(row, [*plan.before.unsaved, *plan.own], plan.fetched, record, worker)
 

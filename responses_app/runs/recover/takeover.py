@@ -26,6 +26,7 @@ from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, replan
 from responses_app.runs.recover.log_replay import ReplayedRun, ReplayMismatch, StoredLog, replay
+from responses_app.runs.request_secrets import decrypt_secrets
 from responses_app.store.cluster import leases
 from responses_app.store.content import history
 from responses_app.store.content.history import ConversationContext
@@ -96,9 +97,8 @@ async def _found(pk: int) -> StoredRun | None:
         return None
     row, lease, text, prompt = loaded
     before, own = await history.load_for_takeover(row)
-    return StoredRun(
-        row, lease, CreateRequest.load(text, own.items), before, own, decode_tokens(prompt), await reader.frames_with_tokens(pk)
-    )
+    create_request = CreateRequest.load(text, own.items, decrypt_secrets(row.uid, lease.secrets))
+    return StoredRun(row, lease, create_request, before, own, decode_tokens(prompt), await reader.frames_with_tokens(pk))
 
 
 async def _planned(

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from responses_app.models import ApiKey, Conversation, Event, Image, Item, LogPage, Membership, Response
+from responses_app.models import ApiKey, Approval, Conversation, Event, Image, Item, LogPage, Membership, Response
 from responses_app.store.cluster import leases
 from responses_app.store.content import orphans
 from responses_app.store.content.deletion import erase
@@ -42,7 +42,8 @@ def count_project(project: str) -> Counts:
         Conversation.objects.filter(project=project),
     )
     keys, members = ApiKey.objects.filter(project=project), Membership.objects.filter(project=project)
-    return {**counts, "API keys": keys.count(), "memberships": members.count()}
+    approvals = Approval.objects.filter(project=project)
+    return {**counts, "approvals": approvals.count(), "API keys": keys.count(), "memberships": members.count()}
 
 
 def count_conversation(row: Conversation) -> Counts:
@@ -51,12 +52,13 @@ def count_conversation(row: Conversation) -> Counts:
 
 
 def erase_project(project: str) -> Iterator[tuple[str, int]]:
-    """Erase all responses, conversations and items of a project. Yield kind and size of each batch."""
+    """Erase all responses, conversations, items and approvals of a project. Yield kind and size of each batch."""
     responses = Response.objects.filter(project=project)
     yield from _cancel_running(responses)
     yield from _delete_in_batches("responses", responses)
     yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project))
     yield from _delete_in_batches("items", Item.objects.filter(project=project))
+    yield from _delete_in_batches("approvals", Approval.objects.filter(project=project))
 
 
 def erase_keys(project: str) -> Iterator[tuple[str, int]]:

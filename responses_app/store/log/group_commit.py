@@ -164,7 +164,14 @@ def _insert_leases(logs: Iterable[ResponseLog]) -> None:
 
 def _lease(log: ResponseLog, request: RequestRecord) -> Lease:
     waiting = log.worker is None
-    return Lease(response=log.row, worker=log.worker, model=request.model, waiting=waiting, priority=request.priority)
+    return Lease(
+        response=log.row,
+        worker=log.worker,
+        model=request.model,
+        waiting=waiting,
+        priority=request.priority,
+        secrets=request.secrets,
+    )
 
 
 def encode_tokens(tokens: Sequence[int]) -> bytes:

@@ -44,6 +44,8 @@ class RequestRecord:
     prompt_tokens: Sequence[int]
     model: str
     priority: int = 0
+    # Encrypted secrets of the request, which are deleted with the lease.
+    secrets: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(slots=True)
