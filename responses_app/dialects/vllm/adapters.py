@@ -9,6 +9,7 @@ from responses_app.dialects.base import UnsupportedInput
 from responses_app.dialects.chat.prompt import template_tool
 from responses_app.dialects.constraints.structural_tag import Format
 from responses_app.dialects.tools.selection import Tool
+from responses_app.dialects.vllm.whole_output import WholeOutput
 
 Delta = Any
 """A DeltaMessage of vLLM with optional `reasoning`, `content` and `tool_calls`."""
@@ -27,8 +28,8 @@ class VllmToolParser(Protocol):
         """Yield the deltas completed by `token`; `text` are the characters completed by `token`."""
         ...
 
-    def finish(self) -> Iterator[Delta]:
-        """Yield the deltas held back."""
+    def finish(self, *, cut: bool) -> Iterator[Delta]:
+        """Yield the deltas held back. `cut` means that the model was not finished."""
         ...
 
 
@@ -53,10 +54,11 @@ class EngineParser:
         for event in self._engine._feed(text, [token]):
             yield from self._convert(event, finished=False)
 
-    def finish(self) -> Iterator[Delta]:
-        """Yield the deltas held back."""
+    def finish(self, *, cut: bool) -> Iterator[Delta]:
+        """Yield the deltas held back. The engine ends names and arguments that were cut, so these are no calls."""
         for event in self._engine._engine.finish():
-            yield from self._convert(event, finished=True)
+            for delta in self._convert(event, finished=True):
+                yield _without_calls(delta) if cut and delta is not ITEM_END else delta
 
     def _convert(self, event: Any, *, finished: bool) -> Iterator[Delta]:
         delta = self._engine._strip_trailing_reasoning(self._engine._events_to_delta([event], finished=finished))
@@ -67,14 +69,19 @@ class EngineParser:
 
 
 class LegacyParser:
-    """Adapter of a pair of older parsers. Each token is delayed until the next: the parsers must know the last token."""
+    """Adapter of a pair of older parsers. Each token is delayed until the next: the parsers must know the last token.
 
-    def __init__(self, parser: Any, request: Any, prompt: Sequence[int]) -> None:
-        self._parser = parser
+    Some parsers do not stream. So the whole output is parsed again at the end, and the part that is missing is added.
+    """
+
+    def __init__(self, make_parser: Callable[[], Any], request: Any, prompt: Sequence[int]) -> None:
+        self._make_parser = make_parser
+        self._parser = make_parser()
         self._request = request
         self._prompt = list(prompt)
         self._tokens: list[int] = []
         self._waiting: tuple[str, list[int]] | None = None
+        self._whole = WholeOutput()
 
     @property
     def reasoning_tokens(self) -> int:
@@ -85,18 +92,22 @@ class LegacyParser:
         """Yield the deltas completed by the token before `token`."""
         waiting, self._waiting = self._waiting, (text, [token])
         self._tokens.append(token)
+        self._whole.text += text
         if waiting is not None:
             yield from self._parse(*waiting, finished=False)
 
-    def finish(self) -> Iterator[Delta]:
-        """Yield the deltas of the last token."""
+    def finish(self, *, cut: bool) -> Iterator[Delta]:
+        """Yield the deltas of the last token, and what only a parser of the whole output finds."""
         waiting, self._waiting = self._waiting, None
         if waiting is not None:
-            yield from self._parse(*waiting, finished=True)
+            yield from self._parse(*waiting, finished=not cut)
+        if not cut:
+            yield from self._whole.missing(self._make_parser(), self._request, self._prompt)
 
     def _parse(self, text: str, tokens: list[int], *, finished: bool) -> Iterator[Delta]:
         delta = self._parser.parse_delta(text, tokens, self._request, self._prompt, finished=finished)
         if delta is not None:
+            self._whole.add(delta)
             yield delta
 
 
@@ -124,7 +135,7 @@ class ParserRegistry:
         kwargs = {"chat_template_kwargs": {"enable_thinking": thinking, "thinking": thinking}}
         if self._engine is not None:
             return EngineParser(self._engine(self._tokenizer, params, **kwargs), prompt)
-        return LegacyParser(self._pair(self._tokenizer, params, **kwargs), _request(params), prompt)
+        return LegacyParser(lambda: self._pair(self._tokenizer, params, **kwargs), _request(params), prompt)
 
     @property
     def marks(self) -> tuple[str, str] | None:
@@ -152,6 +163,12 @@ class ParserRegistry:
         classes = [each for each in (self._pair.reasoning_parser_cls, self._pair.tool_parser_cls) if each is not None]
         engines = {getattr(each, "_parser_engine_cls", None) for each in classes}
         return engines.pop() if len(engines) == 1 else None
+
+
+def _without_calls(delta: Delta) -> Delta:
+    """Return `delta` with the names of calls as text."""
+    names = "".join(call.function.name or "" for call in delta.tool_calls or ())
+    return delta.model_copy(update={"content": (delta.content or "") + names or None, "tool_calls": []})
 
 
 def _tools(tools: Sequence[Tool]) -> list[Any]:

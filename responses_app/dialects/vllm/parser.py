@@ -11,6 +11,7 @@ from responses_app.dialects.text.logprobs import to_wire
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.dialects.text.whitespace import WhitespaceBuffer
 from responses_app.dialects.vllm.adapters import ITEM_END, Delta, VllmToolParser
+from responses_app.dialects.vllm.raw_text import RawText
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Call, Json
 from responses_app.protocol.deltas import Delta as ProtocolDelta
@@ -60,6 +61,8 @@ class VllmOutputParser:
         self._channel: TextChannel | None = None  # text channel of the open item
         self._index = -1  # index of the open call
         self._logprobs: list[Json] = []
+        self._raw = RawText()
+        self._name = ""  # name of a call without arguments so far
 
     @property
     def reasoning_tokens(self) -> int:
@@ -91,27 +94,45 @@ class VllmOutputParser:
         if self._parser is None:
             self._append(MESSAGE, text)
             return
+        self._raw.add(text)
         try:
             self._emit(self._parser.feed(text, token))
         except Exception:
-            logger.exception("a parser of vLLM failed; what follows is taken as text")
+            logger.exception("a parser of vLLM failed; the rest is taken as text")
             self._parser = None
-            self._append(MESSAGE, text)
+            self._append_rest()
 
     def _finish(self, *, cut: bool) -> None:
         parser, self._parser = self._parser, None
         if parser is not None:
             self._emit_rest(parser, cut=cut)
-        if not cut and not self.done:
+        if cut:
+            self._end_cut_name()
+        elif not self.done:
             self._append(self._channel or MESSAGE, self._decoder.flush())
         if self._channel is MESSAGE:
             self._deltas.append(MESSAGE, self._white_space.flush())
 
     def _emit_rest(self, parser: VllmToolParser, *, cut: bool) -> None:
         try:
-            self._emit(delta for delta in parser.finish() if not (cut and (delta is ITEM_END or _is_partial_marker(delta))))
+            rest = parser.finish(cut=cut)
+            self._emit(delta for delta in rest if not (cut and (delta is ITEM_END or _is_partial_marker(delta))))
         except Exception:
-            logger.exception("a parser of vLLM failed at the end; what it held back is lost")
+            logger.exception("a parser of vLLM failed at the end; the rest is taken as text")
+            self._append_rest()
+
+    def _append_rest(self) -> None:
+        """Append the text that a failed parser holds back."""
+        self._append(MESSAGE, self._raw.rest)
+
+    def _end_cut_name(self) -> None:
+        """Open a call without arguments; a name at the very end of a cut generation may be the beginning of a name, and is text."""
+        name, self._name = self._name, ""
+        if name and self._raw.rest.strip():
+            self._deltas.add(Call(name))
+        elif name:
+            self._channel = None
+            self._append(MESSAGE, name)
 
     def _emit(self, deltas: Iterable[Delta]) -> None:
         for delta in deltas:
@@ -120,10 +141,15 @@ class VllmOutputParser:
             if delta is ITEM_END:
                 self._end_item()
                 continue
-            self._append(REASONING, getattr(delta, "reasoning", None) or "")
-            self._append(MESSAGE, delta.content or "")
+            self._pass_on(REASONING, getattr(delta, "reasoning", None) or "")
+            self._pass_on(MESSAGE, delta.content or "")
             for call in delta.tool_calls or ():
                 self._call(call)
+
+    def _pass_on(self, channel: TextChannel, text: str) -> None:
+        if text:
+            self._raw.pass_on(text)
+            self._append(channel, text)
 
     def _append(self, channel: TextChannel, text: str) -> None:
         if not text:
@@ -147,11 +173,21 @@ class VllmOutputParser:
             self._index = call.index
             allowed = bool(name) and self._allows(name)
             self._channel = ARGUMENTS if allowed else MESSAGE
-            if allowed:
-                self._deltas.add(Call(name))
+            self._name = name if allowed else ""
+        for text in filter(None, (name, arguments)):
+            self._raw.pass_on(text)
+        if arguments:
+            self._open_call()
         self._deltas.append(self._channel or MESSAGE, arguments)
 
+    def _open_call(self) -> None:
+        """Open a call at its first arguments or at its end: the name of a call that is cut may not be complete before."""
+        name, self._name = self._name, ""
+        if name:
+            self._deltas.add(Call(name))
+
     def _end_item(self) -> None:
+        self._open_call()
         self._deltas.end()
         self.done = self._one_call and self._channel is ARGUMENTS
         if self._channel is not None:

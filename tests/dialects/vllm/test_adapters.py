@@ -12,10 +12,14 @@ import pytest
 
 from responses_app.dialects.base import UnsupportedInput
 from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.formats.table import output_format
 from responses_app.dialects.registry import open_dialect
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
+from responses_app.dialects.vllm.adapters import ParserRegistry
+from responses_app.dialects.vllm.dialect import VllmDialect
 from responses_app.engine_interface import Chunk
-from responses_app.protocol.deltas import Call, Delta, ReasoningDelta, TextDelta
+from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
+from tests.support.dialects.call_texts import CALL_TEXTS, TOOLS
 from tests.support.dialects.parser_driver import (
     CHATML,
     CLOCK,
@@ -46,6 +50,10 @@ def _offline() -> None:
 
 @cache
 def tokenizer() -> Any:
+    return _tokenizer()
+
+
+def _tokenizer() -> Any:
     from transformers import PreTrainedTokenizerFast
 
     return PreTrainedTokenizerFast(tokenizer_file=str(DEMO / "tokenizer.json"), eos_token="<|im_end|>")
@@ -53,9 +61,6 @@ def tokenizer() -> Any:
 
 @cache
 def dialect(reasoning: str | None, tool: str | None) -> Any:
-    from responses_app.dialects.vllm.adapters import ParserRegistry
-    from responses_app.dialects.vllm.dialect import VllmDialect
-
     vocabulary = TokenizerAdapter(tokenizer().backend_tokenizer, visible=tokenizer().all_special_tokens)
     stop = vocabulary.id("<|im_end|>")
     assert stop is not None
@@ -126,6 +131,39 @@ def test_a_cut_call_keeps_its_item_open() -> None:
     parsed = parse_chunks(dialect("qwen3", "qwen3_coder"), turn(), demo_vocabulary().encode("</think>" + XML[:70]))
     assert Call("get_weather") in parsed
     assert parsed[-1] != END
+
+
+@cache
+def dialect_of_format(tool: str) -> VllmDialect:
+    """Create a dialect with vLLM's own parser; the markers of the format are tokens."""
+    from vllm.tokenizers.hf import get_cached_tokenizer
+
+    output = output_format(None, tool)
+    assert output is not None
+    fast = _tokenizer()
+    fast.add_tokens([marker for marker in output.markers if " " not in marker])
+    cached = get_cached_tokenizer(fast)
+    vocabulary = TokenizerAdapter(cached.backend_tokenizer, visible=set(cached.get_added_vocab()))
+    stop = vocabulary.id("<|im_end|>")
+    assert stop is not None
+    return VllmDialect(vocabulary, ChatTemplate(CHATML), [stop], ParserRegistry(cached, None, tool))
+
+
+@pytest.mark.parametrize("tool", ["qwen3_coder", "gemma4", "deepseek_v32", "plamo3", "hermes", "pythonic", "granite-20b-fc"])
+def test_call_that_is_cut_inside_of_its_name_is_no_call(tool: str) -> None:
+    parsed = dialect_of_format(tool)
+    tokens = parsed.vocabulary.encode(CALL_TEXTS[tool].one)
+    cuts = [parse_chunks(parsed, turn(tools=TOOLS), tokens[:length], [1] * length) for length in range(1, len(tokens))]
+    assert {delta.name for deltas in cuts for delta in deltas if isinstance(delta, Call)} == {"get_weather"}
+
+
+@pytest.mark.parametrize("cuts", GROUPINGS)
+def test_call_that_a_parser_does_not_stream_is_written_at_the_end(cuts: list[int]) -> None:
+    parsed = dialect_of_format("granite-20b-fc")
+    tokens = parsed.vocabulary.encode(f"I look.\n{CALL_TEXTS['granite-20b-fc'].one}<|im_end|>")
+    found = parse_chunks(parsed, turn(tools=TOOLS), tokens, cuts)
+    assert found[-3:] == [Call("get_weather"), Arguments('{"city": "Oslo"}'), END]
+    assert len([delta for delta in found if isinstance(delta, Call)]) == 1
 
 
 def test_reasoning_tokens_are_counted() -> None:

@@ -27,7 +27,8 @@ class ScriptedVllmParser:
     def feed(self, text: str, token: int) -> Iterator[Delta]:
         yield from self._emit(text)
 
-    def finish(self) -> Iterator[Delta]:
+    def finish(self, *, cut: bool) -> Iterator[Delta]:
+        del cut
         yield from self._emit("end")
 
     def _emit(self, word: str) -> Iterator[Delta]:
@@ -72,6 +73,29 @@ def test_f4_behind_a_parser_that_fails_everything_is_text() -> None:
         TextDelta("bc"),
         END,
     ]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ({"c": [ValueError("no")]}, [TextDelta("abc"), END]),
+        ({"b": [text("a")], "c": [ValueError("no")]}, [TextDelta("abc"), END]),
+        ({"end": [ValueError("no")]}, [TextDelta("abc"), END]),
+        (
+            {"b": [call(0, "a", "b"), ITEM_END], "end": [ValueError("no")]},
+            [Call("a"), Arguments("b"), END, TextDelta("c"), END],
+        ),
+    ],
+)
+def test_text_that_a_failed_parser_holds_back_is_not_lost(script: dict[str, list[Any]], expected: list[Delta_]) -> None:
+    assert parse_script(script) == expected
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"), [("abc<|im_end|>", [Call("b"), END]), ("abc", [Call("b")]), ("ab", [TextDelta("b")])]
+)
+def test_name_without_arguments_is_a_call_unless_cut_at_the_name(tokens: str, expected: list[Delta_]) -> None:
+    assert parse_script({"b": [call(0, "b", "")]}, tokens) == expected
 
 
 def test_e1_a_tail_without_a_name_is_no_call() -> None:
