@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from responses_app.dialects.families.installed import InstalledParsers, installed_parsers
+from responses_app.dialects.families.installed import (
+    HARMONY_REASONING_PARSER,
+    HARMONY_TOOL_PARSER,
+    OWN_REASONING_PARSERS,
+    OWN_TOOL_PARSERS,
+    InstalledParsers,
+    installed_parsers,
+)
 from responses_app.dialects.families.table import FAMILIES, Family
 
 # Value of a named parser that switches parsing off.
@@ -92,7 +99,8 @@ def detect(evidence: Evidence, installed: InstalledParsers | None = None) -> Det
     """Detect the family of a model. Parsers that the operator has named replace the detected parsers, each separately."""
     match = next(_matches(evidence), _Match(UNKNOWN, Source.DEFAULT))
     installed = installed or installed_parsers()
-    return _with_named_parsers(_detection(match, evidence, installed), evidence, installed)
+    found = _with_named_parsers(_detection(match, evidence, installed), evidence, installed)
+    return replace(found, warnings=(*found.warnings, *_vllm_warnings(found, installed)))
 
 
 def _matches(evidence: Evidence) -> Iterator[_Match]:
@@ -220,6 +228,21 @@ def _missing_parsers(reasoning: str | None, tools: str | None, installed: Instal
         yield f"The installed vLLM has no reasoning parser {reasoning!r}: reasoning is part of the text."
     if tools is not None and tools not in installed.tools:
         yield f"The installed vLLM has no tool parser {tools!r}: calls are part of the text."
+
+
+def _vllm_warnings(found: Detection, installed: InstalledParsers) -> Iterator[str]:
+    """Yield a warning if a parser of vLLM is used: less is constrained than in a declared format."""
+    own_reasoning = {None, HARMONY_REASONING_PARSER, *OWN_REASONING_PARSERS}
+    own_tools = {None, HARMONY_TOOL_PARSER, *OWN_TOOL_PARSERS}
+    parsers = [
+        *([f"reasoning parser {found.reasoning_parser}"] if found.reasoning_parser not in own_reasoning else []),
+        *([f"tool parser {found.tool_parser}"] if found.tool_parser not in own_tools else []),
+    ]
+    if parsers and found.reasoning_parser in {None, *installed.reasoning} and found.tool_parser in {None, *installed.tools}:
+        yield (
+            f"The {' and the '.join(parsers)} {'are' if len(parsers) > 1 else 'is'} vLLM's own: strict tools are not enforced, "
+            "and required or named calls only where vLLM has a grammar for the format."
+        )
 
 
 def _with_named_parsers(found: Detection, evidence: Evidence, installed: InstalledParsers) -> Detection:

@@ -189,6 +189,25 @@ def test_detection_warns_of_a_parser_that_vllm_does_not_have(kind: str) -> None:
     assert any(f"no {kind} parser 'step5'" in warning for warning in found.warnings)
 
 
+@pytest.mark.parametrize(
+    ("reasoning", "tools", "named"),
+    [
+        ("hf", "hf", "The reasoning parser hf and the tool parser hf are vLLM's own"),
+        ("qwen3", "hf", "The tool parser hf is vLLM's own"),
+        ("minicpmv", "qwen3_coder", "The reasoning parser minicpmv is vLLM's own"),
+    ],
+)
+def test_detection_warns_of_parsers_of_vllm(reasoning: str, tools: str, named: str) -> None:
+    found = detect(Evidence(reasoning_parser=reasoning, tool_parser=tools), ALL)
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith(f"{named}: strict tools are not enforced")
+
+
+@pytest.mark.parametrize(("reasoning", "tools"), [("minimax_m3", "minimax_m3"), ("openai_gptoss", "openai"), ("none", "xlam")])
+def test_detection_does_not_warn_of_declared_formats(reasoning: str, tools: str) -> None:
+    assert detect(Evidence(reasoning_parser=reasoning, tool_parser=tools), ALL).warnings == ()
+
+
 @pytest.mark.engine
 @pytest.mark.filterwarnings("ignore")
 def test_installed_parsers_are_those_that_vllm_registers() -> None:
