@@ -66,9 +66,16 @@ class ChatDialect:
         self._marks = (reasoning.begins[0], reasoning.ends[0])
         self._call_text: CallText = partial(write_calls, (output.calls or DEFAULT_CALLS).syntax)
         self._fits = {
-            with_tools: TemplateProbe(template, self._marks, self._call_text, with_tools).fit() for with_tools in (True, False)
+            with_tools: TemplateProbe(template, self._marks, self._call_text, with_tools, self._reasons).fit()
+            for with_tools in (True, False)
         }
         self._texts: dict[int, str] = {}
+
+    @property
+    def _reasons(self) -> bool:
+        """Return True if the model may reason."""
+        reasoning = self._output.reasoning
+        return reasoning is not None and (self._may_think or reasoning.begins[0] in self._template.source)
 
     @property
     def template(self) -> ChatTemplate:
@@ -134,12 +141,13 @@ class ChatDialect:
                 image_placeholder=self._image_placeholder,
                 tools_text="" if fit.tools else describe_tools(offered, self._call_text),
             )
-            text = self._template.render(
+            rendered = self._template.render(
                 fit.apply(converted, self._call_text, self._marks),
                 today=turn.today,
                 tools=offered if fit.tools else [],
                 thinking=turn.effort not in QUIET,
             )
+            text = fit.finish(rendered, self._marks)
         except TemplateRejected as error:
             raise UnsupportedInput(
                 f"The model's chat template refuses this input: {error}", "input", "invalid_value"
@@ -191,8 +199,7 @@ class ChatDialect:
             return ReasoningStart.OPEN
         if self._always_thinks and turn.effort not in QUIET:
             return ReasoningStart.ALWAYS
-        may_think = self._may_think or start in self._template.source
-        return ReasoningStart.FREE if may_think else ReasoningStart.NEVER
+        return ReasoningStart.FREE if self._reasons else ReasoningStart.NEVER
 
 
 def _parameters(tool: Tool) -> Mapping[str, Any]:

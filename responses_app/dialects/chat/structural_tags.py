@@ -61,7 +61,7 @@ def constrain(turn: Turn, tools: Toolset, output: OutputFormat, thinking: Reason
 def reasoning_formats(thinking: ReasoningStart, output: OutputFormat) -> list[Format]:
     """Return the formats allowed before the answer: the reasoning."""
     if output.reasoning is None:
-        return []
+        return [_GAP]
     start, end = output.reasoning.begins[0], output.reasoning.ends[0]
     # The end marker is excluded from the reasoning; otherwise the model could write unconstrained text between two end markers.
     text = any_text(start, end, *([output.calls.syntax.trigger] if output.calls else []))

@@ -44,7 +44,12 @@ class _Environment(ImmutableSandboxedEnvironment):
             return getattr(obj, attribute)
         return super().getattr(obj, attribute)
 
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """Check an attribute as the sandbox does. Templates may change lists of their own."""
+        return (type(obj) is list and attr in _LIST_ATTRIBUTES) or super().is_safe_attribute(obj, attr, value)
 
+
+_LIST_ATTRIBUTES = frozenset({"append", "extend", "insert", "pop"})
 _DICT_ATTRIBUTES = frozenset(dir(dict))
 _LOOP_ATTRIBUTES = frozenset(
     {"first", "last", "index", "index0", "revindex", "revindex0", "length", "previtem", "nextitem", "depth0"}
@@ -52,6 +57,10 @@ _LOOP_ATTRIBUTES = frozenset(
 # Probe texts that show how a template renders a message, and a date for it.
 _BEFORE, _AFTER = "\ue0f4", "\ue0f5"
 _ANY_DAY = date(2000, 1, 1)
+
+
+class _Input(list[Any]):
+    """List of messages or tools, which templates may not change."""
 
 
 class ChatTemplate:
@@ -69,6 +78,9 @@ class ChatTemplate:
         self._with_tools = environment.from_string(with_tools) if with_tools else self._plain
         self._tokens = dict(tokens or {})
         self._needs_lists = False
+        # A few templates loop over the tools even if there are none.
+        self._no_tools: list[Any] | None = None
+        self._no_tools = None if self._try_content(_BEFORE) else []
         # Another variable for tools, of SmolLM3: a list of texts.
         self._reads_xml_tools = "xml_tools" in self.source
         # Some templates accept text only as a list of parts, and silently drop other text.
@@ -92,8 +104,8 @@ class ChatTemplate:
         try:
             return template.render(
                 **self._tokens,
-                messages=messages,
-                tools=tools or None,
+                messages=_Input(messages),
+                tools=_Input(tools) if tools else self._no_tools,
                 xml_tools=[_tojson(tool.get("function", tool)) for tool in tools] if tools and self._reads_xml_tools else None,
                 documents=None,
                 add_generation_prompt=True,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from hashlib import sha256
+from secrets import token_hex
 from typing import Any
 
 from responses_app.dialects.chat.call_text import CallText, Message, output_content
@@ -14,6 +15,9 @@ from responses_app.dialects.chat.call_text import CallText, Message, output_cont
 # The length of call ids that templates of Mistral require.
 SHORT_ID = 9
 THINKING_PART = "content part of type thinking"
+MARKED_TEXT = "text between the markers of reasoning"
+# Stand for the markers while the template is rendered: many templates remove text between the real ones. No client knows these.
+_HELD_MARKS = (f"[begin {token_hex(8)}]", f"[end {token_hex(8)}]")
 
 
 class TextPlace(Enum):
@@ -32,8 +36,8 @@ class TemplateFit:
 
     False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
     message, calls are text of assistant messages, and outputs are user messages. `reasoning_key` is the key of an assistant
-    message, `content` for markers in the text, `THINKING_PART` for a part of the content, None if the template drops reasoning
-    within a tool loop.
+    message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
+    content that the template passes on unseen, None for models that do not reason.
     """
 
     tools: bool = True
@@ -53,8 +57,16 @@ class TemplateFit:
         fitted: list[Message] = []
         for index, group in _groups(messages):
             is_current = index > last_user
+            if self.reasoning_key == MARKED_TEXT:
+                group = [self._with_reasoning(each, _HELD_MARKS, is_current=is_current) for each in group]
             fitted += [self._with_reasoning(each, marks, is_current=is_current) for each in self._group(group, call_text)]
         return _joined(fitted)
+
+    def finish(self, prompt: str, marks: tuple[str, str]) -> str:
+        """Return the rendered prompt with the markers of reasoning in place."""
+        if self.reasoning_key != MARKED_TEXT:
+            return prompt
+        return prompt.replace(_HELD_MARKS[0], marks[0]).replace(_HELD_MARKS[1], marks[1])
 
     def _group(self, group: Sequence[Message], call_text: CallText) -> Iterator[Message]:
         """Yield the messages for a message and the outputs behind."""
@@ -95,7 +107,7 @@ class TemplateFit:
         if self.reasoning_key == THINKING_PART:
             parts = _parts(message["content"]) if message["content"] else []
             return {**message, "content": [{"type": "thinking", "thinking": text}, *parts]}
-        if self.reasoning_key != "content":
+        if self.reasoning_key not in ("content", MARKED_TEXT):
             return {**message, self.reasoning_key: text}
         begin, end = marks
         return {**message, "content": f"{begin}\n{text}\n{end}\n\n{message['content']}"} if is_current else message

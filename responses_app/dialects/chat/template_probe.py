@@ -9,7 +9,7 @@ from typing import Any
 
 from responses_app.dialects.chat.call_text import CallText, Message
 from responses_app.dialects.chat.template import ChatTemplate, TemplateRejected
-from responses_app.dialects.chat.template_fit import THINKING_PART, TemplateFit, TextPlace
+from responses_app.dialects.chat.template_fit import MARKED_TEXT, THINKING_PART, TemplateFit, TextPlace
 
 _ANY_DAY = date(2000, 1, 1)
 # Marks are words, so that no template changes them.
@@ -48,13 +48,15 @@ _KEYS = ("reasoning_content", "reasoning", "thinking", THINKING_PART, "content")
 class TemplateProbe:
     """Search for the fit of a template, for prompts with tools or without.
 
-    `marks` begin and end the model's reasoning. `call_text` writes calls in the model's output format.
+    `marks` begin and end the model's reasoning, `reasons` is False for models without reasoning. `call_text` writes calls in the
+    model's output format.
     """
 
     template: ChatTemplate
     marks: tuple[str, str]
     call_text: CallText
     with_tools: bool
+    reasons: bool = True
 
     def fit(self) -> TemplateFit:
         """Find the fit. The first form of an input that the prompt shows in full is taken."""
@@ -68,6 +70,7 @@ class TemplateProbe:
         as_text = {"text": TextPlace.WITH_CALLS_AS_TEXT}
         fit = self._choose(fit, _TEXT_FORMS, as_text, _loop(1, "markbeside"), ("markbeside", "markfirst", "resultfirst"))
         keys = [{"reasoning_key": key} for key in _KEYS if key != "content" or self._opens_reasoning_only()]
+        keys += [{"reasoning_key": MARKED_TEXT}] if self.reasons else []
         thought = _loop(1, reasoning="markthought")[:3]
         return self._choose(fit, keys, {"reasoning_key": None}, thought, ("markthought", "markfirst", "resultfirst"))
 
@@ -87,7 +90,8 @@ class TemplateProbe:
         return replace(fit, **otherwise)
 
     def _shows(self, fit: TemplateFit, messages: Sequence[Message], expected: Sequence[str]) -> bool:
-        text = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
+        rendered = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
+        text = fit.finish(rendered, self.marks)
         if not fit.tools and not self._has_described_form(text):
             return False
         return all(mark in text for mark in expected) and not any(name in text for name in _NOTATION)

@@ -44,6 +44,15 @@ def test_tools_may_have_a_template_of_their_own() -> None:
     assert template.render(HI, today=TODAY, tools=[{"type": "function"}]) == "tools"
 
 
+def test_template_may_append_to_lists_of_its_own() -> None:
+    source = "{% set names = [] %}{% for message in messages %}{% set _ = names.append(message.role) %}{% endfor %}{{ names }}"
+    assert "'user'" in render(source)
+
+
+def test_template_that_loops_over_missing_tools_has_an_empty_list() -> None:
+    assert "[]" in render("{{ messages[0].content }}{% for tool in tools %}{{ tool }}{% endfor %}{{ tools }}")
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
+from responses_app.dialects.chat.template_fit import MARKED_TEXT
 from responses_app.dialects.formats.base import OutputFormat
 from responses_app.dialects.formats.call_text import write_calls
 from responses_app.dialects.formats.table import CALLS
@@ -62,6 +63,7 @@ JSON_ARGUMENTS = FULL.replace("{{ call.function | tojson }}", "{{ call.function.
 WRITTEN_ARGUMENTS = FULL.replace("{{ call.function | tojson }}", "{{ call.function.name }} {{ call.function.arguments }}")
 OTHER_KEY = FULL.replace("message.reasoning_content", "message.thinking")
 DROPPED_REASONING = FULL.replace("{{ message.reasoning_content }}", "") + "{# <think> </think> #}"
+REMOVED_REASONING = DROPPED_REASONING.replace("{{ message.content }}", "{{ message.content.split('</think>')[-1] }}")
 OPENING = FULL.replace("{{ message.reasoning_content }}", "") + "<think>\n"
 THINKING_PARTS = FULL.replace(
     "{{ message.reasoning_content }}{{ message.content }}",
@@ -87,6 +89,7 @@ TEMPLATES = {
     "written_arguments": WRITTEN_ARGUMENTS,
     "other_key": OTHER_KEY,
     "dropped_reasoning": DROPPED_REASONING,
+    "removed_reasoning": REMOVED_REASONING,
     "thinking_parts": THINKING_PARTS,
     "opening": OPENING,
     "thinking_in_prompt": FULL + "{'thinking': true}",
@@ -150,6 +153,12 @@ def prompt(dialect: ChatDialect, *items: dict[str, Any], tools: Any = (), **how:
         ("thinking_parts", (user("?"), reasoning("Hm."), assistant("So."), OSLO), "[assistant][THINK]Hm.[/THINK]So.(call"),
         ("thinking_parts", (user("?"), reasoning("Hm."), OSLO), "[assistant][THINK]Hm.[/THINK](call"),
         ("opening", (user("?"), reasoning("Hm."), OSLO), "[assistant]<think>\nHm.\n</think>\n\n(call"),
+        ("dropped_reasoning", (user("?"), reasoning("Hm."), OSLO), "[assistant]<think>\nHm.\n</think>\n\n(call"),
+        (
+            "removed_reasoning",
+            (user("?"), reasoning("Hm."), assistant("So."), OSLO),
+            "[assistant]<think>\nHm.\n</think>\n\nSo.(call",
+        ),
         ("opening", (user("?"), reasoning("Hm."), assistant("So."), user("!")), "[user]?[assistant]So.[user]!<think>"),
     ],
 )
@@ -259,20 +268,27 @@ def turns(draw: st.DrawFn) -> Turn:
 
 
 def _texts(turn: Turn, dialect: ChatDialect) -> list[str]:
-    """Return every text of a turn, the reasoning only where the template has a place for all reasoning."""
+    """Return every text of a turn, the reasoning of earlier turns only where the template has a place for all reasoning."""
     found = [
         turn.instructions or "",
         *(str(tool["name"]) for tool in turn.tools),
         *(str(tool.get("description", "")) for tool in turn.tools),
     ]
-    for item in turn.items:
+    last_question = max(index for index, item in enumerate(turn.items) if item.get("role") == "user")
+    for index, item in enumerate(turn.items):
         if item["type"] == "reasoning":
-            found += [part["text"] for part in item["content"]] if dialect.fit.reasoning_key not in ("content", None) else []
+            is_rendered = index > last_question if dialect.fit.reasoning_key == MARKED_TEXT else _has_place(dialect)
+            found += [part["text"] for part in item["content"]] if is_rendered else []
         elif item["type"] == "message":
             found += [part["text"] for part in item["content"]]
         else:
             found.append(str(item.get("output") or item["arguments"].split('"')[3]))
     return found
+
+
+def _has_place(dialect: ChatDialect) -> bool:
+    """Return True if the template has a place for all reasoning."""
+    return dialect.fit.reasoning_key not in ("content", None)
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

@@ -84,22 +84,28 @@ class XmlCalls:
 
     @property
     def separator(self) -> str:
-        """Text between two sections."""
-        return "\n"
+        """Text between two sections. A line break is part of the end of a section."""
+        return ""
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return a tag of a section for each tool, or a tag of a section with all calls."""
         if not self.is_block:
-            return [self._tag(tool, f"{self.begin}{self.line}", f"{self.line}{self.end}") for tool in tools]
+            return [self._tag(tool, f"{self.begin}{self.line}", *self._ends) for tool in tools]
         calls = tags([self._tag(tool, *self.around) for tool in tools], self.line, only_one=only_one)
-        return [tag(f"{self.begin}{self.line}", calls, f"{self.line}{self.end}")]
+        return [tag(f"{self.begin}{self.line}", calls, *self._ends)]
 
-    def _tag(self, tool: Tool, before: str = "", after: str = "") -> Format:
-        end = f"{self.call_close}{after}"
+    @property
+    def _ends(self) -> tuple[str, ...]:
+        """Ends of a section in the grammar: a line break may follow."""
+        end = f"{self.line}{self.end}"
+        return (f"{end}\n", end)
+
+    def _tag(self, tool: Tool, before: str = "", *after: str) -> Format:
+        ends = [f"{self.call_close}{each}" for each in after or ("",)]
         if self.has_index:
             index = sequence(one_of([literal(str(number)) for number in range(1, 10)]), literal(f'"{self.tag_end}'))
-            return tag(f'{before}{self.call_open}"{tool["name"]}" index="', sequence(index, self._parameters(tool)), end)
-        return tag(f"{before}{self._start(self.call_open, str(tool['name']))}", self._parameters(tool), end)
+            return tag(f'{before}{self.call_open}"{tool["name"]}" index="', sequence(index, self._parameters(tool)), *ends)
+        return tag(f"{before}{self._start(self.call_open, str(tool['name']))}", self._parameters(tool), *ends)
 
     # Reading
 
