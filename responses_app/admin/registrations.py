@@ -14,7 +14,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, reverse
 from django.utils.functional import cached_property
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
@@ -24,6 +24,7 @@ from responses_app.admin.log_view import pretty
 from responses_app.models import ApiKey, Conversation, ConversationItem, Item, Membership, Response
 from responses_app.protocol.ids import PREFIXES
 from responses_app.store.log import reader
+from responses_app.web.response.problem_notice import problems_of
 
 MAX_EXACT_COUNT = 10_000
 MAX_OFFSET = 200_000
@@ -108,10 +109,11 @@ class ResponseAdmin(ReadOnlyAdmin):
         ("previous", "thread", "conversation_link"),
         "metadata",
         ("links", "log_form"),
+        "problems",
         "log",
         "snapshot",
     )
-    readonly_fields = ("previous", "conversation_link", "links", "log", "snapshot")
+    readonly_fields = ("previous", "conversation_link", "links", "problems", "log", "snapshot")
 
     def has_end_permission(self, request: HttpRequest) -> bool:
         """Return whether the user may cancel and delete responses through the actions."""
@@ -156,6 +158,12 @@ class ResponseAdmin(ReadOnlyAdmin):
             reverse("admin:responses_app_response_changelist"),
             row.thread,
         )
+
+    @admin.display(description="output problems")
+    def problems(self, row: Response) -> str | SafeString:
+        """List the parts of the output that were not understood."""
+        lines = ((problem.type, problem.message, problem.text) for problem in problems_of(row))
+        return format_html_join("", "<div><code>{}</code> {} <code>{}</code></div>", lines) or "None"
 
     @admin.display(description="events")
     def log(self, row: Response) -> SafeString:

@@ -13,6 +13,7 @@ from responses_app.protocol.items.server_tools.file_search import FileResult, Fi
 from responses_app.protocol.items.server_tools.mcp import McpApprovalRequest, McpCall, McpList, McpResult, McpTools
 from responses_app.protocol.items.server_tools.search_call import SearchStarted
 from responses_app.protocol.items.server_tools.web_search import WebResult, WebSearch
+from responses_app.protocol.output_problems import OutputProblem
 
 __all__ = [
     "Annotation",
@@ -34,6 +35,7 @@ __all__ = [
     "McpList",
     "McpResult",
     "McpTools",
+    "OutputProblem",
     "ReasoningDelta",
     "SearchStarted",
     "TextDelta",

@@ -69,6 +69,11 @@ class OutputStateMachine:
         return [self._closed[index] for index in sorted(self._closed)]
 
     @property
+    def opened_items(self) -> int:
+        """Return the number of items opened so far, which is the output index of the next one."""
+        return self._index
+
+    @property
     def pending_tool(self) -> str | None:
         """Return the type of the first open item that waits for a tool of the server, or None."""
         return next((item.kind for item in self._open_items() if item.family.runs_on_server), None)

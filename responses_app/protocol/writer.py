@@ -24,13 +24,13 @@ Arguments that are no JSON
 
 A model without a constraint can end a call with arguments that are no JSON. The client gets the arguments as generated, in a
 completed call of a completed response, so that the client can answer the call with an error for the model. The terminal snapshot
-names the call in `output_problems`, a key of this server that is absent without problems.
+names the call in `output_problems`, with the problems that the parser found (`output_problems`). The key is absent without problems.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from responses_app.protocol import events
 from responses_app.protocol.constants import ERROR_CODES
@@ -40,11 +40,16 @@ from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import Delta, Encryptor, Item, Json
 from responses_app.protocol.items.registry import FAMILIES, Registry
 from responses_app.protocol.items.streamed_call import is_json
+from responses_app.protocol.output_problems import (
+    EMPTY_OUTPUT,
+    INVALID_TOOL_ARGUMENTS,
+    LocatedProblem,
+    OutputProblem,
+    ProblemList,
+)
 from responses_app.protocol.reducer import fold
 from responses_app.protocol.restore import open_items_of
 from responses_app.protocol.state_machine import OutputStateMachine
-
-INVALID_ARGUMENTS_MESSAGE: Final = "The arguments of the function call are not valid JSON."
 
 
 class Writer:
@@ -65,6 +70,7 @@ class Writer:
             raise ProtocolError(f"a response cannot begin {response['status']}")
         self._response: dict[str, Any] = {**response, "output": []}
         self._output = OutputStateMachine(new_id, encrypt, families)
+        self._problems = ProblemList()
         self._stage = "new"
         self._number = 0
 
@@ -79,7 +85,8 @@ class Writer:
         """Restore the writer of a response from a log.
 
         `logged` holds all events of the deltas written so far. The writer goes on with the next event; `new_id` makes the ids of
-        new items. Two things are in no event: log-probabilities that wait for their text, and the queries of an open file search.
+        new items. Three things are in no event: log-probabilities that wait for their text, the queries of an open file search, and
+        the problems of the output so far.
         """
         snapshot = fold(logged, families=families)
         writer = cls(snapshot, new_id, encrypt, families)
@@ -117,12 +124,14 @@ class Writer:
 
     @property
     def output_problems(self) -> list[Item]:
-        """Return the problems of the closed items: completed function calls whose arguments are no JSON."""
-        return [
-            {"type": "invalid_tool_arguments", "output_index": index, "message": INVALID_ARGUMENTS_MESSAGE}
-            for index, item in enumerate(self._output.items)
+        """Return the problems of the parser, and the completed function calls whose arguments are no JSON."""
+        items = self._output.items
+        invalid = [
+            LocatedProblem(INVALID_TOOL_ARGUMENTS, index, "")
+            for index, item in enumerate(items)
             if item["type"] == "function_call" and item["status"] == "completed" and not is_json(item["arguments"])
         ]
+        return self._problems.entries(items, invalid)
 
     # Stages
 
@@ -145,6 +154,9 @@ class Writer:
         """Apply `delta` to the open items and return the events, possibly none, never a terminal event."""
         if self._stage != "running":
             raise ProtocolError(f"no delta is possible while a response is {self._stage}")
+        if delta.__class__ is OutputProblem:
+            self._problems.add(delta, self._output.opened_items)
+            return []
         return self._assign_numbers(self._output.apply(delta))
 
     # Endings
@@ -161,6 +173,7 @@ class Writer:
         emitted = self._ensure_in_progress() + self._output.close("completed")
         if fill and not self._output.items:
             emitted += self._output.empty_message()
+            self._problems.add(OutputProblem(EMPTY_OUTPUT), self._output.opened_items)
         return self._end(emitted, "completed", "completed", usage, {"completed_at": now, **extra})
 
     def end_incomplete(self, reason: str, now: int, usage: Json, **extra: Any) -> list[Event]:  # noqa: ARG002

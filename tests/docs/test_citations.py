@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from responses_app.protocol.output_problems import MESSAGES
+
 ROOT = Path(__file__).resolve().parents[2]
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 SPAN = re.compile(r"`([\w.-]+(?:/[\w.-]+)*/?)`")
@@ -119,6 +121,11 @@ def test_every_rule_of_the_conformance_checker_is_explained_and_nothing_else_is(
     assert rules
     table = re.findall(r"^\| `([A-Z][0-9])` \|", (ROOT / "docs/protocol.md").read_text(), re.M)
     assert sorted(table) == sorted(rules)
+
+
+def test_every_output_problem_is_explained_and_nothing_else_is() -> None:
+    section = (ROOT / "docs/protocol.md").read_text().partition("## Output problems")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `(\w+)` \|", section, re.M) == list(MESSAGES)
 
 
 def test_decisions_have_a_number_a_status_and_a_date() -> None:

@@ -142,6 +142,7 @@ CODE = "code_interpreter_call"
 USAGE_LIE = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 3}
 
 # (rule, what is broken, how); the ending is `complete` where nothing else is said.
+PROBLEM: Final = {"type": "empty_output", "message": "m"}
 BROKEN: Final[list[tuple[str, str, Change]]] = [
     ("S0", "an event without type", lose("refusal.delta", "type")),
     ("S0", "a type that is no string", put("refusal.delta", "type", to=7)),
@@ -270,6 +271,10 @@ BROKEN: Final[list[tuple[str, str, Change]]] = [
     ("T6", "C12: items in another order", lambda events: events[-1]["response"]["output"].reverse()),
     ("T6", "A2: another id in the output", put("completed", "response", "output", 2, "id", to="msg_x")),
     ("T7", "an incomplete item", put("completed", "response", "output", 2, "status", to="incomplete")),
+    ("T8", "a problem without a message", end(output_problems=[{"type": "empty_output"}])),
+    ("T8", "problems that are no list", end(output_problems="empty_output")),
+    ("T8", "a problem behind the output", end(output_problems=[{**PROBLEM, "output_index": 1000, "item_id": "msg_x"}])),
+    ("T8", "a problem with another id", end(output_problems=[{**PROBLEM, "output_index": 0, "item_id": "msg_x"}])),
 ]
 # The same for other endings.
 BROKEN_ENDINGS: Final[list[tuple[str, str, str, Change]]] = [
@@ -286,7 +291,7 @@ BROKEN_ENDINGS: Final[list[tuple[str, str, str, Change]]] = [
     ("T6", "fail", "a failure that shows nothing", end(output=[])),
 ]
 RULES: Final = {*["S0", "S2", "S5", "S6", "L1", "L2", "L3", "L4", "L5", "L6", "I1", "I2", "I3", "I4", "I5", "I6", "I7"]} | {
-    *["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "R1", "R2", "R3", "T1", "T2", "T3", "T4", "T5", "T6", "T7"]
+    *["C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "R1", "R2", "R3", "T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8"]
 }
 
 
@@ -414,7 +419,7 @@ def test_shell_commands_have_no_item_id() -> None:
         {"type": "response.shell_call_command.done", "output_index": 0, "command_index": 0, "command": "ls"},
         {"type": "response.output_item.done", "output_index": 0, "item": shell},
     ]
-    last = {**events[-1], "response": {**events[-1]["response"], "output": [shell]}}
+    last = {**events[-1], "response": {**events[-1]["response"], "output": [shell], "output_problems": []}}
     assert validate(numbered([*events[:2], *inner, last])) == []
 
 
@@ -425,7 +430,7 @@ def test_images_come_in_parts() -> None:
     where = {"item_id": "ig_1", "output_index": 0}
     stages = ["in_progress", "generating", "partial_image", "partial_image", "completed"]
     inner: list[Event] = [{"type": f"response.image_generation_call.{stage}", **where} for stage in stages]
-    last = {**events[-1], "response": {**events[-1]["response"], "output": [image]}}
+    last = {**events[-1], "response": {**events[-1]["response"], "output": [image], "output_problems": []}}
     added: Event = {"type": "response.output_item.added", "output_index": 0, "item": opened}
     done: Event = {"type": "response.output_item.done", "output_index": 0, "item": image}
     assert validate(numbered([*events[:2], added, *inner, done, last])) == []

@@ -24,6 +24,7 @@ from responses_app.protocol.deltas import (
     McpList,
     McpResult,
     McpTools,
+    OutputProblem,
     ReasoningDelta,
     SearchStarted,
     TextDelta,
@@ -32,8 +33,9 @@ from responses_app.protocol.deltas import (
 )
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.events import Event
+from responses_app.protocol.output_problems import INVALID_TOOL_ARGUMENTS, MAX_PROBLEMS, MESSAGES
 from responses_app.protocol.reducer import fold
-from responses_app.protocol.writer import INVALID_ARGUMENTS_MESSAGE, Writer
+from responses_app.protocol.writer import Writer
 from tests.support.protocol.response_strategies import (
     CITATION,
     ENDINGS,
@@ -376,9 +378,51 @@ def test_arguments_that_are_no_json_are_completed_and_named_in_the_problems(text
     assert [item["status"] for item in w.items] == ["completed", "completed"]
     assert w.items[1]["arguments"] == text
     assert [event["type"] for event in events[-2:]] == ["response.output_item.done", "response.completed"]
-    problem = {"type": "invalid_tool_arguments", "output_index": 1, "message": INVALID_ARGUMENTS_MESSAGE}
+    message, item_id = MESSAGES[INVALID_TOOL_ARGUMENTS], w.response["output"][1]["id"]
+    problem = {"type": INVALID_TOOL_ARGUMENTS, "message": message, "output_index": 1, "item_id": item_id}
     assert w.response["output_problems"] == [problem]
     assert w.response["usage"] == USAGE
+    assert validate(events) == []
+
+
+@pytest.mark.parametrize(
+    ("deltas", "expected"),
+    [
+        ([OutputProblem("unknown_tool", item="next"), TextDelta("a")], [0]),
+        ([TextDelta("a"), OutputProblem("unknown_tool")], [0]),
+        (
+            [TextDelta("a"), EndItem(), OutputProblem("unknown_tool"), OutputProblem("unknown_tool", item="next"), Call("f")],
+            [0, 1],
+        ),
+        ([TextDelta("a"), OutputProblem("unknown_tool"), OutputProblem("unknown_tool")], [0]),
+        ([TextDelta("a"), OutputProblem("unknown_tool", item="none")], [None]),
+        ([TextDelta("a"), OutputProblem("unknown_tool", item="next")], [None]),
+        ([OutputProblem("unknown_tool"), TextDelta("a")], [None]),
+    ],
+)
+def test_problems_name_their_items(deltas: list[Delta], expected: list[int | None]) -> None:
+    events, w = write_response(deltas, "cut")
+    assert [problem.get("output_index") for problem in w.response["output_problems"]] == expected
+    ids = [item["id"] for item in w.response["output"]]
+    named = [problem.get("item_id") for problem in w.response["output_problems"]]
+    assert named == [None if index is None else ids[index] for index in expected]
+    assert validate(events) == []
+
+
+def test_problem_has_the_text_that_no_item_has() -> None:
+    _, w = write_response([OutputProblem("unfinished_marker", "<tool", "none")])
+    problem = {"type": "unfinished_marker", "message": MESSAGES["unfinished_marker"], "text": "<tool"}
+    assert problem in w.response["output_problems"]
+
+
+def test_problems_are_limited() -> None:
+    _, w = write_response([OutputProblem("unexpected_marker", str(number)) for number in range(MAX_PROBLEMS + 1)])
+    assert len(w.response["output_problems"]) == MAX_PROBLEMS
+
+
+def test_empty_output_is_a_problem() -> None:
+    events, w = write_response([])
+    assert [(each["type"], each["output_index"]) for each in w.response["output_problems"]] == [("empty_output", 0)]
     assert validate(events) == []
 
 

@@ -55,6 +55,7 @@ def test_rare_scripts_are_fetched_on_demand(chat_server: Server, visitor: Visito
         "tools.js",
         "calculator.js",
         "images.js",
+        "problems.js",
         "editor.js",
         "markdown.js",
         "run.js",

@@ -10,6 +10,7 @@ from responses_app.dialects.text.logprobs import to_wire
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Delta, Json
+from responses_app.protocol.output_problems import INVALID_UTF8
 
 
 class TextScanner(Protocol):
@@ -71,19 +72,26 @@ class ChatParser:
 
     def finish(self) -> list[Delta]:
         """Return the text held back, without an incomplete character."""
+        if self._decoder.has_rest:
+            self._deltas.report(INVALID_UTF8)
         self._scanner.cut()
-        return self._deltas.take()
+        return self._deltas.take_rest()
 
     def _feed_token(self, token: int, logprob: Logprob | None) -> None:
         if token in self._stops:
-            self._scanner.feed(self._decoder.flush())
+            self._feed_text(self._decoder.flush())
             self._scanner.end()
             return
         text = self._decoder.feed(token)
         was_thinking = self._scanner.is_thinking
         if logprob is not None:
             self._scanner.mark(to_wire(logprob, self._vocabulary.token_bytes))
-        if text:
-            self._scanner.feed(text)
+        self._feed_text(text)
         # A token that begins or ends the reasoning is a marker.
         self.reasoning_tokens += was_thinking and self._scanner.is_thinking
+
+    def _feed_text(self, text: str) -> None:
+        if text:
+            self._scanner.feed(text)
+        if self._decoder.take_error() and not self._scanner.done:
+            self._deltas.report(INVALID_UTF8)

@@ -10,13 +10,18 @@ from typing import Any
 from responses_app.dialects.formats.reader import EndOfText, Reader
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, MESSAGE, DeltaBuffer
 from responses_app.protocol.deltas import Call
+from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, TEXT_IN_CALL, TOOL_NOT_ALLOWED
 
 # Names that a client may send back; other text in the place of a name is text.
 _NAME = re.compile(r"[\w.\-:]{1,128}")
 
 
 class NotACall(Exception):
-    """The text is no call of a tool that may be called."""
+    """The text is no call of a tool that may be called; `problem` is the type of the output problem."""
+
+    def __init__(self, problem: str = TEXT_IN_CALL) -> None:
+        super().__init__(problem)
+        self.problem = problem
 
 
 class CallWriter:
@@ -64,8 +69,10 @@ class CallWriter:
         """Begin a call. Raises NotACall, and EndOfText behind the only allowed call."""
         if self.done:
             raise EndOfText
-        if not _NAME.fullmatch(name) or not self._allows(name):
-            raise NotACall
+        if not _NAME.fullmatch(name):
+            raise NotACall(CALL_WITHOUT_NAME)
+        if not self._allows(name):
+            raise NotACall(TOOL_NOT_ALLOWED)
         self._end_item()
         self._deltas.add(Call(name))
         self._reader.release()
@@ -81,10 +88,16 @@ class CallWriter:
         if text.strip():
             self._misplaced.append(text.strip())
 
+    @property
+    def misplaced(self) -> str:
+        """Misplaced text of the open call."""
+        return " ".join(self._misplaced)
+
     def close(self) -> None:
         """End the open call, then write the misplaced text as a message."""
         self._end_item()
         if self._misplaced:
+            self._deltas.report(TEXT_IN_CALL)
             self._deltas.append(MESSAGE, " ".join(self._misplaced))
             self._end_item()
             self._misplaced = []

@@ -72,6 +72,11 @@ class Reader:
         """Text not yet read."""
         return self.text[self.at :]
 
+    @property
+    def since_mark(self) -> str:
+        """Text from the position of `mark` on, read or not; the unread text without a mark."""
+        return self.text[self.at if self._mark is None else self._mark :]
+
     def append(self, text: str) -> None:
         """Append text, and forget the text that no `rewind` needs."""
         first = self.at if self._mark is None else self._mark

@@ -11,13 +11,20 @@ from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, St
 from responses_app.dialects.text.delta_buffer import MESSAGE, REASONING, DeltaBuffer
 from responses_app.dialects.text.whitespace import WhitespaceBuffer
 from responses_app.protocol.deltas import Json
+from responses_app.protocol.output_problems import (
+    TEXT_IN_CALL,
+    UNEXPECTED_MARKER,
+    UNFINISHED_CALL,
+    UNFINISHED_MARKER,
+)
 
 
 class FormatScanner:
     """Scanner: text in, deltas into the buffer. The grouping of the text has no effect.
 
     White space at the borders of items is dropped. After a call inside of reasoning the reasoning continues. Text behind a call
-    marker that is no call becomes text without the marker. Closing markers without an opening marker are dropped.
+    marker that is no call becomes text without the marker. Closing markers without an opening marker are dropped. The buffer gets a
+    problem for each of these, and for text that a cut drops.
     """
 
     def __init__(
@@ -33,6 +40,7 @@ class FormatScanner:
         self.is_thinking = thinking
         self._deltas = deltas
         self._format = format
+        self._leads, self._call_ends = (format.calls.leads, format.calls.ends) if format.calls else ((), ())
         self._is_behind_calls = False  # True in text behind calls, which a closing marker ends
         self._reader = Reader()
         self._calls = CallWriter(self._reader, deltas, allows, schemas, self._end_item, one_call=one_call)
@@ -80,7 +88,7 @@ class FormatScanner:
         self._reader.closed, self._reader.cut = True, cut
         self._continue()
         if self._reader.unread:  # a partial marker or call, with the white space before
-            self._reader.take(len(self._reader.unread))
+            self._deltas.report(UNFINISHED_MARKER, self._reader.take(len(self._reader.unread)).strip())
             self._white_space.reset()
         white_space = self._white_space.flush()
         if not self.is_thinking:  # white space behind text is part of the text
@@ -109,6 +117,8 @@ class FormatScanner:
             self._end_item()
             self.is_thinking = False
         elif calls is not None and marker in calls.ends and self._is_behind_calls:
+            if self._deltas.has_open_item:
+                self._deltas.report(TEXT_IN_CALL)
             self._end_item()
             self._is_behind_calls = False
         elif calls is not None and marker in calls.begins:
@@ -116,16 +126,21 @@ class FormatScanner:
             yield from self._read_calls(calls.syntax, marker)
         elif calls is not None and marker in calls.leads:
             yield from self._read_lead(calls.syntax, marker)
+        elif (reasoning is not None and marker in reasoning.ends) or (calls is not None and marker in calls.ends):
+            self._deltas.report(UNEXPECTED_MARKER, marker)
 
     def _read_calls(self, syntax: Syntax, marker: str) -> Steps[None]:
         self._reader.mark()
         self._reader.unfinished = ""
+        is_section = marker not in self._leads
         try:
             yield from syntax.read(self._reader, self._calls, marker)
-        except NotACall:
+        except NotACall as error:
             self._reader.rewind()
+            if is_section:
+                self._deltas.report(error.problem)
         except EndOfText:
-            self._end_in_calls()
+            self._end_in_calls(is_section=is_section)
         self._is_behind_calls = True
         self._reader.release()
 
@@ -138,19 +153,34 @@ class FormatScanner:
             self._emit(marker)
             self._reader.at += len(marker)
 
-    def _end_in_calls(self) -> None:
+    def _end_in_calls(self, *, is_section: bool) -> None:
         """Handle the end of the generation in a call: an open call is complete unless cut off, other text is read as text.
 
-        A call that was cut off before its name was complete is dropped.
+        A call that was cut off before its name was complete is dropped. The reported problem has the text.
         """
+        if self.done:
+            return
         if self._reader.cut:
-            self._reader.at = len(self._reader.text)
-            self._white_space.reset()
+            self._cut_in_calls()
         elif self._calls.is_open:
+            self._deltas.report(UNFINISHED_CALL)
             self._calls.add_misplaced(self._reader.unfinished + self._reader.take(len(self._reader.unread)))
             self._calls.close()
         else:
             self._reader.rewind()
+            if is_section and self._reader.unread.strip():
+                self._deltas.report(UNFINISHED_CALL)
+
+    def _cut_in_calls(self) -> None:
+        reader = self._reader
+        text = (
+            f"{self._calls.misplaced}{reader.unfinished}{reader.unread}" if self._calls.is_open else reader.since_mark
+        ).strip()
+        reader.at = len(reader.text)
+        self._white_space.reset()
+        if self._calls.is_open or text:
+            is_marker = not self._calls.is_open and any(end.startswith(text) for end in self._call_ends)
+            self._deltas.report(UNFINISHED_MARKER if is_marker else UNFINISHED_CALL, text)
 
     def _emit(self, text: str) -> None:
         """Append text without trailing white space."""

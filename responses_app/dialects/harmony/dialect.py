@@ -8,9 +8,10 @@ from openai_harmony import load_harmony_encoding
 
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.harmony import structural_tags
-from responses_app.dialects.harmony.parser import CALL, END_OF_TEXT, RETURN, HarmonyParser, token_bytes
+from responses_app.dialects.harmony.parser import HarmonyParser
 from responses_app.dialects.harmony.prompt import messages
 from responses_app.dialects.harmony.render import HarmonyRenderer
+from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.tools.selection import toolset
 from responses_app.engine_interface import Constraint

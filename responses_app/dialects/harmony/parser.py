@@ -8,20 +8,39 @@ from typing import ClassVar
 
 from openai_harmony import HarmonyEncoding, HarmonyError, StreamableParser
 
-from responses_app.dialects.harmony.header import MessageHeader, is_well_formed, parse_lenient
+from responses_app.dialects.harmony.header import MessageHeader, header_problem, is_well_formed, parse_lenient
+from responses_app.dialects.harmony.tokens import (
+    ASSISTANT,
+    CALL,
+    CHANNEL,
+    CONSTRAIN,
+    END,
+    END_OF_TEXT,
+    FIRST_SPECIAL,
+    MESSAGE,
+    RETURN,
+    START,
+    STOPS,
+    token_bytes,
+)
+from responses_app.dialects.text.decoder import Utf8Validator
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, COMMENTARY, FINAL, REASONING, DeltaBuffer, TextChannel
 from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.logprobs import to_wire
 from responses_app.dialects.tools.selection import Toolset
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Call, Delta, Json
+from responses_app.protocol.output_problems import (
+    CALL_WITHOUT_NAME,
+    INVALID_UTF8,
+    MALFORMED_HEADER,
+    TEXT_IN_CALL,
+    TOOL_NOT_ALLOWED,
+    UNFINISHED_CALL,
+    UNFINISHED_MARKER,
+    UNKNOWN_RECIPIENT,
+)
 
-RETURN, CONSTRAIN, CHANNEL, START, END, MESSAGE, CALL, END_OF_TEXT = (
-    200002, 200003, 200005, 200006, 200007, 200008, 200012, 199999,
-)  # fmt: skip
-STOPS = frozenset({RETURN, CALL, END_OF_TEXT})
-ASSISTANT = 173781
-FIRST_SPECIAL = 199998
 # Function names have at most 128 characters; a longer header is text of a model that omitted the header.
 MAX_HEADER = 160
 
@@ -29,17 +48,10 @@ MAX_HEADER = 160
 CHANNELS: dict[str | None, TextChannel] = {"analysis": REASONING, "commentary": COMMENTARY, "final": FINAL}
 
 
+_FUNCTIONS = "functions."
 _FINAL_HEADER = (CHANNEL, 17196)  # <|channel|>final
 _ROLE = re.compile(r"\s*(?:assistant|user|system|developer|tool|functions\.[\w\-]+)")
 _UNFINISHED = re.compile(r"to?=?|assist\w*")
-
-
-def token_bytes(encoding: HarmonyEncoding, token: int) -> bytes:
-    """Return the bytes of a token; empty for an unknown id."""
-    try:
-        return bytes(encoding._inner.decode_bytes([token]))
-    except HarmonyError:
-        return b""
 
 
 class HarmonyParser:
@@ -53,7 +65,7 @@ class HarmonyParser:
     text, so the JSON continues after them.
 
     Misplaced text (after the arguments of a call, or a header without a message) becomes message text; malformed output never
-    raises.
+    raises. The buffer of the deltas gets a problem for each part that is not understood.
     """
 
     def __init__(self, encoding: HarmonyEncoding, tools: Toolset, *, one_call: bool = False, bound: bool = False) -> None:
@@ -73,6 +85,7 @@ class HarmonyParser:
         self._white_space: str | None = ""  # white space held back: a message of white space only is dropped
         self._library_chars = 0  # characters received from the library in this message
         self._may_hold_bytes = False  # the library may hold bytes back
+        self._utf8 = Utf8Validator()  # of the text of the message
         self._logprobs: list[Json] = []
 
     def feed(self, chunk: Chunk) -> list[Delta]:
@@ -85,13 +98,13 @@ class HarmonyParser:
 
     def finish(self) -> list[Delta]:
         """Return the text held back, without an incomplete character."""
-        if self.done:
-            return []
-        if self._header is not None:
+        if not self.done and self._header is not None:
             self._flush_header(cut=True)
-        else:
+        elif not self.done:
             self._flush_library(cut=True)
-        return self._deltas.take()
+            if self._channel is ARGUMENTS:
+                self._deltas.report(UNFINISHED_CALL)
+        return self._deltas.take_rest()
 
     def _feed_token(self, token: int, logprob: Logprob | None) -> None:
         if token >= FIRST_SPECIAL and self._is_in_json_string(token):
@@ -157,11 +170,20 @@ class HarmonyParser:
         """End the header and start the text of the message."""
         header, self._header = self._header or [], None
         text = self._header_text(header)
+        self._report_header(header)
         if is_well_formed(text) and self._prime_library(header):
             self._route(MessageHeader(self._parser.current_channel, self._parser.current_recipient))
         else:
             self._prime_library(_FINAL_HEADER)
             self._route(parse_lenient(text))
+
+    def _report_header(self, tokens: Sequence[int]) -> None:
+        text: str = self._encoding.decode(tokens)
+        text = text.strip().removeprefix("assistant") if self._started else text
+        problem = header_problem(text)
+        if problem is not None:
+            self._deltas.report(*problem)
+        self._report_recipient(parse_lenient(text).recipient)
 
     def _prime_library(self, header: Sequence[int]) -> bool:
         """Let the library parse a header. Return False on failure, after replacing the library's parser."""
@@ -187,9 +209,18 @@ class HarmonyParser:
             return
         self._append(header.stray)
 
+    def _report_recipient(self, recipient: str | None) -> None:
+        name = self._function_name(recipient)
+        if recipient is not None and name is None:
+            is_call = recipient == _FUNCTIONS
+            self._deltas.report(CALL_WITHOUT_NAME if is_call else UNKNOWN_RECIPIENT, recipient)
+        elif name is not None and not self._tools.allows(name):
+            self._deltas.report(TOOL_NOT_ALLOWED, name)
+
     def _call(self, name: str, header: MessageHeader) -> None:
-        self._deltas.append(COMMENTARY, header.stray)
-        self._deltas.end()
+        if header.stray:
+            self._deltas.append(COMMENTARY, header.stray)
+            self._deltas.end()
         self._deltas.add(Call(name))
         self._channel, self._json = ARGUMENTS, JsonTracker() if name in self._names else None
 
@@ -197,18 +228,21 @@ class HarmonyParser:
         """Return the function named by the recipient; None for persons, formats and undeclared tools."""
         if recipient in self._names:
             return recipient
-        if recipient is None or not recipient.startswith("functions."):
+        if recipient is None or not recipient.startswith(_FUNCTIONS):
             return None
-        return recipient.removeprefix("functions.") or None
+        return recipient.removeprefix(_FUNCTIONS) or None
 
     def _content(self, token: int, logprob: Logprob | None) -> None:
         self._count_token(logprob)
         self._parser.process(token)
         delta = self._parser.last_content_delta or ""
         self._may_hold_bytes = not delta or "\ufffd" in delta
+        is_valid = self._utf8.is_valid(self._bytes(token))
         if delta:
             self._library_chars += len(delta)
             self._append_content(delta)
+        if not is_valid and not self.done:
+            self._deltas.report(INVALID_UTF8)
 
     def _count_token(self, logprob: Logprob | None) -> None:
         if self._channel is REASONING:
@@ -224,6 +258,8 @@ class HarmonyParser:
         if after_call.strip() and self._channel is ARGUMENTS:
             self.done = self._one_call
             self._deltas.end()
+            if not self.done:
+                self._deltas.report(TEXT_IN_CALL)
             self._channel, self._json, self._white_space = COMMENTARY, None, ""
         if not self.done:
             self._append(after_call)
@@ -255,11 +291,16 @@ class HarmonyParser:
             message = "".join(part.text for part in self._parser.messages[-1].content)
             rest = message[self._library_chars :]
             self._append_content(rest.rstrip("\ufffd") if cut else rest)
+        if not self._utf8.is_whole() and not self.done:
+            self._deltas.report(INVALID_UTF8)
 
     def _flush_header(self, *, cut: bool) -> None:
         """Append the contents of a header without a message: stray text, or a call without arguments."""
-        header = parse_lenient(self._header_text(self._header or []))
+        text = self._header_text(self._header or [])
+        header = parse_lenient(text)
         stray = "" if cut and _UNFINISHED.fullmatch(header.stray) else header.stray
+        if text.strip():
+            self._deltas.report(UNFINISHED_MARKER if cut and not stray else MALFORMED_HEADER, text.strip())
         if stray or (self._function_name(header.recipient) and not cut):
             self._prime_library(_FINAL_HEADER)
             self._route(MessageHeader(header.channel, header.recipient))

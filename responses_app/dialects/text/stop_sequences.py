@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.parser_filter import ParserFilter
-from responses_app.protocol.deltas import Delta, TextDelta
+from responses_app.protocol.deltas import Delta, OutputProblem, TextDelta
 
 
 def with_stop_sequences(parser: OutputParser, stops: Sequence[str]) -> OutputParser:
@@ -21,7 +21,7 @@ class StopSequenceFilter(ParserFilter):
     def __init__(self, parser: OutputParser, stops: Sequence[str]) -> None:
         super().__init__(parser)
         self._stops = stops
-        self._held: list[TextDelta] = []
+        self._held: list[TextDelta | OutputProblem] = []  # problems stay at their places between the texts
         self._stopped = False
 
     @property
@@ -38,10 +38,14 @@ class StopSequenceFilter(ParserFilter):
     def _filter_delta(self, delta: Delta) -> list[Delta]:
         if self._stopped:
             return []
+        if isinstance(delta, OutputProblem) and self._held:
+            self._held.append(delta)
+            return []
         if not isinstance(delta, TextDelta):
             return [*self._release_all(), delta]
         # A change of phase begins a new message.
-        before = self._release_all() if self._held and self._held[-1].phase != delta.phase else []
+        last = next((held for held in reversed(self._held) if isinstance(held, TextDelta)), None)
+        before = self._release_all() if last is not None and last.phase != delta.phase else []
         self._held.append(delta)
         return before + self._release_certain()
 
@@ -51,7 +55,7 @@ class StopSequenceFilter(ParserFilter):
         The first complete sequence counts, and the longest of several completed by the same character, so the grouping of
         tokens has no effect.
         """
-        text = "".join(delta.text for delta in self._held)
+        text = "".join(map(_text, self._held))
         matches = [(at + len(stop), at) for stop in self._stops if (at := text.find(stop)) >= 0]
         if matches:
             self._stopped = True
@@ -60,16 +64,20 @@ class StopSequenceFilter(ParserFilter):
 
     def _release_until(self, end: int, *, cut: bool = False) -> list[Delta]:
         released: list[Delta] = []
-        while self._held and len(self._held[0].text) <= end:
-            end -= len(self._held[0].text)
+        while self._held and len(_text(self._held[0])) <= end:
+            end -= len(_text(self._held[0]))
             released.append(self._held.pop(0))
         if cut and end:
-            released.append(replace(self._held[0], text=self._held[0].text[:end]))
+            released.append(replace(self._held[0], text=_text(self._held[0])[:end]))
         return released
 
     def _release_all(self) -> list[Delta]:
         rest, self._held = list[Delta](self._held), []
         return rest
+
+
+def _text(delta: TextDelta | OutputProblem) -> str:
+    return delta.text if isinstance(delta, TextDelta) else ""
 
 
 def _overlap(text: str, stop: str) -> int:

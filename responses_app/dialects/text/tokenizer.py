@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Protocol
 from unicodedata import normalize
 
 from tokenizers import AddedToken, Tokenizer
 
 from responses_app.dialects.text.budget import Budget
+from responses_app.dialects.text.decoder import ByteDecoder, Decoder, WindowDecoder
 from responses_app.dialects.text.length import LowerBound
 from responses_app.dialects.text.pretokens import composes, preserves_all_bytes, safe_cut
 from responses_app.dialects.text.slices import SLICE, slices
@@ -22,18 +21,6 @@ from responses_app.dialects.text.token_cache import TokenCache
 _ESCAPED = re.compile("\ue0f1(\\d+)\ue0f2")
 # Control tokens of chat formats that many tokenizers do not declare as special.
 _CONTROL_TOKEN = re.compile(r"<[|｜].+[|｜]>|</?(?:think|tools|tool_calls?|tool_responses?|arg_key|arg_value)>")
-
-
-class Decoder(Protocol):
-    """Incremental decoder of the tokens of a generation."""
-
-    def feed(self, token: int) -> str:
-        """Return the characters completed by `token`."""
-        ...
-
-    def flush(self) -> str:
-        """Return the incomplete rest, as U+FFFD if invalid."""
-        ...
 
 
 class TokenizerAdapter:
@@ -107,8 +94,8 @@ class TokenizerAdapter:
     def decoder(self) -> Decoder:
         """Create a decoder for a generation."""
         if self._bytes is not None:
-            return _ByteDecoder(self._bytes, self.hidden)
-        return _WindowDecoder(lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=False)), self.hidden)
+            return ByteDecoder(self._bytes, self.hidden)
+        return WindowDecoder(lambda ids: str(self._tokenizer.decode(list(ids), skip_special_tokens=False)), self.hidden)
 
     def _check_length(self, text: str, budget: Budget) -> None:
         """Raise TooLong if the byte count alone proves that the text exceeds the budget."""
@@ -150,55 +137,6 @@ class TokenizerAdapter:
 
     def _ids_of_escaped(self, index: int) -> list[int]:
         return self._escaped_ids_of[index] if index < len(self._escaped_ids_of) else []
-
-
-class _ByteDecoder:
-    """Decoder for byte-level tokenizers: decodes the bytes of the tokens incrementally."""
-
-    def __init__(self, table: Sequence[bytes], hidden: frozenset[int]) -> None:
-        self._table = table
-        self._hidden = hidden
-        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
-
-    def feed(self, token: int) -> str:
-        """Return the characters completed by `token`."""
-        if token in self._hidden or not 0 <= token < len(self._table):
-            return self.flush()
-        return self._utf8.decode(self._table[token])
-
-    def flush(self) -> str:
-        """Return the incomplete rest as U+FFFD."""
-        return self._utf8.decode(b"", True)
-
-
-class _WindowDecoder:
-    """Decoder for all other tokenizers: decodes a window of the newest tokens again and returns the new text."""
-
-    def __init__(self, decode: Callable[[Sequence[int]], str], hidden: frozenset[int]) -> None:
-        self._decode = decode
-        self._hidden = hidden
-        self._known: list[int] = []
-        self._new: list[int] = []
-
-    def feed(self, token: int) -> str:
-        """Return the characters completed by `token`."""
-        if token in self._hidden:
-            return self.flush()
-        self._new.append(token)
-        text = self._new_text()
-        return "" if text.endswith("\ufffd") else self._accept(text)
-
-    def flush(self) -> str:
-        """Return the rest of the text."""
-        return self._accept(self._new_text()) if self._new else ""
-
-    def _new_text(self) -> str:
-        return self._decode([*self._known, *self._new])[len(self._decode(self._known)) :]
-
-    def _accept(self, text: str) -> str:
-        if text:
-            self._known, self._new = self._new, []
-        return text
 
 
 def _escaped_ids(tokenizer: Tokenizer, texts: Sequence[str]) -> list[list[int]]:

@@ -19,7 +19,7 @@ from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.dialects.tools import client, hosted_history
 from responses_app.dialects.tools.client import CLIENT_TOOLS
 from responses_app.dialects.tools.custom_input import InputUnwrapper
-from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem
+from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, OutputProblem
 
 INPUT_KEY = "input"
 # Codex puts its tools into this namespace, and harmony adds this namespace to all tools by itself.
@@ -170,6 +170,8 @@ class ToolCallMapper(ParserFilter):
     def _map(self, delta: Delta) -> list[Delta]:
         if self._buffered is not None and isinstance(delta, Arguments):
             return self._buffered.feed(delta)
+        if isinstance(delta, OutputProblem):
+            return self._map_problem(delta)
         if isinstance(delta, Call):
             return [*self._flush(), *self._begin_call(delta)]
         if self._buffered is not None:
@@ -181,6 +183,13 @@ class ToolCallMapper(ParserFilter):
         ending, self._text = self._text, None
         # Only text that was not wrapped in `input` is left then.
         return [*(_arguments_deltas(ending.flush()) if isinstance(delta, EndItem) else []), delta]
+
+    def _map_problem(self, problem: OutputProblem) -> list[Delta]:
+        """Hold a problem of the buffered call back until the call is complete."""
+        if self._buffered is None or problem.item != "open":
+            return [problem]
+        self._buffered.problems.append(problem)
+        return []
 
     def _begin_call(self, delta: Call) -> list[Delta]:
         origin, self._text = self._origins.get(delta.name), None
@@ -204,6 +213,7 @@ class _BufferedCall:
     """Buffer of a call whose item can be created only from complete arguments."""
 
     def __init__(self, name: str) -> None:
+        self.problems: list[Delta] = []
         self._name = name
         self._parts: list[str] = []
 
@@ -215,8 +225,8 @@ class _BufferedCall:
         arguments = "".join(self._parts)
         body = client.body(self._name, arguments)
         if body is None:
-            return [Call(self._name), *_arguments_deltas(arguments)]
-        return [ClientCall(CLIENT_TOOLS[self._name].kind, body)]
+            return [Call(self._name), *_arguments_deltas(arguments), *self.problems]
+        return [ClientCall(CLIENT_TOOLS[self._name].kind, body), *self.problems]
 
 
 def _arguments_deltas(text: str) -> list[Delta]:

@@ -15,6 +15,7 @@ from responses_app.dialects.vllm.raw_text import RawText
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Call, Json
 from responses_app.protocol.deltas import Delta as ProtocolDelta
+from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, INVALID_UTF8, PARSER_FAILED, TOOL_NOT_ALLOWED
 
 logger = logging.getLogger(__name__)
 
@@ -75,13 +76,17 @@ class VllmOutputParser:
             if self.done:
                 break
             self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
+            if self._decoder.take_error():
+                self._deltas.report(INVALID_UTF8)
         return self._deltas.take()
 
     def finish(self) -> list[ProtocolDelta]:
         """Return the text held back. The open item stays open."""
         if not self.done:
+            if self._decoder.has_rest:
+                self._deltas.report(INVALID_UTF8)
             self._finish(cut=True)
-        return self._deltas.take()
+        return self._deltas.take_rest()
 
     def _feed_token(self, token: int, logprob: Logprob | None) -> None:
         if token in self._stops:
@@ -100,6 +105,7 @@ class VllmOutputParser:
         except Exception:
             logger.exception("a parser of vLLM failed; the rest is taken as text")
             self._parser = None
+            self._deltas.report(PARSER_FAILED)
             self._append_rest()
 
     def _finish(self, *, cut: bool) -> None:
@@ -119,6 +125,7 @@ class VllmOutputParser:
             self._emit(delta for delta in rest if not (cut and (delta is ITEM_END or _is_partial_marker(delta))))
         except Exception:
             logger.exception("a parser of vLLM failed at the end; the rest is taken as text")
+            self._deltas.report(PARSER_FAILED)
             self._append_rest()
 
     def _append_rest(self) -> None:
@@ -174,6 +181,8 @@ class VllmOutputParser:
             allowed = bool(name) and self._allows(name)
             self._channel = ARGUMENTS if allowed else MESSAGE
             self._name = name if allowed else ""
+            if not allowed:
+                self._deltas.report(TOOL_NOT_ALLOWED if name else CALL_WITHOUT_NAME, name or "")
         for text in filter(None, (name, arguments)):
             self._raw.pass_on(text)
         if arguments:

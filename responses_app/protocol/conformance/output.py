@@ -90,7 +90,7 @@ class OutputRules:
         return done
 
     def terminal(self, response: object) -> Findings:
-        """Check the terminal snapshot: I5, T6 and T7."""
+        """Check the terminal snapshot: I5, T6, T7 and T8."""
         if not isinstance(response, Mapping):
             return
         status, output = response.get("status"), response.get("output")
@@ -103,6 +103,7 @@ class OutputRules:
             return
         yield from self._check_same(output, open_ids)
         yield from self._check_arguments(response.get("output_problems"))
+        yield from self._check_problems(response.get("output_problems", []), output)
         if status == "completed":
             for item in output:
                 if isinstance(item, Mapping) and item.get("status") in ("in_progress", "incomplete"):
@@ -111,12 +112,26 @@ class OutputRules:
     def _check_arguments(self, problems: object) -> Findings:
         """Check that `problems` names every completed call with arguments that are no JSON: C7."""
         entries = problems if isinstance(problems, list) else []
-        named = {entry.get("output_index") for entry in entries if isinstance(entry, Mapping)}
+        named = {
+            entry.get("output_index")
+            for entry in entries
+            if isinstance(entry, Mapping) and entry.get("type") == "invalid_tool_arguments"
+        }
         for index, item in self.items.items():
             done = item.done or {}
             is_call = done.get("type") == "function_call" and done.get("status") in (None, "completed")
             if is_call and index not in named and not is_json(done.get("arguments")):
                 yield "C7", f"arguments do not parse: {done.get('arguments')!r:.80}"
+
+    def _check_problems(self, problems: object, output: list[Any]) -> Findings:
+        for entry in problems if isinstance(problems, list) else [problems]:
+            if not isinstance(entry, Mapping) or not all(isinstance(entry.get(key), str) for key in ("type", "message")):
+                yield "T8", f"an output problem is {entry!r:.80}"
+                continue
+            index = integer(entry.get("output_index"))
+            item = output[index] if index is not None and index < len(output) else None
+            if "output_index" in entry and (not isinstance(item, Mapping) or item.get("id") != entry.get("item_id")):
+                yield "T8", f"an output problem belongs to the item {entry.get('item_id')!r} at {entry['output_index']!r}"
 
     def _check_same(self, output: list[Any], open_ids: list[object]) -> Findings:
         closed = {index: item.done for index, item in sorted(self.items.items()) if item.done is not None}

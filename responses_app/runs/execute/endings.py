@@ -94,7 +94,7 @@ class RunEndings:
 
     async def _end(self, events: list[Event]) -> bool:
         for problem in self._writer.output_problems:
-            logger.warning("%s: output %d: %s", self._writer.response["id"], problem["output_index"], problem["message"])
+            logger.warning("%s: output %s: %s", self._writer.response["id"], problem.get("output_index"), problem["message"])
         try:
             await self._output.publish_and_wait(events, ending=self._ending)
         except DatabaseError as error:

@@ -11,7 +11,16 @@ from typing import Any
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.parser_filter import ParserFilter
 from responses_app.engine_interface import Chunk
-from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, ForItem, McpApprovalRequest
+from responses_app.protocol.deltas import (
+    Arguments,
+    Call,
+    ClientCall,
+    Delta,
+    EndItem,
+    ForItem,
+    McpApprovalRequest,
+    OutputProblem,
+)
 from responses_app.tools.base import ToolExecutor, ToolOffer
 
 logger = logging.getLogger("responses.tools")
@@ -37,7 +46,7 @@ class ServerCallParser(ParserFilter):
     event, and the log contains that end before the calls run.
     """
 
-    _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest)
+    _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest, OutputProblem)
 
     def __init__(self, parser: OutputParser, offer: ToolOffer) -> None:
         super().__init__(parser)
@@ -58,6 +67,8 @@ class ServerCallParser(ParserFilter):
         if self._approval is not None and isinstance(delta, Arguments):
             self._approval.texts.append(delta.text)
             return []
+        if self._approval is not None and isinstance(delta, OutputProblem):
+            return [replace(delta, item="next")]
         ended = self._end_approval()
         if not isinstance(delta, Call):
             # The request for an approval is a whole item, so the end of the call is no event of its own.

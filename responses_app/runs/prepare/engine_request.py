@@ -18,6 +18,7 @@ from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.text.stop_sequences import with_stop_sequences
 from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.dialects.tools import as_functions
+from responses_app.dialects.tools.unknown_tools import UnknownToolFilter
 from responses_app.engine_interface import Constraint, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest, ServiceUnavailable
 from responses_app.runs.create_request import CreateRequest
@@ -77,7 +78,9 @@ async def build_engine_request(
     # Some parsers read the end of the prompt.
     make_parser = partial(served.dialect.parser_for, turn)
     parser = await long_work.run(create_request.project, True, make_parser) if is_long(turn) else make_parser()
-    return request, with_stop_sequences(as_functions.map_tool_calls(parser, origins), create_request.stop)
+    names = frozenset(str(tool.get("name")) for tool in turn.tools)
+    mapped = as_functions.map_tool_calls(UnknownToolFilter(parser, names), origins)
+    return request, with_stop_sequences(mapped, create_request.stop)
 
 
 def _turn(

@@ -16,7 +16,7 @@ from responses_app.web.chat.threads import BRANCH
 from responses_app.web.responses.parameters import parameters
 
 # Fields of a snapshot for the page.
-SHOWN_FIELDS = ("status", "output", "error", "usage", "incomplete_details")
+SHOWN_FIELDS = ("status", "output", "error", "usage", "incomplete_details", "output_problems")
 # A longer thread shows only the latest turns.
 MAX_TURNS = 200
 

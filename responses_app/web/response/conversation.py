@@ -20,6 +20,7 @@ from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRe
 from responses_app.web.render.log_events import events
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
+from responses_app.web.response.problem_notice import problem_notices
 from responses_app.web.response.timeline import timeline
 
 # Items of the context before the response that `?earlier=1` shows, the newest ones.
@@ -56,6 +57,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         output_blocks=output_blocks,
         instructions=snapshot.get("instructions"),
         outcome=outcome(row, snapshot),
+        problems=problem_notices(snapshot),
         timeline=timeline(event_headers(row.pk)),
     )
 

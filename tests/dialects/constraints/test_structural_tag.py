@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
-from responses_app.dialects.harmony.parser import CALL, END_OF_TEXT, RETURN, token_bytes
+from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
 from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
 
 PERSON = {

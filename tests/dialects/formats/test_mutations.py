@@ -46,7 +46,7 @@ def parse(format: OutputFormat, pieces: Iterable[str], *, cut: bool = False) -> 
         scanner.cut()
     else:
         scanner.end()
-    return joined([*found, *buffer.take()])
+    return joined([*found, *buffer.take_rest()], problems=True)
 
 
 @pytest.mark.parametrize("name", ["pythonic", "llama4_pythonic", "granite_without_marker"])

@@ -10,7 +10,7 @@ from responses_app.dialects.harmony.parser import MAX_HEADER
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Arguments, Call, ReasoningDelta, TextDelta
 from tests.support.dialects.harmony_tapes import ANALYSIS, CALLING, FINAL, MALFORMED, NEXT, TAPES, WELL_FORMED, final, preamble
-from tests.support.dialects.parser_driver import END, call, harmony, harmony_tokens, parse_chunks, sizes, turn
+from tests.support.dialects.parser_driver import END, call, harmony, harmony_tokens, joined, parse_chunks, sizes, turn
 
 
 @pytest.mark.parametrize("tape", WELL_FORMED)
@@ -119,7 +119,7 @@ def test_a_cut_call_keeps_its_item_open() -> None:
 
 def test_text_without_header_is_emitted_before_the_end() -> None:
     parser = harmony().parser_for(turn())
-    parsed = parser.feed(Chunk(harmony_tokens("word " * (MAX_HEADER + 1))))
+    parsed = joined(parser.feed(Chunk(harmony_tokens("word " * (MAX_HEADER + 1)))))
     assert isinstance(parsed[0], TextDelta)
     assert parsed[0].text.startswith("word word")
 

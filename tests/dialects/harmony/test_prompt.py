@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import UnsupportedInput
-from responses_app.dialects.harmony.parser import FIRST_SPECIAL
+from responses_app.dialects.harmony.tokens import FIRST_SPECIAL
 from tests.support.dialects.parser_driver import assistant, call_output, function_call, harmony, reasoning, turn, user
 
 

@@ -31,7 +31,9 @@ from tests.support.dialects.parser_driver import (
     call_output,
     demo_vocabulary,
     function_call,
+    joined,
     parse_chunks,
+    problems_of,
     reasoning,
     turn,
     user,
@@ -182,7 +184,9 @@ def test_a_single_call_hides_what_follows() -> None:
 def test_a_parser_that_fails_is_left_and_its_text_is_kept() -> None:
     parser = dialect("qwen3", "qwen3_coder").parser_for(turn())
     parser._parser._engine._feed = lambda *_: 1 / 0
-    assert parser.feed(Chunk(demo_vocabulary().encode("Hello."))) == [TextDelta("Hello.")]
+    parsed = parser.feed(Chunk(demo_vocabulary().encode("Hello.")))
+    assert joined(parsed) == [TextDelta("Hello.")]
+    assert problems_of(parsed) == [("parser_failed", "")]
 
 
 def test_a_required_call_is_constrained_in_the_models_own_format() -> None:

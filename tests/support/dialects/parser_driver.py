@@ -19,7 +19,7 @@ from responses_app.dialects.formats.table import DEFAULT_OUTPUT
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.engine_interface import Chunk
-from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, ReasoningDelta, TextDelta
+from responses_app.protocol.deltas import Arguments, Call, Delta, EndItem, OutputProblem, ReasoningDelta, TextDelta
 
 TODAY = date(2026, 11, 20)
 WEATHER = {
@@ -114,20 +114,27 @@ def chat(template: str = CHATML, vocabulary: TokenizerAdapter | None = None, **h
     return ChatDialect(vocabulary, ChatTemplate(template), [stop], **how)
 
 
-def parse_chunks(dialect: Dialect, to: Turn, tokens: Sequence[int], sizes: Iterable[int] = ()) -> list[Delta]:
-    """Parse the tokens in chunks of the given sizes, the rest in one chunk; return the deltas, adjacent ones joined."""
+def parse_chunks(
+    dialect: Dialect, to: Turn, tokens: Sequence[int], sizes: Iterable[int] = (), *, problems: bool = False
+) -> list[Delta]:
+    """Parse the tokens in chunks of the given sizes, the rest in one chunk; return the deltas, adjacent ones joined.
+
+    Problems of the output are left out without `problems`.
+    """
     parser, at, pieces = dialect.parser_for(to), 0, []
     for size in sizes:
         pieces += parser.feed(Chunk(tokens[at : at + size]))
         at += size
     pieces += parser.feed(Chunk(tokens[at:]))
-    return joined([*pieces, *parser.finish()])
+    return joined([*pieces, *parser.finish()], problems=problems)
 
 
-def joined(pieces: Iterable[Delta]) -> list[Delta]:
-    """Join adjacent deltas of the same text."""
+def joined(pieces: Iterable[Delta], *, problems: bool = False) -> list[Delta]:
+    """Join adjacent deltas of the same text. Problems of the output are left out without `problems`."""
     out: list[Delta] = []
     for piece in pieces:
+        if isinstance(piece, OutputProblem) and not problems:
+            continue
         last = out[-1] if out else None
         if isinstance(piece, TextDelta) and isinstance(last, TextDelta) and piece.phase == last.phase:
             out[-1] = replace(last, text=last.text + piece.text, logprobs=(*last.logprobs, *piece.logprobs))
@@ -136,6 +143,11 @@ def joined(pieces: Iterable[Delta]) -> list[Delta]:
         else:
             out.append(piece)
     return out
+
+
+def problems_of(pieces: Iterable[Delta]) -> list[tuple[str, str]]:
+    """Return the types and the texts of the problems."""
+    return [(piece.type, piece.text) for piece in pieces if isinstance(piece, OutputProblem)]
 
 
 def call(arguments: str, name: str = "get_weather") -> list[Delta]:

@@ -50,6 +50,7 @@ LINES = [
     ("handmade", CALL, 0.0),
     ("snowfall", f"{FINAL}So it snows.<|return|>", 0.0),
     ("oddly", f"{FINAL}\x1b[31mred\x1b[0m \u202egnp.exe\u202c {'x' * 3000}<|return|>", 0.0),
+    ("brokenly", "<|channel|>musings<|message|>Well.<|return|>", 0.0),
     ("hugely", CALL.replace("Oslo", "word " * 60_000), -1),
     ("gradually", f"{FINAL}{GRADUAL}<|return|>", 0.05),
     ("wordlessly", "<|channel|>analysis<|message|>There is nothing to say.<|return|>", 0.0),

@@ -57,6 +57,19 @@ def test_odd_and_huge_output_breaks_nothing(visitor: Visitor) -> None:
     assert visitor.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
+def test_output_problem_is_a_notice_beside_the_answer(visitor: Visitor) -> None:
+    visitor.send_and_wait("brokenly", "Well.")
+    notice = visitor.last.locator("details.problems")
+    expect(notice.locator("summary")).to_have_text("1 output problem")
+    expect(notice.locator("li")).not_to_be_visible()
+    notice.locator("summary").click()
+    expect(notice.locator("li")).to_have_text("A message has an unknown channel. The message is part of the answer. musings")
+    visitor.page.reload()
+    expect(visitor.last.locator("details.problems summary")).to_have_text("1 output problem")
+    visitor.last.get_by_role("link", name="Events").click()
+    expect(visitor.page.get_by_role("region", name="Output problems")).to_contain_text("unknown_channel")
+
+
 def test_stop_ends_it_at_the_server_too(visitor: Visitor) -> None:
     visitor.send("endlessly")
     expect(visitor.last).to_contain_text("word2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+from django.contrib.auth.models import User
 
 from responses_app.models import Event, Response
 from responses_app.store.log.archive import archive_log
@@ -101,6 +102,25 @@ class OutcomesTest(WebCase):
                 with self.subTest(events=events, path=path):
                     self.assertEqual(self.client.get(f"/responses/{row.uid}{path}").status_code, 200)
 
+    def test_output_problems_are_on_the_conversation_and_the_events(self) -> None:
+        problems = [
+            {"type": "unknown_tool", "message": "The tool is unknown.", "output_index": 0, "item_id": "fc_1"},
+            {"type": "unfinished_marker", "message": "The output ended.", "text": "<b>\x1b"},
+        ]
+        row = ended("completed", "response.completed", output_problems=problems)
+        pages = (self.opened(row), self.page(f"/responses/{row.uid}/events"), self.admin_page(row))
+        for page in pages:
+            with self.subTest(page=page[:80]):
+                self.assertIn("<code>unknown_tool</code> The tool is unknown.", page)
+                self.assertIn("&lt;b&gt;⟨U+001B⟩</code>", page)
+        self.assertIn(f'href="/responses/{row.uid}/items/fc_1"', pages[0])
+
+    def admin_page(self, row: Response) -> str:
+        """Return the page of the response in the admin."""
+        self.client.force_login(User.objects.create_superuser("admin", "", "x"))
+        return self.client.get(f"/admin/responses_app/response/{row.pk}/change/").content.decode()
+
     def test_a_completed_response_shows_no_error(self) -> None:
         page = self.opened(made())
         self.assertNotIn('role="alert"', page)
+        self.assertNotIn("Output problems", page)

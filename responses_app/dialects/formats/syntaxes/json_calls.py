@@ -10,6 +10,7 @@ from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.tool_call_json import ToolCallJsonParser
+from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, TEXT_IN_CALL
 
 _ID = one_of([literal(""), sequence(literal(', "id": "'), regex(r"[a-zA-Z0-9]{9}"), literal('"'))])
 
@@ -108,6 +109,7 @@ class JsonCalls:
             calls.add_misplaced(parser.misplaced)
         elif reader.cut and parser.name and not (self.needs_declared and not self._is_certain(parser, calls)):
             calls.open(parser.name)
+            calls.add_misplaced(parser.misplaced)
 
     def _parse(self, reader: Reader, calls: CallWriter, stops: Markers, parser: ToolCallJsonParser) -> Steps[None]:
         while True:
@@ -135,7 +137,7 @@ class JsonCalls:
                 raise NotACall
             calls.open(parser.name)
         if parser.broken and not calls.is_open:
-            raise NotACall
+            raise NotACall(CALL_WITHOUT_NAME if parser.nameless else TEXT_IN_CALL)
         if calls.is_open:
             calls.write(parser.take())
             if parser.over:

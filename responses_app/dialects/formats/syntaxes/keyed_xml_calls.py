@@ -154,12 +154,17 @@ class KeyedXmlCalls:
 
     def _parameter(self, reader: Reader, calls: CallWriter, name: str, writer: ObjectWriter) -> Steps[str]:
         """Read a key and a value; return the marker of the next key, or of the end."""
-        key, _ = yield from reader.read_until(Markers(self.end_mark("arg_key"), self.end))
+        key, stop = yield from reader.read_until(Markers(self.end_mark("arg_key"), self.end))
+        if stop == self.end:
+            calls.add_misplaced(key)
+            return stop
+        reader.unfinished = key
         schema = calls.properties(name).get(key.strip())
         if self.has_types:
             schema = yield from self._type(reader, calls, schema)
         yield from reader.skip_space()
         yield from reader.accept(self.mark("arg_value"))
+        reader.unfinished = ""
         writer.key(key.strip())
         stop = yield from self._value(reader, calls, schema)
         return stop if stop == self.end else (yield from self._next(reader))
@@ -184,7 +189,9 @@ class KeyedXmlCalls:
         try:
             stop = yield from reader.pass_until(Markers(self.end_mark("arg_value"), self.end), emit)
         except EndOfText:
-            if not reader.cut:
+            if reader.cut:
+                reader.unfinished = "".join(parts)
+            else:
                 calls.write('"' if text else to_json("".join(parts), schema))
             raise
         calls.write('"' if text else to_json("".join(parts), schema))

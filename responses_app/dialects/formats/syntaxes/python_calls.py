@@ -98,7 +98,9 @@ class PythonCalls:
         try:
             yield from self._value(reader, parts.append)
         except EndOfText:
-            if not reader.cut:
+            if reader.cut:
+                reader.unfinished = f"{key}={''.join(parts)}"
+            else:
                 self._write(calls, writer, key, parts)
             raise
         self._write(calls, writer, key, parts)

@@ -25,12 +25,13 @@ class ToolCallJsonParser:
     `null` means no arguments.
 
     `called` is True once name and arguments are certain, `closed` after the last brace, `broken` once the text cannot be such
-    an object. `quoted` is True inside a string, `has_object` once an object of arguments has begun.
+    an object, `nameless` if the name is missing or no text. `quoted` is True inside a string, `has_object` once an object of
+    arguments has begun.
     """
 
     def __init__(self) -> None:
         self.name = ""
-        self.called = self.closed = self.broken = self.has_object = False
+        self.called = self.closed = self.broken = self.nameless = self.has_object = False
         self._state: Callable[[str, int], int] = self._read_start
         self._arguments: list[str] = []
         self._key: str | None = None  # None while reading a key
@@ -128,7 +129,7 @@ class ToolCallJsonParser:
         if self.name:
             self.called = self.closed = True
         else:
-            self.broken = True
+            self.broken = self.nameless = True
 
     # Keys and values
 
@@ -210,7 +211,7 @@ class ToolCallJsonParser:
             self.name = name
             self.called = bool(self._arguments)
         else:
-            self.broken = True
+            self.broken = self.nameless = True
 
     def _set_scalar_arguments(self) -> None:
         """Handle arguments other than an object: a string, a scalar, or text that is no JSON."""

@@ -164,6 +164,7 @@ class XmlCalls:
             stop = yield from reader.pass_until(stops, parts.append)
         except EndOfText:
             if reader.cut:
+                reader.unfinished = "".join(parts)
                 raise
             stop = ""
         return "".join(parts), stop

@@ -16,7 +16,7 @@ export class Turn {
     this.element = el("li", { class: "turn" }, this.inputArticle(), this.article);
   }
 
-  // Shows the messages of the input. Outputs of calls are shown in the cards of the calls.
+  // Outputs of calls are shown in the cards of the calls.
   inputArticle() {
     const messages = this.input.filter((item) => item.type === undefined || item.type === "message");
     if (messages.length === 0) return null;
@@ -52,20 +52,21 @@ export class Turn {
     return this.blocks.get(index);
   }
 
-  // Shows the final snapshot, which completes a page that was opened late.
+  // Shows the final snapshot, also of a page that was opened late.
   complete(response) {
     this.status = response.status;
     response.output.forEach((item, index) => {
       if (!this.blocks.has(index)) this.block(index, item).complete(item);
     });
     this.outcome.replaceChildren(...outcome(response, () => this.actions.regenerate(this)));
+    if (response.output_problems) import("./problems.js").then((module) => module.showProblems(this.outcome, response));
     this.usage = response.usage;
     this.showActions({ canRegenerate: response.status !== "failed" });
     if (this.times) this.applyTimes(this.times);
     else this.fetchTimes();
   }
 
-  // The times come from the server, because the page may have been opened late.
+  // The times come from the server.
   async fetchTimes() {
     const response = await fetch(`${this.urls.chat}/${encodeURIComponent(this.id)}/times`, { redirect: "error" }).catch(() => null);
     if (response?.ok) this.applyTimes(await response.json());
@@ -78,7 +79,7 @@ export class Turn {
     if (this.usage) old?.replaceWith(statistics(this.usage, times));
   }
 
-  // Shows an error: the connection was lost or the request failed.
+  // Shows a lost connection or a failed request.
   fail(error, retry) {
     const text = el("p", { class: "bad", role: "alert" }, visible(error.message));
     this.outcome.replaceChildren(text, button("Try again", retry));
@@ -89,7 +90,7 @@ export class Turn {
     this.outcome.replaceChildren(...(retries ? [el("p", { class: "warn" }, "Connection lost. Reconnecting… (generation continues on the server)")] : []));
   }
 
-  // Shows the footer. A failed response has a retry button beside the error instead of `canRegenerate`.
+  // A failed response has a retry button beside the error instead of `canRegenerate`.
   showActions({ canRegenerate }) {
     this.article.setAttribute("aria-busy", "false");
     const regenerate = this.id && canRegenerate && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
@@ -97,7 +98,7 @@ export class Turn {
     this.foot.replaceChildren(...[this.branchSwitch(), regenerate, log, statistics(this.usage)].filter(Boolean));
   }
 
-  // Buttons for the previous and the next branch.
+  // Buttons of the branches.
   branchSwitch() {
     if (this.siblings.length < 2) return null;
     const at = this.siblings.indexOf(this.id);

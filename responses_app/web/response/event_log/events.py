@@ -19,6 +19,7 @@ from responses_app.web.render.log_events import events
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.event_log.event_groups import KINDS, LABELS, EventGroup, event_kind, group
+from responses_app.web.response.problem_notice import problems_of
 from responses_app.web.response.timeline import timeline
 
 PAGE_LINES = 200
@@ -59,6 +60,7 @@ def index(request: HttpRequest, uid: str) -> HttpResponse:
         "response-events",
         "web/events.html",
         lines=_lines(row.pk, page),
+        problems=problems_of(row) if after < 0 else [],
         kinds=LABELS.items(),
         chosen=chosen,
         kind_query="".join(f"kind={name}&" for name in chosen),

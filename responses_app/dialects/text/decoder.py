@@ -1,0 +1,130 @@
+"""Incremental decoders of the tokens of a generation, and validation of UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+
+class Decoder(Protocol):
+    """Incremental decoder of the tokens of a generation."""
+
+    def feed(self, token: int) -> str:
+        """Return the characters completed by `token`."""
+        ...
+
+    def flush(self) -> str:
+        """Return the incomplete rest, as U+FFFD if invalid."""
+        ...
+
+    def take_error(self) -> bool:
+        """Return True if U+FFFD has replaced invalid bytes since the last call."""
+        ...
+
+    @property
+    def has_rest(self) -> bool:
+        """True if tokens have not completed a character yet."""
+        ...
+
+
+class ByteDecoder:
+    """Decoder for byte-level tokenizers: decodes the bytes of the tokens incrementally."""
+
+    def __init__(self, table: Sequence[bytes], hidden: frozenset[int]) -> None:
+        self._table = table
+        self._hidden = hidden
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._has_error = False
+
+    def feed(self, token: int) -> str:
+        """Return the characters completed by `token`."""
+        if token in self._hidden or not 0 <= token < len(self._table):
+            return self.flush()
+        return self._decode(self._table[token])
+
+    def flush(self) -> str:
+        """Return the incomplete rest as U+FFFD."""
+        return self._decode(b"", final=True)
+
+    def take_error(self) -> bool:
+        """Return True if U+FFFD has replaced invalid bytes since the last call."""
+        has_error, self._has_error = self._has_error, False
+        return has_error
+
+    @property
+    def has_rest(self) -> bool:
+        """True if tokens have not completed a character yet."""
+        return bool(self._utf8.getstate()[0])
+
+    def _decode(self, data: bytes, *, final: bool = False) -> str:
+        before = self._utf8.getstate()[0]
+        text = self._utf8.decode(data, final)
+        # The bytes may also contain U+FFFD itself.
+        if "\ufffd" in text and text.count("\ufffd") > (before + data).count("\ufffd".encode()):
+            self._has_error = True
+        return text
+
+
+class WindowDecoder:
+    """Decoder for all other tokenizers: decodes a window of the newest tokens again and returns the new text."""
+
+    def __init__(self, decode: Callable[[Sequence[int]], str], hidden: frozenset[int]) -> None:
+        self._decode = decode
+        self._hidden = hidden
+        self._known: list[int] = []
+        self._new: list[int] = []
+        self._has_error = False
+
+    def feed(self, token: int) -> str:
+        """Return the characters completed by `token`."""
+        if token in self._hidden:
+            return self.flush()
+        self._new.append(token)
+        text = self._new_text()
+        return "" if text.endswith("\ufffd") else self._accept(text)
+
+    def flush(self) -> str:
+        """Return the rest of the text."""
+        return self._accept(self._new_text()) if self._new else ""
+
+    def take_error(self) -> bool:
+        """Return True if the text contains U+FFFD since the last call: the tokenizer does not tell which bytes were invalid."""
+        has_error, self._has_error = self._has_error, False
+        return has_error
+
+    @property
+    def has_rest(self) -> bool:
+        """True if tokens have not completed a character yet."""
+        return bool(self._new) and self._new_text().endswith("\ufffd")
+
+    def _new_text(self) -> str:
+        return self._decode([*self._known, *self._new])[len(self._decode(self._known)) :]
+
+    def _accept(self, text: str) -> str:
+        if text:
+            self._known, self._new = self._new, []
+        self._has_error = self._has_error or "\ufffd" in text
+        return text
+
+
+class Utf8Validator:
+    """Incremental validator: a character may be cut between two pieces."""
+
+    def __init__(self) -> None:
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
+
+    def is_valid(self, piece: bytes) -> bool:
+        """Return False if `piece` cannot continue the text so far. The text then begins anew."""
+        try:
+            self._decoder.decode(piece)
+        except UnicodeDecodeError:
+            self._decoder.reset()
+            return False
+        return True
+
+    def is_whole(self) -> bool:
+        """Return True if the text so far ends between two characters. The text then begins anew."""
+        rest = self._decoder.getstate()[0]
+        self._decoder.reset()
+        return not rest
