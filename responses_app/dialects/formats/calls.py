@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from responses_app.dialects.formats.reader import EndOfText, Reader
+from responses_app.dialects.formats.syntaxes.values import with_definitions
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, MESSAGE, DeltaBuffer
 from responses_app.protocol.deltas import Call
 from responses_app.protocol.output_problems import CALL_WITHOUT_NAME, TEXT_IN_CALL, TOOL_NOT_ALLOWED
@@ -62,8 +63,11 @@ class CallWriter:
 
     def properties(self, name: str) -> Mapping[str, Any]:
         """Return the schemas of the parameters of a tool, empty if unknown."""
-        properties = self._schemas.get(name, {}).get("properties")
-        return properties if isinstance(properties, Mapping) else {}
+        schema = self._schemas.get(name, {})
+        properties = schema.get("properties")
+        if not isinstance(properties, Mapping):
+            return {}
+        return {key: with_definitions(each, schema) for key, each in properties.items()}
 
     def open(self, name: str) -> None:
         """Begin a call. Raises NotACall, and EndOfText behind the only allowed call."""
@@ -116,17 +120,17 @@ class ObjectWriter:
     """Writes the arguments of a call as a JSON object, key by key."""
 
     def __init__(self, write: Callable[[str], None]) -> None:
+        self.is_empty = True
         self._write = write
-        self._is_empty = True
 
     def key(self, key: str) -> None:
         """Begin a property."""
-        self._write(("{" if self._is_empty else ", ") + json.dumps(key, ensure_ascii=False) + ": ")
-        self._is_empty = False
+        self._write(("{" if self.is_empty else ", ") + json.dumps(key, ensure_ascii=False) + ": ")
+        self.is_empty = False
 
     def end(self) -> None:
         """End the object."""
-        self._write("{}" if self._is_empty else "}")
+        self._write("{}" if self.is_empty else "}")
 
 
 def json_string_part(text: str) -> str:

@@ -97,22 +97,34 @@ class FormatScanner:
     def _read(self) -> Steps[None]:
         """Read the whole output."""
         yield
-        while not self.done:
-            try:
+        try:
+            yield from self._skip_title()
+            while not self.done:
                 yield from self._read_prose()
-            except EndOfText:
-                return
+        except EndOfText:
+            return
+
+    def _skip_title(self) -> Steps[None]:
+        """Skip the title at the start of reasoning. An empty reasoning may have a title without a line break."""
+        reasoning = self._format.reasoning
+        if reasoning is None or not reasoning.title or not self.is_thinking:
+            return
+        word = reasoning.title.rstrip()
+        empty = [word + end for end in reasoning.ends]
+        found = yield from self._reader.accept(reasoning.title, *empty)
+        if found in empty:
+            self._reader.at -= len(found) - len(word)
 
     def _read_prose(self) -> Steps[None]:
         """Read reasoning or text up to a marker, and follow the marker."""
         markers = self._reasoning_markers if self.is_thinking else self._text_markers
         marker = yield from self._reader.pass_until(markers, self._emit)
         reasoning, calls = self._format.reasoning, self._format.calls
-        if reasoning is not None and marker in reasoning.begins and not self.is_thinking:
-            self._end_item()
-            self.is_thinking = True
-            if reasoning.title:
-                yield from self._reader.accept(reasoning.title)
+        if reasoning is not None and marker in reasoning.begins:
+            if not self.is_thinking:
+                self._end_item()
+                self.is_thinking = True
+            yield from self._skip_title()
         elif reasoning is not None and marker in reasoning.ends and self.is_thinking:
             self._end_item()
             self.is_thinking = False

@@ -16,15 +16,18 @@ class WhitespaceBuffer:
     def __init__(self, *, bare: bool = False) -> None:
         self._bare = bare
         self._is_empty = True
-        self._white = ""
+        self._white: list[str] = []
+        self._held = 0
 
     def feed(self, text: str) -> str:
         """Return the new text without trailing white space."""
-        text = self._white + text
         visible = text.rstrip(WHITE)
-        self._white = text[len(visible) :]
+        white = text[len(visible) :]
         if not visible:
+            self._hold(white)
             return ""
+        visible = self._take() + visible
+        self._hold(white)
         if self._is_empty and self._bare:
             visible = visible.lstrip(WHITE)
         self._is_empty = False
@@ -33,13 +36,23 @@ class WhitespaceBuffer:
     @property
     def held(self) -> int:
         """Number of characters held back."""
-        return len(self._white)
+        return self._held
 
     def flush(self) -> str:
         """Return the white space after the text; empty if the item has no text."""
-        white, self._white = self._white, ""
+        white = self._take()
         return "" if self._is_empty else white
 
     def reset(self) -> None:
         """Start a new item, after a marker."""
-        self._bare, self._is_empty, self._white = True, True, ""
+        self._take()
+        self._bare = self._is_empty = True
+
+    def _hold(self, white: str) -> None:
+        self._white.append(white)
+        self._held += len(white)
+
+    def _take(self) -> str:
+        """Return and forget the white space held back."""
+        white, self._white, self._held = "".join(self._white), [], 0
+        return white

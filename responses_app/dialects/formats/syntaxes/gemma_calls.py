@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from responses_app.dialects.constraints.structural_tag import (
     Format,
@@ -18,10 +19,10 @@ from responses_app.dialects.constraints.structural_tag import (
     tags,
 )
 from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, json_string_part
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import SCALARS, parameters, separated
-from responses_app.dialects.formats.syntaxes.values import json_or_text, types_of
+from responses_app.dialects.formats.syntaxes.values import json_or_text, to_json, types_of
 
 Write = Callable[[str], None]
 
@@ -42,14 +43,14 @@ class GemmaCalls:
         """Read a call. Raises NotACall, EndOfText."""
         yield from reader.skip_space()
         yield from reader.accept("call:", ":")
-        name, stop = yield from reader.read_until(Markers("{", "(", self.end))
-        if stop == self.end and not name.strip():
+        name, stop = yield from reader.read_until(Markers("{", "(", self.end, self.begin))
+        if stop == self.begin or (stop == self.end and not name.strip()):
             raise NotACall
         calls.open(name.strip())
         if stop == self.end:
             calls.write("{}")
         else:
-            yield from self._object(reader, calls)
+            yield from self._object(reader, calls, calls.properties(name.strip()))
         calls.close()
         yield from reader.skip_space(")}")
         yield from reader.accept(self.end)
@@ -73,15 +74,20 @@ class GemmaCalls:
         """Return the tags of the calls."""
         return [tag(f"{self.begin}call:{tool['name']}", self._object_format(tool), self.end) for tool in tools]
 
-    def _object(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        """Read the properties of an object behind the opening brace, as JSON."""
-        write = calls.write
-        separator = "{"
+    def _object(self, reader: Reader, calls: CallWriter, known: Mapping[str, Any]) -> Steps[None]:
+        """Read the properties of an object behind the opening brace, as JSON. The end of the generation ends an object too."""
+        writer = ObjectWriter(calls.write)
+        try:
+            yield from self._properties(reader, calls, writer, known)
+        except EndOfText:
+            if not reader.cut:
+                writer.end()
+            raise
+        writer.end()
+
+    def _properties(self, reader: Reader, calls: CallWriter, writer: ObjectWriter, known: Mapping[str, Any]) -> Steps[None]:
         while True:
             yield from reader.skip_space(",")
-            if reader.closed and not reader.cut and reader.at == len(reader.text):
-                write("{}" if separator == "{" else "}")
-                raise EndOfText
             if (yield from reader.accept("}", ")")):
                 break
             key, stop = yield from reader.read_until(Markers(":", "}", self.end))
@@ -91,26 +97,33 @@ class GemmaCalls:
                 if stop == "}":
                     continue
                 break
-            write(
-                f"{separator}{json.dumps(key.strip().removeprefix(self.quote).removesuffix(self.quote), ensure_ascii=False)}: "
-            )
-            separator = ", "
-            yield from self._value(reader, calls)
-        write("{}" if separator == "{" else "}")
+            key = key.strip().removeprefix(self.quote).removesuffix(self.quote)
+            writer.key(key)
+            yield from self._value(reader, calls, known.get(key))
 
-    def _value(self, reader: Reader, calls: CallWriter) -> Steps[None]:
+    def _value(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
         yield from reader.skip_space()
         found = yield from reader.accept(self.quote, "{", "[")
         if found == self.quote:
             yield from self._string(reader, calls.write)
         elif found == "{":
-            yield from self._object(reader, calls)
+            yield from self._object(reader, calls, _inner(schema, "properties"))
         elif found == "[":
-            yield from self._array(reader, calls)
+            yield from self._array(reader, calls, _inner(schema, "items"))
         else:
+            yield from self._scalar(reader, calls, schema)
+
+    def _scalar(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
+        """Read a value without quotes: JSON, or a string if the schema allows nothing else."""
+        try:
             text, stop = yield from reader.read_until(Markers(",", "}", "]", ")", self.end))
-            reader.at -= len(stop)
-            calls.write(json_or_text(text.strip()))
+        except EndOfText:
+            if not reader.cut:
+                calls.write(_to_json(reader.unfinished.strip(), schema))
+                reader.unfinished = ""
+            raise
+        reader.at -= len(stop)
+        calls.write(_to_json(text.strip(), schema))
 
     def _string(self, reader: Reader, write: Write) -> Steps[None]:
         write('"')
@@ -122,20 +135,30 @@ class GemmaCalls:
             raise
         write('"')
 
-    def _array(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        write, separator = calls.write, "["
+    def _array(self, reader: Reader, calls: CallWriter, schema: Mapping[str, Any]) -> Steps[None]:
+        """Read the items of a list behind the opening bracket. The end of the generation ends a list too."""
+        calls.write("[")
+        try:
+            yield from self._items(reader, calls, schema)
+        except EndOfText:
+            if not reader.cut:
+                calls.write("]")
+            raise
+        calls.write("]")
+
+    def _items(self, reader: Reader, calls: CallWriter, schema: Mapping[str, Any]) -> Steps[None]:
+        separator = ""
         while True:
             yield from reader.skip_space(",")
             if (yield from reader.accept("]")):
-                break
+                return
             if (stop := (yield from reader.accept("}", self.end))) is not None:
                 reader.at -= len(stop)
-                break
-            write(separator)
-            separator = ", "
+                return
             yield from reader.peek()
-            yield from self._value(reader, calls)
-        write("[]" if separator == "[" else "]")
+            calls.write(separator)
+            separator = ", "
+            yield from self._value(reader, calls, schema or None)
 
     def _object_format(self, tool: Tool) -> Format:
         found = parameters(tool)
@@ -166,3 +189,13 @@ class GemmaCalls:
 
     def _written(self, value: object) -> str:
         return f"{self.quote}{value}{self.quote}" if isinstance(value, str) else json.dumps(value)
+
+
+def _inner(schema: object, key: str) -> Mapping[str, Any]:
+    """Return the mapping under `key` of a schema, empty if absent."""
+    found = schema.get(key) if isinstance(schema, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _to_json(text: str, schema: object) -> str:
+    return to_json(text, schema) if isinstance(schema, Mapping) else json_or_text(text)

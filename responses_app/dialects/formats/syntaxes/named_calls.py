@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from responses_app.dialects.constraints.structural_tag import Format, arguments, literal, one_of, regex, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall
-from responses_app.dialects.formats.reader import Markers, Reader, Steps
+from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 
 
@@ -92,6 +92,7 @@ class NamedCalls:
         calls.close()
         yield from reader.skip_space("`" if self.fenced else "")
         yield from reader.accept(self.call_end)
+        calls.commit()
 
     def _name(self, head: str) -> str:
         name = head.strip()
@@ -121,7 +122,11 @@ class MistralCalls:
         if (yield from reader.peek()) in "[{":
             yield from _MISTRAL_LIST.read(reader, calls, begin)
             return
-        name, stop = yield from reader.read_until(_HEAD_ENDS)
+        try:
+            name, stop = yield from reader.read_until(_HEAD_ENDS)
+        except EndOfText:
+            self._end(reader, calls)
+            raise
         if stop == "[CALL_ID]":
             _, stop = yield from reader.read_until(Markers("[ARGS]", "{"))
         reader.at -= stop == "{"
@@ -130,6 +135,13 @@ class MistralCalls:
         calls.open(name.strip())
         yield from reader.pass_json(Markers("[TOOL_CALLS]"), calls.write)
         calls.close()
+
+    def _end(self, reader: Reader, calls: CallWriter) -> None:
+        """Handle the end of the generation behind a name: the name of a declared tool is a call without arguments."""
+        if not reader.cut and calls.is_declared(reader.unfinished.strip()):
+            calls.open(reader.unfinished.strip())
+            reader.unfinished = ""
+            calls.write("{}")
 
     @property
     def markers(self) -> tuple[str, ...]:

@@ -250,6 +250,8 @@ def _convert(element: _Element, schema: object, calls: CallWriter) -> str:
     calls.add_misplaced(element.text)
     is_list = kind == "array" or (not kind and all(name == _ITEM for name, _ in element.children))
     if is_list:
+        for name, _ in element.children:
+            calls.add_misplaced("" if name == _ITEM else name)
         return f"[{', '.join(_convert(each, container.get('items'), calls) for _, each in element.children)}]"
     return f"{{{', '.join(_properties(element, container, calls))}}}"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,12 +11,11 @@ from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import parameters, separated
+from responses_app.dialects.formats.syntaxes.python_literals import PythonValueScanner, python_to_json
 from responses_app.dialects.formats.syntaxes.python_values import python_value
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
 _HEAD_ENDS = Markers("(", "=", ")", ",", "[", "]", " ", "<", '"')
-_JSON_NAMES = {"true": "True", "false": "False", "null": "None"}
-_JSON_NAME = re.compile(r"\b(true|false|null)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,59 +105,17 @@ class PythonCalls:
 
     def _write(self, calls: CallWriter, writer: ObjectWriter, key: str, parts: list[str]) -> None:
         writer.key(key.strip())
-        calls.write(_to_json("".join(parts)))
+        calls.write(python_to_json("".join(parts)))
 
     def _value(self, reader: Reader, emit: Callable[[str], None]) -> Steps[None]:
         """Pass on the text of a value, up to a comma or the closing parenthesis. Raises EndOfText."""
-        scan = _ValueScan()
+        scanner = PythonValueScanner()
         while True:
-            text = reader.unread
-            count = scan.read(text)
+            count, is_end = scanner.read(reader.unread, closed=reader.closed and not reader.cut)
             emit(reader.take(count))
-            if count < len(text):
+            if is_end:
                 return
             yield from reader.wait()
-
-
-class _ValueScan:
-    """Search for the end of a Python value: brackets and quotes that are open."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._quote = ""
-        self._is_escaped = False
-
-    def read(self, text: str) -> int:
-        """Return the number of characters that belong to the value."""
-        for index, char in enumerate(text):
-            if self._quote:
-                self._in_string(char)
-            elif self._depth == 0 and char in ",)":
-                return index
-            elif char in "\"'":
-                self._quote = char
-            else:
-                self._depth += (char in "([{") - (char in ")]}")
-        return len(text)
-
-    def _in_string(self, char: str) -> None:
-        if self._is_escaped:
-            self._is_escaped = False
-        elif char == "\\":
-            self._is_escaped = True
-        elif char == self._quote:
-            self._quote = ""
-
-
-def _to_json(text: str) -> str:
-    """Convert a Python or JSON literal to JSON; other text becomes a string."""
-    text = text.strip()
-    for candidate in (text, _JSON_NAME.sub(lambda match: _JSON_NAMES[match[0]], text)):
-        try:
-            return json.dumps(ast.literal_eval(candidate), ensure_ascii=False, allow_nan=False)
-        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-            continue
-    return json.dumps(text, ensure_ascii=False)
 
 
 def _arguments(tool: Tool) -> Format:

@@ -8,6 +8,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+_ALTERNATIVES = ("anyOf", "oneOf", "allOf")
+_MAX_REFERENCES = 8
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -19,7 +21,7 @@ def types_of(schema: object) -> frozenset[str]:
     found = {declared} if isinstance(declared, str) else {each for each in declared if isinstance(each, str)}
     choices = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
     found |= {_type_of(value) for value in choices} if isinstance(choices, list) else set()
-    for key in ("anyOf", "oneOf", "allOf"):
+    for key in _ALTERNATIVES:
         if isinstance(schema.get(key), list):
             found |= {each for choice in schema[key] for each in types_of(choice)}
     return frozenset(found or {"object" if "properties" in schema else "string"})
@@ -46,6 +48,28 @@ def json_or_text(text: str) -> str:
     return _json(text) or json.dumps(text, ensure_ascii=False)
 
 
+def with_definitions(schema: object, root: Mapping[str, Any], depth: int = _MAX_REFERENCES) -> object:
+    """Return `schema` with the definitions in `root` in place of `$ref`, also in alternatives."""
+    if not isinstance(schema, Mapping) or depth == 0:
+        return schema
+    if isinstance(schema.get("$ref"), str):
+        return with_definitions(_definition(schema["$ref"], root), root, depth - 1)
+    alternatives = {
+        key: [with_definitions(each, root, depth - 1) for each in schema[key]]
+        for key in _ALTERNATIVES
+        if isinstance(schema.get(key), list)
+    }
+    return {**schema, **alternatives} if alternatives else schema
+
+
+def _definition(reference: str, root: Mapping[str, Any]) -> object:
+    """Return the schema at a JSON pointer such as `#/$defs/Place`, None if absent."""
+    found: object = root
+    for part in reference.removeprefix("#").split("/")[1:]:
+        found = found.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
+    return found
+
+
 def _type_of(value: Any) -> str:
     names = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object"}
     return names.get(type(value), "null")
@@ -57,6 +81,15 @@ def _json(text: str) -> str | None:
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (ValueError, RecursionError):
         return None
+
+
+def as_object(text: str) -> dict[str, Any] | None:
+    """Return the JSON object that `text` is, None for other text."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
 def _null(text: str) -> str | None:
@@ -71,6 +104,10 @@ def _integer(text: str) -> str | None:
 
 
 def _number(text: str) -> str | None:
+    """Convert a number. An integer keeps all digits, which a float would round."""
+    whole = _integer(text)
+    if whole is not None:
+        return whole
     try:
         value = float(text)
     except ValueError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,14 +19,14 @@ from responses_app.dialects.constraints.structural_tag import (
     tags,
 )
 from responses_app.dialects.formats.base import Tool
-from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter, json_string_part
+from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
-from responses_app.dialects.formats.syntaxes.values import is_text, json_or_text, to_json, types_of
+from responses_app.dialects.formats.syntaxes.values import as_object, is_text, json_or_text, to_json, types_of
+from responses_app.dialects.formats.syntaxes.xml_text import StringPart, attribute_name, attributes_of, unknown_attributes
 
 # A call without arguments may have an empty line.
 _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
-_ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,9 @@ class XmlCalls:
         return (yield from reader.accept(self.call_open, self.end))
 
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        head, stop = yield from reader.read_until(Markers(self.tag_end, self.call_close, self.end))
+        head, stop = yield from reader.read_until(Markers(self.tag_end, self.call_close, self.end, self.call_open))
+        if stop == self.call_open:
+            raise NotACall
         name = self._name(head)
         calls.open(name)
         calls.add_misplaced(self._extra(head))
@@ -144,16 +146,41 @@ class XmlCalls:
             head, _ = yield from reader.read_until(Markers(self.tag_end))
             key = self._name(head)
             calls.add_misplaced(self._extra(head))
-            schema = self._schema(head, calls.properties(name).get(key))
+            known = calls.properties(name)
+            if self._is_wrapper(key, known) and writer.is_empty:
+                yield from self._wrapped(reader, calls, writer, key, known)
+            else:
+                writer.key(key)
+                yield from self._value(reader, calls, self._schema(head, known.get(key)))
+
+    def _is_wrapper(self, key: str, known: Mapping[str, Any]) -> bool:
+        """Return True if `key` is no parameter and may stand around all arguments."""
+        return self.type_attribute == "string" and bool(known) and key in _WRAPPERS - set(known)
+
+    def _wrapped(
+        self, reader: Reader, calls: CallWriter, writer: ObjectWriter, key: str, known: Mapping[str, Any]
+    ) -> Steps[None]:
+        """Read a value under `key`, which is no parameter: an object of parameters has all arguments, another value stays."""
+        text, stop = yield from self._until(reader, self._value_ends)
+        found = as_object(text)
+        if found and found.keys() <= known.keys():
+            for name, each in found.items():
+                writer.key(name)
+                calls.write(json.dumps(each, ensure_ascii=False))
+        else:
             writer.key(key)
-            yield from self._value(reader, calls, schema)
+            calls.write(json_or_text(text))
+        self._put_back(reader, stop)
+
+    @property
+    def _value_ends(self) -> Markers:
+        return Markers(self.parameter_close, self.parameter_open, self.call_close)
 
     def _value(self, reader: Reader, calls: CallWriter, schema: object) -> Steps[None]:
-        stops = Markers(self.parameter_close, self.parameter_open, self.call_close)
         if is_text(schema):
-            yield from self._string(reader, calls, stops)
+            yield from self._string(reader, calls, self._value_ends)
         else:
-            text, stop = yield from self._until(reader, stops)
+            text, stop = yield from self._until(reader, self._value_ends)
             calls.write(json_or_text(self._trimmed(text)) if schema is _ANY else to_json(self._trimmed(text), schema))
             self._put_back(reader, stop)
 
@@ -171,7 +198,7 @@ class XmlCalls:
 
     def _string(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
         """Pass a string value on as it comes."""
-        text = _StringPart(calls, pads=self.pads or self.may_pad)
+        text = StringPart(calls, pads=self.pads or self.may_pad)
         calls.write('"')
         try:
             if self.has_cdata and (yield from reader.accept(_CDATA)):
@@ -196,24 +223,25 @@ class XmlCalls:
     def _trimmed(self, text: str) -> str:
         if self.has_cdata and text.strip().startswith(_CDATA):
             text = text.strip().removeprefix(_CDATA).removesuffix(_CDATA_END)
-        return text.removeprefix("\n").removesuffix("\n") if self.pads or self.may_pad else text
+        is_padded = (self.pads or self.may_pad) and text.startswith("\n")
+        return text.removeprefix("\n").removesuffix("\n") if is_padded else text
 
     def _name(self, head: str) -> str:
         """Return the name in a start tag behind `call_open` or `parameter_open`."""
         if not self.attributes:
             return head.strip()
-        match = _ATTRIBUTE.match(f"name={head.strip()}")
-        return next((each for each in match.groups()[1:] if each), "") if match else ""
+        return attribute_name(head)
 
     def _extra(self, head: str) -> str:
         """Return the text of a start tag other than the known attributes."""
-        return _ATTRIBUTE.sub(_unless_known, f"name={head.strip()}") if self.attributes else ""
+        return unknown_attributes(head) if self.attributes else ""
 
     def _schema(self, head: str, schema: object) -> object:
         if not self.type_attribute:
             return schema
-        marks = {match[1]: match[2] for match in _ATTRIBUTE.finditer(head)}
-        return _TEXT if marks.get(self.type_attribute) in ("true", "string") else _ANY
+        if attributes_of(head).get(self.type_attribute) not in ("true", "string"):
+            return _ANY
+        return _TEXT if "string" in types_of(schema) else schema
 
     # Grammar
 
@@ -246,41 +274,7 @@ class XmlCalls:
 
 
 _CDATA, _CDATA_END = "<![CDATA[", "]]>"
-_KNOWN_ATTRIBUTES = {
-    "string": ("true", "false"),
-    "type": ("string", "integer", "number", "boolean", "null", "object", "array"),
-}
+# Names that models write around all arguments.
+_WRAPPERS = {"arguments", "input"}
 _TEXT: Mapping[str, Any] = {"type": "string"}
 _ANY: Mapping[str, Any] = {"type": ["object", "array", "number", "boolean", "null", "string"]}
-
-
-def _unless_known(attribute: re.Match[str]) -> str:
-    """Return the text of an unknown attribute."""
-    key, value = attribute[1], attribute[2] or ""
-    is_known = value in _KNOWN_ATTRIBUTES.get(key, ()) or (key == "index" and value.isdigit())
-    return "" if attribute.start() == 0 or is_known else attribute[0]
-
-
-class _StringPart:
-    """Writer of the inside of a JSON string. With `pads` a line break at either end is left out."""
-
-    def __init__(self, calls: CallWriter, *, pads: bool) -> None:
-        self._calls = calls
-        self._pads = pads
-        self._is_first = True
-        self._held = ""
-
-    def write(self, text: str) -> None:
-        """Write text, except a line break that may be the last character."""
-        text = self._held + text
-        self._held = ""
-        if self._pads and self._is_first and text:
-            text = text.removeprefix("\n")
-            self._is_first = False
-        if self._pads and text.endswith("\n"):
-            text, self._held = text[:-1], "\n"
-        self._calls.write(json_string_part(text))
-
-    def end(self) -> None:
-        """End the string: the line break held back is no part of the value."""
-        self._held = ""
