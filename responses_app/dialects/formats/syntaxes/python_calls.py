@@ -11,8 +11,7 @@ from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
 from responses_app.dialects.formats.syntaxes.grammar import parameters, separated
-from responses_app.dialects.formats.syntaxes.python_literals import PythonValueScanner, python_to_json
-from responses_app.dialects.formats.syntaxes.python_values import python_value
+from responses_app.dialects.formats.syntaxes.python_values import PythonValueScanner, python_to_json, python_value
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
 _HEAD_ENDS = Markers("(", "=", ")", ",", "[", "]", " ", "<", '"')

@@ -1,8 +1,14 @@
-"""Grammar of Python values: JSON values, or the notation of Python for strings, booleans and null."""
+"""Python values in calls: the grammar, the end of a value in generated text, and the conversion to JSON.
+
+The grammar has JSON values, or the notation of Python for strings, booleans and null. Models also write strings with quotes and
+line breaks that Python would refuse, such as `'sed -n '1,5p' a.txt'`.
+"""
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +29,15 @@ from responses_app.dialects.formats.syntaxes.grammar import parameters, separate
 _SINGLE_QUOTED = regex(r"'([^'\\\n]|\\[^\n])*'")
 _SPACE = regex(" ?")
 _NAMES = {"boolean": ("true", "false", "True", "False"), "null": ("null", "None")}
+_CONSTANTS = {"true": True, "false": False, "null": None}
+# Number of characters behind a quote that decide if the quote ends a string.
+_MAX_LOOKAHEAD = 256
+_NEXT_KEY = re.compile(r",\s*(\w*)\s*(.?)", re.DOTALL)
+# Python refuses such integers, as in `month=07`.
+_LEADING_ZERO = re.compile(r"-?0\d{1,20}", re.ASCII)
+_QUOTED = re.compile(r"""(["'])(.*)\1\Z""", re.DOTALL)
+_ESCAPE = re.compile(r"""\\([ntr"'\\])""")
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 def python_value(schema: object) -> Format:
@@ -65,3 +80,92 @@ def _object(schema: Mapping[str, Any]) -> Format:
 
 def _key(name: str) -> Format:
     return one_of([literal(f'"{name}":'), literal(f"'{name}':")])
+
+
+class PythonValueScanner:
+    """Search for the end of a Python value: brackets and quotes that are open."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._quote = ""
+        self._is_escaped = False
+
+    def read(self, text: str, *, closed: bool) -> tuple[int, bool]:
+        """Return the number of characters of `text` that belong to the value, and True if the value ends there.
+
+        A quote with too little text behind is not yet read, unless `closed`.
+        """
+        for index, char in enumerate(text):
+            if self._quote:
+                if not self._read_in_string(char, text[index + 1 : index + 1 + _MAX_LOOKAHEAD], closed=closed):
+                    return index, False
+            elif self._depth == 0 and char in ",)":
+                return index, True
+            elif char in "\"'":
+                self._quote = char
+            else:
+                self._depth += (char in "([{") - (char in ")]}")
+        return len(text), False
+
+    def _read_in_string(self, char: str, rest: str, *, closed: bool) -> bool:
+        """Read a character of a string, with `rest` behind. Return False if more text is needed."""
+        if self._is_escaped:
+            self._is_escaped = False
+        elif char == "\\":
+            self._is_escaped = True
+        elif char == self._quote:
+            ends = _ends_string(rest, is_nested=self._depth > 0)
+            if ends is None and not closed and len(rest) < _MAX_LOOKAHEAD:
+                return False
+            self._quote = char if ends is False else ""
+        return True
+
+
+def _ends_string(rest: str, *, is_nested: bool) -> bool | None:
+    """Return True if a quote with `rest` behind ends a string, None if `rest` is too short."""
+    rest = rest.lstrip()
+    if not rest:
+        return None
+    if is_nested:
+        return rest[0] in ",:]})"
+    if rest[0] == ")":
+        behind = rest[1:].lstrip()
+        return behind[0] not in ")\"'+.%" if behind else None
+    following = _NEXT_KEY.match(rest)
+    if following is None:
+        return False
+    if not following[2]:
+        return None
+    return following[2] == ("=" if following[1] else ")")
+
+
+def python_to_json(text: str) -> str:
+    """Convert a Python or JSON literal to JSON; other text becomes a string."""
+    text = text.strip()
+    if _LEADING_ZERO.fullmatch(text):
+        return str(int(text))
+    for candidate in (text, text.replace("\n", "\\n")):
+        try:
+            tree = _JsonLiterals().visit(ast.parse(candidate, mode="eval"))
+            return json.dumps(ast.literal_eval(tree), ensure_ascii=False, allow_nan=False)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+    return json.dumps(_unquoted(text), ensure_ascii=False)
+
+
+def _unquoted(text: str) -> str:
+    """Return the inside of a string in quotes, whose inner quotes may lack a backslash."""
+    match = _QUOTED.match(text)
+    return _ESCAPE.sub(lambda escape: _ESCAPED.get(escape[1], escape[1]), match[2]) if match else text
+
+
+class _JsonLiterals(ast.NodeTransformer):
+    """Names of JSON become constants, and sets become lists in the order of the text."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return the constant of `true`, `false` and `null`."""
+        return ast.Constant(_CONSTANTS[node.id]) if node.id in _CONSTANTS else node
+
+    def visit_Set(self, node: ast.Set) -> ast.List:
+        """Return a list."""
+        return ast.List([self.visit(each) for each in node.elts], ast.Load())
