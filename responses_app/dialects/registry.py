@@ -83,10 +83,14 @@ class _Parts:
             self.stops,
             output,
             always_thinks=self._always_thinks(reasoning_parser),
-            may_think=reasoning_parser is not None,
+            may_think=reasoning_parser is not None or self._has_token_of_reasoning(output),
             supports_images=self.supports_images,
             image_placeholder=self.image_placeholder,
         )
+
+    def _has_token_of_reasoning(self, output: OutputFormat) -> bool:
+        """Return True if the tokenizer has the marker of reasoning, also where the template does not show the reasoning."""
+        return output.reasoning is not None and output.reasoning.begins[0] in self._added_tokens()
 
     def vllm(self, reasoning_parser: str | None, tool_parser: str | None) -> Dialect:
         from vllm.tokenizers.hf import get_cached_tokenizer

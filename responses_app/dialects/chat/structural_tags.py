@@ -51,7 +51,7 @@ def constrain(turn: Turn, tools: Toolset, output: OutputFormat, thinking: Reason
     elif content is None:
         return _free_with_calls(tools, output, only_one=not turn.parallel_tool_calls)
     else:
-        content = _behind(output.answer_head, content)
+        content = _answer(output, content)
         if tools.offered and output.calls is not None:
             calls = _calls(output.calls, tools.offered, only_one=not turn.parallel_tool_calls)
             content = one_of([content, _behind(output.call_head, calls)])
@@ -77,6 +77,14 @@ def reasoning_formats(thinking: ReasoningStart, output: OutputFormat) -> list[Fo
 def _behind(head: str, content: Format) -> Format:
     """Return `content`, with `head` allowed before `content`."""
     return sequence(optional(literal(head)), content) if head else content
+
+
+def _answer(output: OutputFormat, content: Format) -> Format:
+    """Return `content` with the markers that may stand around an answer."""
+    content = _behind(output.answer_head, content)
+    if not output.answer_head or not output.ignored:
+        return content
+    return sequence(content, optional(one_of([literal(marker) for marker in output.ignored])))
 
 
 def _call_format(output: OutputFormat) -> CallFormat:

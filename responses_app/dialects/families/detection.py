@@ -219,8 +219,6 @@ def _family_warnings(family: Family, evidence: Evidence) -> Iterator[str]:
             f"The family of the model is not recognised ({kind}): only <think> reasoning and <tool_call> JSON calls are parsed. "
             "Name the parsers with reasoning_parser and tool_parser."
         )
-    if family.unsupported_calls:
-        yield family.unsupported_calls
 
 
 def _missing_parsers(reasoning: str | None, tools: str | None, installed: InstalledParsers) -> Iterator[str]:

@@ -18,7 +18,6 @@ class Family:
     `type_and_markers`: the row applies to no other model types; it is tested before all rows without this flag.
     `template_only`: the markers are not evidence as added tokens, because other families have these tokens too.
     `files` of the checkpoint are evidence where nothing else is.
-    `unsupported_calls` is a warning for families whose calls no parser reads.
     """
 
     name: str
@@ -32,7 +31,6 @@ class Family:
     type_and_markers: bool = False
     template_only: bool = False
     files: tuple[str, ...] = ()
-    unsupported_calls: str = ""
     remark: str = ""
 
 
@@ -113,6 +111,17 @@ FAMILIES: tuple[Family, ...] = (
         model_types="ernie4_5.*",
         type_and_markers=True,
     ),
+    Family("MiMo", "hermes", "qwen3", markers=("<tool_call>",), model_types="mimo|mimo_vl", type_and_markers=True),
+    # The chat templates show the reasoning and no calls.
+    Family(
+        "Hermes calls",
+        "hermes",
+        "qwen3",
+        markers=_THINK,
+        without=("<tool_call>", "<function="),
+        model_types="qwen2|qwen3|qwen3_moe|smollm3|exaone4.*|exaone_moe",
+        type_and_markers=True,
+    ),
     Family("Jamba", "jamba", markers=("<tool_calls>",), model_types="jamba", type_and_markers=True),
     # Families with markers of their own.
     Family(
@@ -148,6 +157,7 @@ FAMILIES: tuple[Family, ...] = (
         names="kimi-k2",
     ),
     Family("Kimi-K2", "kimi_k2", "kimi_k2", markers=("<|im_middle|>", "tool_declare"), reasoning_markers=_THINK),
+    Family("Hunyuan Hy3", "hy_v3", "hy_v3", markers=("<｜hy_", "<tool_sep")),
     Family("Kimi-K3", "kimi_k3", "kimi_k3", markers=("<|open|>", "<|sep|>"), model_types="kimi_k3", names="kimi-k3"),
     Family("DeepSeek V4.1", "deepseek_v41", "deepseek_v41", markers=("｜DSML｜ calls",), names=r"deepseek-v4\.1"),
     Family("DeepSeek V3.2", "deepseek_v32", "deepseek_v3", markers=("｜DSML｜", "function_calls"), names=r"deepseek-v3\.2"),
@@ -244,7 +254,7 @@ FAMILIES: tuple[Family, ...] = (
         remark="thinking switches the reasoning.",
     ),
     Family("Granite 20B function calling", "granite-20b-fc", markers=("<function_call>",), names="granite-20b-func"),
-    Family("xLAM", "xlam", names="xlam"),
+    Family("xLAM", "xlam", markers=('[{"name": "tool_call_name"',), names="xlam"),
     Family("Dots", "dots", markers=("<dots_function_call>",), names=r"dots\d"),
     Family("GigaChat 3", "gigachat3", markers=("<|function_call|>",), names="gigachat-?3"),
     Family("GigaChat 3", "gigachat3", markers=("<|role_sep|>", "function call"), template_only=True),
@@ -286,6 +296,13 @@ FAMILIES: tuple[Family, ...] = (
         names="olmo-3",
     ),
     Family("MiniCPM 5", "minicpm5", "qwen3", markers=("<function name=", "<param name="), reasoning_markers=_THINK),
+    Family(
+        "Llama 4",
+        "llama4_json",
+        markers=("<|header_start|>", '"parameters": dictionary of argument name'),
+        without=("[func_name1(",),
+        remark=_TOOL_TEMPLATE,
+    ),
     Family("Llama 4", "llama4_pythonic", markers=("<|header_start|>",), model_types="llama4.*", names="llama-4"),
     Family("Pythonic calls", "pythonic", markers=("[func_name1(",), remark="The template describes calls as Python."),
     Family(
@@ -294,6 +311,15 @@ FAMILIES: tuple[Family, ...] = (
         markers=('"parameters": dictionary of argument name',),
         names=r"llama-3\.[1-3]",
         remark="One call at a time.",
+    ),
+    Family(
+        "MiniMax-M1",
+        "minimax_m1",
+        "qwen3",
+        markers=("<beginning_of_sentence>", "<tool_calls>"),
+        model_types="minimax_m1|minimax_text_01",
+        names="minimax-m1",
+        remark=_ALWAYS_REASONS,
     ),
     Family("Lists of calls", "hunyuan_a13b", "qwen3", markers=("<tool_calls>",), reasoning_markers=_THINK, names="hunyuan"),
     Family(

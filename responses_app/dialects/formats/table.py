@@ -159,6 +159,9 @@ CALLS: dict[str, CallFormat] = {
     "mimo": xml_calls("", pads=False),
     "longcat": json_object_calls("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
     "minicpm5": minicpm_calls(),
+    "minimax_m1": CallFormat(
+        JsonCalls("<tool_calls>\n", "\n</tool_calls>", "\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)
+    ),
     "minimax_m2": invoke_calls("<minimax:tool_call>", "</minimax:tool_call>"),
     "minimax_m3": CallFormat(_MINIMAX_M3, (_MINIMAX_M3.begin, _MINIMAX_M3.call_open), (_MINIMAX_M3.end,)),
     "mistral": CallFormat(MistralCalls(is_list=False), ("[TOOL_CALLS]",)),
@@ -186,7 +189,7 @@ CALLS: dict[str, CallFormat] = {
         ("[", "```json"),
     ),
 }
-"""Call formats by the name of vLLM's tool parser. `nemotron_nano_v2` is a name of our own: vLLM has none for the format.
+"""Call formats by the name of vLLM's tool parser. vLLM has no parser for `minimax_m1` and `nemotron_nano_v2`: names of our own.
 So is the reasoning format `longcat`."""
 
 

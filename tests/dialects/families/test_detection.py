@@ -121,6 +121,12 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
     ("LongCat-Flash-Chat", "longcat_flash", "<longcat_tool_call>", None, "longcat"),
     ("AI21-Jamba-Large-1.7", "jamba", "<tool_calls>[]</tool_calls>", None, "jamba"),
     ("MiniCPM5", "minicpm", '<function name="x"><param name="y">', None, "minicpm5"),
+    ("SmolLM3-without-calls", "smollm3", "<think></think>{{ xml_tools }}", "qwen3", "hermes"),
+    ("MiMo-VL-7B-RL", "mimo_vl", _HERMES, "qwen3", "hermes"),
+    ("Llama-4-json", "llama4", "<|header_start|>" + _LLAMA_JSON, None, "llama4_json"),
+    ("MiniMax-M1", "minimax_m1", "<beginning_of_sentence>ai name=assistant<tool_calls>", "qwen3", "minimax_m1"),
+    ("checkpoint", "llama", 'as a list: [{"name": "tool_call_name", "arguments": {}}]', None, "xlam"),
+    ("checkpoint", "", "<｜hy_User{}｜><tool_sep{}>", "hy_v3", "hy_v3"),
     ("gpt-oss-20b", "gpt_oss", "<|channel|>analysis", "openai_gptoss", "openai"),
 ]
 

@@ -120,6 +120,12 @@ def test_head_of_a_constrained_answer_is_allowed(parser: str, head: str) -> None
     assert not accepts(parser, head + "Hello.", format=PERSON)
 
 
+@pytest.mark.parametrize("name", ["RESPONSE", "TEXT"])
+def test_end_marker_of_a_constrained_answer_is_allowed(name: str) -> None:
+    answer = f'<|START_{name}|>{{"age":3}}<|END_{name}|>'
+    assert accepts("cohere_command3" if name == "RESPONSE" else "cohere_command4", answer, format=PERSON)
+
+
 def test_empty_response_of_kimi_before_a_required_call() -> None:
     head = "<|open|>response<|sep|><|close|>response<|sep|>"
     assert accepts("kimi_k3", head + TEXTS["kimi_k3"].one, tool_choice="required")
@@ -151,6 +157,7 @@ OTHER_FORMS = {
         "functions.get_weather:1".join(TEXTS["kimi_k2"].two.rsplit("functions.get_weather:0", 1)),
     ),
     "number of the second object": ("cohere_command3", '"1"'.join(TEXTS["cohere_command3"].two.rsplit('"0"', 1))),
+    "indented objects": ("cohere_command3", TEXTS["cohere_command3"].two.replace('{"tool_call_id', '    {"tool_call_id')),
     "id of a call": ("mistral", TEXTS["mistral"].one.replace("[ARGS]", "[CALL_ID]a1b2c3d4e[ARGS]")),
     "other key of arguments": ("internlm", TEXTS["internlm"].one.replace("parameters", "arguments")),
     "single quotes": ("lfm2", CALL_TEXTS["lfm2"].typed),

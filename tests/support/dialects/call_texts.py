@@ -276,6 +276,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "llama4_pythonic": _python("<|python_start|>[", "]<|python_end|>"),
     "longcat": _json_sections("<longcat_tool_call>\n", "\n</longcat_tool_call>"),
     "minicpm5": _elements("", "", "", "param", "", ""),
+    "minimax_m1": _json("<tool_calls>\n", "\n</tool_calls>", "\n", _OBJECT),
     "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
     "minimax_m3": _nested_xml("]<]minimax[>["),
     "mistral": _json("", "", "", "[TOOL_CALLS]NAME[ARGS]%"),

@@ -90,7 +90,8 @@ class JsonCalls:
         content = sequence(key, arguments(dict(tool)), *([_ID] if self.has_ids else []))
         if self.number_key:
             number = sequence(one_of([literal("0"), regex(r"\d{1,3}")]), literal('", '))
-            return tag(f'{before}{{"{self.number_key}": "', sequence(number, literal(name), content), *ends)
+            head = sequence(regex(" {0,8}"), literal(f'{before}{{"{self.number_key}": "'), number, literal(name))
+            return tag("", sequence(head, content), *ends)
         return tag(f"{before}{{{name}", content, *ends)
 
     def _object(self, reader: Reader, calls: CallWriter, stops: Markers) -> Steps[None]:
