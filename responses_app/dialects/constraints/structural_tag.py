@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import Turn, UnsupportedInput
-from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, WHITE_SPACE
+from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, SPACED_WHITE_SPACE, WHITE_SPACE
 from responses_app.dialects.tools.selection import Tool
 from responses_app.engine_interface import Constraint
 
@@ -31,10 +31,11 @@ def any_text(*excludes: str) -> Format:
     return {"type": "any_text", "excludes": list(excludes)}
 
 
-def json_value(schema: Mapping[str, Any] | bool, white_space: int = ANY_WHITE_SPACE) -> Format:
+def json_value(schema: Mapping[str, Any] | bool, white_space: int = SPACED_WHITE_SPACE) -> Format:
     """Match JSON of a schema, keys in schema order, at most `white_space` characters of white space in a row.
 
-    The limit stops endless white space of weak models.
+    The limit stops endless white space of weak models. The default is for calls: models write `{"city": "Oslo"}`, as their chat
+    templates do, so a blank may follow a comma or a colon.
     """
     wanted = schema if isinstance(schema, bool) else dict(schema)
     return {"type": "json_schema", "json_schema": wanted, "max_whitespace_cnt": white_space}
@@ -115,6 +116,14 @@ def text_format(turn: Turn) -> Format | None:
     if kind == "json_schema" and isinstance(turn.format.get("schema"), Mapping):
         return json_value(turn.schema_limits.limit(turn.format["schema"]), white_space)
     raise UnsupportedInput(f"Invalid value: {kind!r}.", "text.format.type", "invalid_value")
+
+
+def widen_white_space(value: Any) -> Any:
+    """Copy a structural tag; each JSON schema format allows the white space of the setting `any`."""
+    if isinstance(value, Mapping):
+        copied = {key: widen_white_space(child) for key, child in value.items()}
+        return {**copied, "max_whitespace_cnt": ANY_WHITE_SPACE} if "max_whitespace_cnt" in value else copied
+    return [widen_white_space(child) for child in value] if isinstance(value, list) else value
 
 
 def not_yet_binding(constraint: Constraint, text: str) -> bool:

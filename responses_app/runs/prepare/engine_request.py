@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 
 from responses_app.dialects.base import Dialect, OutputParser, Turn, UnsupportedInput
+from responses_app.dialects.constraints.structural_tag import widen_white_space
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.text.stop_sequences import with_stop_sequences
 from responses_app.dialects.text.token_cache import TokenCache
@@ -177,9 +178,16 @@ async def _request(
 def _render(dialect: Dialect, turn: Turn, budget: Budget) -> tuple[list[int] | TooLong, Constraint | None]:
     """Render the prompt and the constraint; return TooLong in place of too many tokens. Raises UnsupportedInput, Stopped."""
     try:
-        return dialect.render(turn, budget), dialect.constrain(turn)
+        return dialect.render(turn, budget), _constrain(dialect, turn)
     except TooLong as error:
-        return error, dialect.constrain(turn)
+        return error, _constrain(dialect, turn)
+
+
+def _constrain(dialect: Dialect, turn: Turn) -> Constraint | None:
+    constraint = dialect.constrain(turn)
+    if constraint is None or turn.json_whitespace != "any":
+        return constraint
+    return replace(constraint, value=widen_white_space(constraint.value))
 
 
 def _exceeded(tokens: str, limit: int) -> InvalidRequest:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies
 
 from responses_app.dialects.constraints import bounds
-from responses_app.dialects.constraints.structural_tag import json_value, literal, sequence
+from responses_app.dialects.constraints.structural_tag import arguments, json_value, literal, sequence
 
 pytestmark = pytest.mark.engine
 STRING: dict[str, Any] = {"type": "string"}
@@ -190,6 +190,16 @@ def test_bounded_tag_leaves_its_input_and_other_formats_alone() -> None:
     first, second, third = bounds.bounded_tag(tag, _ebnf)["format"]["elements"]
     assert tag == before
     assert (first, second["type"], third) == (literal("<"), "grammar", xml)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [('{"a": 1, "b": 2}', True), ('{"a":1,"b":2}', True), ('{"a":  1, "b": 2}', False), ('{ "a": 1, "b": 2}', False)],
+)
+def test_arguments_of_calls_have_at_most_a_blank_behind_commas_and_colons(text: str, right: bool) -> None:
+    tool = {"name": "f", "strict": True, "parameters": record(a=INTEGER, b=INTEGER)}
+    grammar = bounds.bounded_tag({"type": "structural_tag", "format": arguments(tool)}, _ebnf)
+    assert accepts(grammar, text) is right
 
 
 def test_bounded_ebnf_takes_linear_time() -> None:

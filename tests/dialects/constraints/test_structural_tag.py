@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
+from responses_app.dialects.constraints.structural_tag import widen_white_space
 from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
 from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
 
@@ -232,3 +233,11 @@ def test_white_space_of_a_format_follows_the_setting(form: dict[str, Any], setti
     constraint = harmony().constrain(turn(format=form, tools=(), json_whitespace=setting))
     assert constraint is not None
     assert [each["max_whitespace_cnt"] for each in _formats(constraint.value)] == [limit]
+
+
+@pytest.mark.parametrize("dialect", [harmony(), chat()], ids=["harmony", "chat"])
+def test_arguments_of_calls_allow_a_blank_or_any_white_space(dialect: Dialect) -> None:
+    constraint = dialect.constrain(turn(tool_choice="required", tools=(WEATHER,)))
+    assert constraint is not None
+    assert [each["max_whitespace_cnt"] for each in _formats(constraint.value)] == [2]
+    assert [each["max_whitespace_cnt"] for each in _formats(widen_white_space(constraint.value))] == [24]
