@@ -112,6 +112,8 @@ class ChatDialect:
             thinking=self._reasoning_start(turn) in (ReasoningStart.OPEN, ReasoningStart.ALWAYS),
             one_call=not turn.parallel_tool_calls,
         )
+        if self._output.opening and self._text(turn).endswith(self._output.opening):
+            scanner.feed(self._output.opening)
         return ChatParser(self.vocabulary, self.stop_token_ids, deltas, scanner)
 
     def token_text(self, tokens: Sequence[int]) -> str:

@@ -74,9 +74,9 @@ def reasoning_formats(thinking: ReasoningStart, output: OutputFormat) -> list[Fo
     return table[thinking]
 
 
-def _behind(head: str, content: Format) -> Format:
+def _behind(head: Format | None, content: Format) -> Format:
     """Return `content`, with `head` allowed before `content`."""
-    return sequence(optional(literal(head)), content) if head else content
+    return sequence(optional(head), content) if head else content
 
 
 def _answer(output: OutputFormat, content: Format) -> Format:

@@ -76,14 +76,16 @@ class CallFormat:
 class OutputFormat:
     """Format of a model's output. `ignored` are markers around the answer, dropped from text.
 
-    `answer_head` and `call_head` may stand before a constrained answer, and before required calls.
+    `answer_head` and `call_head` may stand before a constrained answer, and before required calls. `opening` is the end of a
+    prompt that belongs to the output: the beginning of the first message.
     """
 
     reasoning: ReasoningFormat | None = None
     calls: CallFormat | None = None
     ignored: tuple[str, ...] = ()
-    answer_head: str = ""
-    call_head: str = ""
+    answer_head: Format | None = None
+    call_head: Format | None = None
+    opening: str = ""
 
     @property
     def markers(self) -> tuple[str, ...]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from responses_app.dialects.formats.base import CallFormat
+from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
+from responses_app.dialects.formats.syntaxes.elements.xml_calls import XmlCalls
 from responses_app.dialects.formats.syntaxes.gemma_calls import GemmaCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
-from responses_app.dialects.formats.syntaxes.keyed_xml_calls import KeyedXmlCalls
+from responses_app.dialects.formats.syntaxes.message_calls import MessageCalls
 from responses_app.dialects.formats.syntaxes.named_calls import NamedCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
-from responses_app.dialects.formats.syntaxes.xml_calls import XmlCalls
 
 
 def json_list_calls(begin: str, end: str) -> CallFormat:
@@ -106,7 +107,7 @@ def kimi_calls() -> CallFormat:
     return CallFormat(syntax, (syntax.begin, syntax.call_begin), (syntax.end,))
 
 
-def invoke_calls(begin: str, end: str) -> CallFormat:
+def invoke_calls(begin: str, end: str, *, has_json: bool = False) -> CallFormat:
     """Declare elements `<invoke name="…">` between two markers."""
     syntax = XmlCalls(
         begin,
@@ -117,6 +118,7 @@ def invoke_calls(begin: str, end: str) -> CallFormat:
         "</parameter>",
         attributes=True,
         is_block=True,
+        has_json=has_json,
     )
     return CallFormat(syntax, (syntax.begin, syntax.call_open), (syntax.end,))
 
@@ -196,3 +198,41 @@ def python_calls(begin: str, end: str, separator: str = ", ") -> CallFormat:
     bracket = ("[", "]") if separator == ", " else ("", "")
     syntax = PythonCalls(begin + bracket[0], bracket[1] + end, separator, (end,))
     return CallFormat(syntax, (begin,), (end,))
+
+
+def inkling_calls() -> CallFormat:
+    """Declare objects of Inkling, each in a message of its own."""
+    start, begin, ends = (
+        "<|message_model|>",
+        "<|content_invoke_tool_json|>",
+        ("<|end_message|>", "<|content_model_end_sampling|>"),
+    )
+    objects = JsonCalls(begin, ends[0], start, ends, arguments_key="args", is_block=False)
+    others = (
+        "<|content_thinking|>",
+        "<|content_text|>",
+        "<|content_invoke_tool_text|>",
+        "<|content_tool_error|>",
+        *ends,
+        start,
+    )
+    return CallFormat(MessageCalls(start, objects, (begin,), others), (start, begin), ends)
+
+
+def muse_calls() -> CallFormat:
+    """Declare elements of Muse, in messages to a tool."""
+    elements = XmlCalls(
+        "<atem:function_calls>",
+        "</atem:function_calls>",
+        "<atem:invoke name=",
+        "</atem:invoke>",
+        "<atem:parameter name=",
+        "</atem:parameter>",
+        attributes=True,
+        is_block=True,
+    )
+    start, ends, begins = "<|start|>assistant", ("<|eom|>", "<|eot|>"), (elements.begin, elements.call_open)
+    recipients = ("user", "commentary", "self")
+    others = tuple(f"{space}to={name}<|message|>" for name in recipients for space in (" ", ""))
+    syntax = MessageCalls(start, elements, begins, (*others, *ends, start), "to=", "<|message|>")
+    return CallFormat(syntax, (start, *begins), (elements.end, *ends))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from responses_app.dialects.constraints.structural_tag import Format, literal, one_of, regex
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
 from responses_app.dialects.formats.call_formats import (
     deepseek_calls,
     dsml_calls,
     gemma_calls,
+    inkling_calls,
     internlm_calls,
     invoke_calls,
     json_list_calls,
@@ -17,15 +19,16 @@ from responses_app.dialects.formats.call_formats import (
     kimi_calls,
     kimi_k3_calls,
     minicpm_calls,
+    muse_calls,
     plamo_calls,
     python_calls,
     step3_calls,
     xml_calls,
 )
+from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
+from responses_app.dialects.formats.syntaxes.elements.nested_xml_calls import NestedXmlCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
-from responses_app.dialects.formats.syntaxes.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
-from responses_app.dialects.formats.syntaxes.nested_xml_calls import NestedXmlCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
@@ -57,6 +60,11 @@ REASONING: dict[str, ReasoningFormat] = {
     "granite": ReasoningFormat(("<think>", *_GRANITE_PHRASES), ("</think>", *_GRANITE_END_PHRASES)),
     "longcat": ReasoningFormat(("<longcat_think>",), ("</longcat_think>",)),
     **dict.fromkeys(("hy_v3", "hy_v4"), THINK_FORMAT),
+    "inkling": ReasoningFormat(("<|content_thinking|>",), ("<|end_message|>", "<|content_model_end_sampling|>")),
+    **dict.fromkeys(
+        ("muse", "muse_glimmer"),
+        ReasoningFormat((" to=self<|message|>", "to=self<|message|>"), ("<|eom|>", "<|eot|>")),
+    ),
     "kimi_k3": ReasoningFormat(("<|open|>think<|sep|>",), ("<|close|>think<|sep|>",)),
     "k2_horizon": ReasoningFormat(
         ("<ifm|think>", "<ifm|think_fast>", "<ifm|think_faster>"), ("</ifm|think>", "</ifm|think_fast>", "</ifm|think_faster>")
@@ -77,19 +85,32 @@ _IGNORED: dict[str, tuple[str, ...]] = {
     ),
     "ernie45": ("<response>", "</response>"),
     "gigachat3": ("<|message_sep|>",),
+    "inkling": ("<|content_text|>", "<|content_invoke_tool_text|>", "<|content_tool_error|>"),
+    **dict.fromkeys(
+        ("muse", "muse_glimmer"),
+        (*(f"{space}to={name}<|message|>" for name in ("user", "commentary") for space in (" ", "")), "<|message|>"),
+    ),
     "kimi_k3": ("<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|close|>message<|sep|>"),
     "gemma4": ("<|tool_response>",),
 }
 
 
 _MINIMAX_M3 = NestedXmlCalls("]<]minimax[>[")
-_RESPONSE = "<|open|>response<|sep|>"
+_RESPONSE, _NO_RESPONSE = "<|open|>response<|sep|>", "<|open|>response<|sep|><|close|>response<|sep|>"
+_MUSE_HEAD = r"(<\|start\|>assistant)? to={}<\|message\|>"
 # Markers before a constrained answer, and before required calls, by the name of the parser.
-_HEADS = {
-    "cohere_command3": ("<|START_RESPONSE|>", ""),
-    "cohere_command4": ("<|START_TEXT|>", ""),
-    "kimi_k3": (_RESPONSE, f"{_RESPONSE}<|close|>response<|sep|>"),
+_HEADS: dict[str, tuple[Format, Format | None]] = {
+    "cohere_command3": (literal("<|START_RESPONSE|>"), None),
+    "cohere_command4": (literal("<|START_TEXT|>"), None),
+    "inkling": (
+        one_of([literal("<|content_text|>"), literal("<|message_model|><|content_text|>")]),
+        literal("<|message_model|>"),
+    ),
+    "kimi_k3": (literal(_RESPONSE), literal(_NO_RESPONSE)),
+    **dict.fromkeys(("muse", "muse_glimmer"), (regex(_MUSE_HEAD.format("user")), regex(_MUSE_HEAD.format(r"[\w.\-]+")))),
 }
+# Beginning of the first message, by the name of the tool parser.
+_OPENINGS = {"inkling": "<|message_model|>", "muse": "<|start|>assistant", "muse_glimmer": "<|start|>assistant"}
 # Head of a call as a message with a role of its own, in the older form of GigaChat 3.
 _GIGACHAT_ROLE = "function call<|role_sep|>"
 _GLM = CallFormat(KeyedXmlCalls(), ("<tool_call>",), ("</tool_call>",))
@@ -130,7 +151,7 @@ CALLS: dict[str, CallFormat] = {
     "deepseek_v32": dsml_calls("function_calls"),
     "deepseek_v4": dsml_calls("tool_calls"),
     "deepseek_v41": dsml_calls("calls", " "),
-    "dots": invoke_calls("<dots_function_call>", "</dots_function_call>"),
+    "dots": invoke_calls("<dots_function_call>", "</dots_function_call>", has_json=True),
     "functiongemma": gemma_calls("<start_function_call>", "<end_function_call>", "<escape>"),
     "gemma4": gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>', sorts_keys=True),
     "gigachat3": json_object_calls("<|function_call|>", "", _GIGACHAT_ROLE),
@@ -144,6 +165,7 @@ CALLS: dict[str, CallFormat] = {
     **dict.fromkeys(HERMES_PARSERS, DEFAULT_CALLS),
     "hy_v3": keyed_xml_calls(has_separator=True),
     "hy_v4": keyed_xml_calls(),
+    "inkling": inkling_calls(),
     "internlm": internlm_calls(),
     "jamba": CallFormat(
         JsonCalls("<tool_calls>[\n", "\n]</tool_calls>", ",\n", ("</tool_calls>",)), ("<tool_calls>",), ("</tool_calls>",)
@@ -165,6 +187,8 @@ CALLS: dict[str, CallFormat] = {
     "minimax_m2": invoke_calls("<minimax:tool_call>", "</minimax:tool_call>"),
     "minimax_m3": CallFormat(_MINIMAX_M3, (_MINIMAX_M3.begin, _MINIMAX_M3.call_open), (_MINIMAX_M3.end,)),
     "mistral": CallFormat(MistralCalls(is_list=False), ("[TOOL_CALLS]",)),
+    "muse": muse_calls(),
+    "muse_glimmer": muse_calls(),
     "nemotron_nano_v2": json_list_calls("<TOOLCALL>", "</TOOLCALL>"),
     "olmo3": python_calls("<function_calls>", "</function_calls>", "\n"),
     "phi4_mini_json": CallFormat(
@@ -205,4 +229,6 @@ def output_format(reasoning_parser: str | None, tool_parser: str | None) -> Outp
     if (reasoning_parser and reasoning is None) or (tool_parser and calls is None):
         return None
     ignored = {*_IGNORED.get(reasoning_parser or "", ()), *_IGNORED.get(tool_parser or "", ())}
-    return OutputFormat(reasoning, calls, tuple(sorted(ignored)), *_HEADS.get(tool_parser or reasoning_parser or "", ()))
+    parser = tool_parser or reasoning_parser or ""
+    answer_head, call_head = _HEADS.get(parser, (None, None))
+    return OutputFormat(reasoning, calls, tuple(sorted(ignored)), answer_head, call_head, _OPENINGS.get(parser, ""))

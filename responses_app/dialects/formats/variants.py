@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from responses_app.dialects.formats.base import CallFormat, OutputFormat, ReasoningFormat
-from responses_app.dialects.formats.syntaxes.keyed_xml_calls import KeyedXmlCalls
+from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
 
 # Suffixes of Hunyuan's markers, for example `<tool_call:opensource>`.

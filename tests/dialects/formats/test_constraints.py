@@ -112,6 +112,8 @@ def test_format_and_tools_together(parser: str) -> None:
         ("cohere_command3", "<|START_RESPONSE|>"),
         ("cohere_command4", "<|START_TEXT|>"),
         ("kimi_k3", "<|open|>response<|sep|>"),
+        ("inkling", "<|message_model|><|content_text|>"),
+        ("muse_glimmer", " to=user<|message|>"),
     ],
 )
 def test_head_of_a_constrained_answer_is_allowed(parser: str, head: str) -> None:

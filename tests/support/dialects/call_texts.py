@@ -85,10 +85,10 @@ def _dsml(section: str, space: str = "") -> Calls:
     return Calls(*(text.replace("｜DSML｜", f"｜DSML｜{space}") for text in texts))
 
 
-def _invoke(begin: str, end: str) -> Calls:
+def _invoke(begin: str, end: str, prefix: str = "") -> Calls:
     def call(name: str, **values: str) -> str:
-        parameters = "".join(f'<parameter name="{key}">{value}</parameter>\n' for key, value in values.items())
-        return f'<invoke name="{name}">\n{parameters}</invoke>\n'
+        parameters = "".join(f'<{prefix}parameter name="{key}">{value}</{prefix}parameter>\n' for key, value in values.items())
+        return f'<{prefix}invoke name="{name}">\n{parameters}</{prefix}invoke>\n'
 
     def block(*calls: str) -> str:
         return f"{begin}\n{''.join(calls)}{end}"
@@ -239,6 +239,15 @@ _PLACE, _SORTED_PLACE = 'place:{name:<|"|>Åre<|"|>,height:1.5}', 'place:{height
 _DEEPSEEK = ("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")
 _KIMI = ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>", "")
 
+_ATEM = _invoke("<atem:function_calls>", "</atem:function_calls>", "atem:")
+_MUSE = Calls(
+    *(
+        re.sub(r'(<atem:function_calls>\n<atem:invoke name="(\w+)")', r"<|start|>assistant to=\2<|message|>\1", text)
+        + "<|eom|>"
+        for text in _ATEM
+    )
+)
+
 CALL_TEXTS: dict[str, Calls] = {
     "apertus": _json("<|tools_prefix|>[", "]<|tools_suffix|>", ", ", '{"NAME": %}'),
     **dict.fromkeys(
@@ -264,6 +273,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "hunyuan_a13b": _json("<tool_calls>[", "]</tool_calls>", ", ", _OBJECT),
     "hy_v3": _keyed_xml("<tool_sep>", "\n"),
     "hy_v4": _keyed_xml("", ""),
+    "inkling": _json("", "", "<|message_model|>", '<|content_invoke_tool_json|>{"name": "NAME", "args": %}<|end_message|>'),
     "internlm": _json("<|action_start|><|plugin|>\n", "<|action_end|>", "\n", _PARAMETERS),
     "jamba": _json("<tool_calls>[\n", "\n]</tool_calls>", ",\n", _OBJECT),
     "k2_horizon": _keyed_xml("", "", "ifm|"),
@@ -280,6 +290,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "minimax_m2": _invoke("<minimax:tool_call>", "</minimax:tool_call>"),
     "minimax_m3": _nested_xml("]<]minimax[>["),
     "mistral": _json("", "", "", "[TOOL_CALLS]NAME[ARGS]%"),
+    **dict.fromkeys(("muse", "muse_glimmer"), _ATEM),
     "nemotron_nano_v2": _json("<TOOLCALL>[", "]</TOOLCALL>", ", ", _OBJECT),
     "olmo3": _python("<function_calls>", "</function_calls>", "\n"),
     "phi4_mini_json": _json("functools[", "]", ", ", _OBJECT),
@@ -319,6 +330,12 @@ OTHER_TEXTS: dict[str, tuple[str, Calls]] = {
     "granite_without_marker": ("granite", _json("[", "]", ", ", _OBJECT)),
     "phi4_mini_in_tags": ("phi4_mini_json", _json("<|tool_call|>[", "]<|/tool_call|>", ", ", _OBJECT)),
     "pythonic_without_markers": ("llama4_pythonic", _python("[", "]")),
+    "dots_as_json": ("dots", _json("<dots_function_call>", "</dots_function_call>", "\n", _OBJECT)),
+    "inkling_with_a_name": (
+        "inkling",
+        _json("", "", "", '<|message_model|>NAME<|content_invoke_tool_json|>{"name": "NAME", "args": %}<|end_message|>'),
+    ),
+    "muse_in_messages": ("muse", _MUSE),
     "xlam_in_a_code_block": ("xlam", _json("```json\n[", "]\n```", ", ", _OBJECT)),
     "xlam_in_tags": ("xlam", _json("<tool_call>[", "]</tool_call>", ", ", _OBJECT)),
     "xlam_behind_a_marker": ("xlam", _json("[TOOL_CALLS][", "]", ", ", _OBJECT)),

@@ -10,7 +10,7 @@ from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.whitespace import WHITE
 
 _NAMES = frozenset({"name", "tool_name"})
-_ARGUMENTS = frozenset({"arguments", "parameters"})
+_ARGUMENTS = frozenset({"args", "arguments", "parameters"})
 # Keys of calls in other formats; their values are no arguments.
 _IGNORED = frozenset({"id", "type", "index", "tool_call_id"})
 _IN_STRING = re.compile(r'["\\<]')

@@ -21,9 +21,15 @@ from responses_app.dialects.constraints.structural_tag import (
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
+from responses_app.dialects.formats.syntaxes.elements.xml_text import (
+    StringPart,
+    attribute_name,
+    attributes_of,
+    unknown_attributes,
+)
 from responses_app.dialects.formats.syntaxes.grammar import Parameter, parameters, text_value, value
+from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 from responses_app.dialects.formats.syntaxes.values import as_object, is_text, json_or_text, to_json, types_of
-from responses_app.dialects.formats.syntaxes.xml_text import StringPart, attribute_name, attributes_of, unknown_attributes
 
 # A call without arguments may have an empty line.
 _BREAKS = one_of([literal("\n"), regex(r"\n{0,2}")])
@@ -39,7 +45,8 @@ class XmlCalls:
     With `is_block` parallel calls share a section.
 
     `line` stands between the elements in the grammar, `around` before and after a call. `skipped` are texts between calls.
-    With `has_index` a call has the attribute `index`. With `has_cdata` a value may be a CDATA section.
+    With `has_index` a call has the attribute `index`. With `has_cdata` a value may be a CDATA section. With `has_json` a section
+    may have a JSON object instead.
     """
 
     begin: str
@@ -59,12 +66,16 @@ class XmlCalls:
     skipped: tuple[str, ...] = ()
     has_index: bool = False
     has_cdata: bool = False
+    has_json: bool = False
 
     def read(self, reader: Reader, calls: CallWriter, begin: str) -> Steps[None]:
         """Read calls up to the end of the section, or to other text. Raises NotACall, EndOfText."""
         found: str | None = begin
         if begin != self.call_open:
             found = yield from self._next(reader)
+        if found is None and self.has_json:
+            yield from JsonCalls(self.begin, self.end, ends=(self.end,)).read(reader, calls, begin)
+            return
         if found is None:
             raise NotACall
         while found == self.call_open:

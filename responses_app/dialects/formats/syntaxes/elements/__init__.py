@@ -1,0 +1,1 @@
+"""Calls written as elements, with the arguments as elements too."""
