@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_app.protocol.deltas import Arguments, Call, Delta, ReasoningDelta, TextDelta
+from responses_app.protocol.deltas import Arguments, Call, Delta, OutputProblem, ReasoningDelta, TextDelta
 from tests.support.dialects.harmony_tapes import TAPES
 from tests.support.dialects.mutations import EXAMPLES, WORD, Change, changes, mutate
 from tests.support.dialects.parser_driver import harmony, harmony_tokens, parse_chunks, turn
@@ -21,14 +22,15 @@ TURN = turn()
 
 
 def text_of(deltas: list[Delta]) -> str:
-    texts = [delta.text for delta in deltas if isinstance(delta, TextDelta | ReasoningDelta | Arguments)]
+    texts = [delta.text for delta in deltas if isinstance(delta, TextDelta | ReasoningDelta | Arguments | OutputProblem)]
     return " ".join([*texts, *(delta.name for delta in deltas if isinstance(delta, Call))])
 
 
+@pytest.mark.parametrize("end", ["<|return|>", ""], ids=["ended", "cut"])
 @given(st.sampled_from(sorted(TAPES)), changes)
 @settings(max_examples=EXAMPLES * 4)
-def test_broken_output_loses_no_word_and_ignores_grouping(tape: str, made: list[Change]) -> None:
-    output = "".join(mutate(TAPES[tape][0], MARKERS, made)) + "<|return|>"
+def test_broken_output_loses_no_word_and_ignores_grouping(end: str, tape: str, made: list[Change]) -> None:
+    output = "".join(mutate(TAPES[tape][0], MARKERS, made)) + end
     tokens = harmony_tokens(output)
     parsed = parse_chunks(harmony(), TURN, tokens, problems=True)
     assert parsed == parse_chunks(harmony(), TURN, tokens, [1] * len(tokens), problems=True)
