@@ -306,6 +306,13 @@ FAMILIES: tuple[Family, ...] = (
     Family("Llama 4", "llama4_pythonic", markers=("<|header_start|>",), model_types="llama4.*", names="llama-4"),
     Family("Pythonic calls", "pythonic", markers=("[func_name1(",), remark="The template describes calls as Python."),
     Family(
+        "Functionary 3.1",
+        "functionary_v31",
+        markers=("<function=example_function_name>",),
+        names=r"functionary-.*v3\.1",
+        remark="One call at a time.",
+    ),
+    Family(
         "Llama 3",
         "llama3_json",
         markers=('"parameters": dictionary of argument name',),

@@ -28,7 +28,7 @@ from responses_app.dialects.formats.call_formats import (
 from responses_app.dialects.formats.syntaxes.elements.keyed_xml_calls import KeyedXmlCalls
 from responses_app.dialects.formats.syntaxes.elements.nested_xml_calls import NestedXmlCalls
 from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls, KeyedCalls
-from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls
+from responses_app.dialects.formats.syntaxes.named_calls import MistralCalls, NamedCalls
 from responses_app.dialects.formats.syntaxes.python_calls import PythonCalls
 
 THINK_FORMAT = ReasoningFormat(("<think>",), ("</think>",))
@@ -152,6 +152,7 @@ CALLS: dict[str, CallFormat] = {
     "deepseek_v4": dsml_calls("tool_calls"),
     "deepseek_v41": dsml_calls("calls", " "),
     "dots": invoke_calls("<dots_function_call>", "</dots_function_call>", has_json=True),
+    "functionary_v31": CallFormat(NamedCalls("", "", "<function=", ">", "</function>"), ("<function=",), ("</function>",)),
     "functiongemma": gemma_calls("<start_function_call>", "<end_function_call>", "<escape>"),
     "gemma4": gemma_calls("<|tool_call>", "<tool_call|>", '<|"|>', sorts_keys=True),
     "gigachat3": json_object_calls("<|function_call|>", "", _GIGACHAT_ROLE),
@@ -213,8 +214,8 @@ CALLS: dict[str, CallFormat] = {
         ("[", "```json"),
     ),
 }
-"""Call formats by the name of vLLM's tool parser. vLLM has no parser for `minimax_m1` and `nemotron_nano_v2`: names of our own.
-So is the reasoning format `longcat`."""
+"""Call formats by the name of vLLM's tool parser. vLLM has no parser for `functionary_v31`, `minimax_m1` and
+`nemotron_nano_v2`: names of our own. So is the reasoning format `longcat`."""
 
 
 def output_format(reasoning_parser: str | None, tool_parser: str | None) -> OutputFormat | None:

@@ -62,6 +62,13 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
     ("MiniMax-M3", "minimax_m3_vl", "]<]minimax[>[<tool_call>", "minimax_m3", "minimax_m3"),
     ("Meta-Llama-3.1-8B-Instruct", "llama", _LLAMA_JSON + "<|python_tag|>", None, "llama3_json"),
     ("Llama-3.2-3B-Instruct", "llama", _LLAMA_JSON, None, "llama3_json"),
+    (
+        "functionary-medium-v3.1",
+        "llama",
+        '<function=example_function_name>{"example_name": "example_value"}</function>',
+        None,
+        "functionary_v31",
+    ),
     ("Llama-3.2-1B-pythonic", "llama", _PYTHONIC, None, "pythonic"),
     ("Llama-3.3-70B-Instruct", "llama", _LLAMA_JSON, None, "llama3_json"),
     ("Llama-4-Scout-17B-16E-Instruct", "llama4", "<|header_start|>" + _PYTHONIC + _LLAMA_JSON, None, "llama4_pythonic"),

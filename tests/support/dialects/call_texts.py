@@ -262,6 +262,7 @@ CALL_TEXTS: dict[str, Calls] = {
     "deepseek_v4": _dsml("tool_calls"),
     "deepseek_v41": _dsml("calls", " "),
     "dots": _invoke("<dots_function_call>", "</dots_function_call>"),
+    "functionary_v31": _json("", "", "", "<function=NAME>%</function>"),
     "functiongemma": _gemma("<start_function_call>", "<end_function_call>", "<escape>", f"{_TITLE},{_DRAFT},{_TAGS},{_PLACE}"),
     "gemma4": _gemma("<|tool_call>", "<tool_call|>", '<|"|>', f"{_DRAFT},{_SORTED_PLACE},{_TAGS},{_TITLE}"),
     "gigachat3": _json_sections("<|function_call|>", ""),

@@ -16,8 +16,8 @@ from responses_app.dialects.formats.syntaxes.json_calls import JsonCalls
 class NamedCalls:
     """Section of calls `call_begin` name `argument_begin` JSON `call_end`, between `begin` and `end`.
 
-    `prefix` stands before a name, a number behind `index_separator`. With `fenced` the head is `function`, and the name and a
-    fenced block of JSON follow `argument_begin`.
+    Without `begin` each call is a section. `prefix` stands before a name, a number behind `index_separator`. With `fenced` the
+    head is `function`, and the name and a fenced block of JSON follow `argument_begin`.
     """
 
     begin: str
@@ -50,7 +50,7 @@ class NamedCalls:
     @property
     def trigger(self) -> str:
         """Text with which calls begin in the grammar."""
-        return self.begin
+        return self.begin or self.call_begin
 
     @property
     def separator(self) -> str:
@@ -60,6 +60,8 @@ class NamedCalls:
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
         """Return the tag of a section."""
         one = [self._tag(tool) for tool in tools]
+        if not self.begin:
+            return one
         return [tag(self.begin, tags(one, "\n" if self.fenced else "", only_one=only_one), self.end)]
 
     def _tag(self, tool: Tool) -> Format:
