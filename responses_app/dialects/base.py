@@ -42,8 +42,11 @@ class Turn:
     format: Mapping[str, Any] = field(default_factory=lambda: {"type": "text"})
     # White space in JSON of `format`: a key of `constraints.bounds.WHITE_SPACE`.
     json_whitespace: str = "compact"
-    # Limits of the model for a JSON schema of `format`.
+    # Limits of the model for a JSON schema of `format`, and of tools where `max_reasoning_length` is set.
     schema_limits: SchemaLimits = NO_LIMITS
+    # Longest reasoning in characters, and repetitions in a row after which a text ends, for models that do not end either.
+    max_reasoning_length: int | None = None
+    max_repetitions: int | None = None
     # Tokens of earlier prompts; None to disable caching.
     token_cache: TokenCache | None = field(default=None, compare=False)
 

@@ -35,6 +35,7 @@ class SamplingDefaults:
 
     `max_new_tokens` limits the output in tokens; None leaves the whole context. `schema_limits` are the keys `max_string_length`
     and `max_array_items`, for small models that do not end a string or an array. `json_whitespace` replaces the setting.
+    `max_reasoning_length` ends the reasoning, in characters, and `max_repetitions` a text that repeats the same few tokens.
     """
 
     temperature: float = 1.0
@@ -42,6 +43,8 @@ class SamplingDefaults:
     max_new_tokens: int | None = None
     schema_limits: SchemaLimits = NO_LIMITS
     json_whitespace: str | None = None
+    max_repetitions: int | None = None
+    max_reasoning_length: int | None = None
 
 
 @dataclass(slots=True)
@@ -162,6 +165,8 @@ def _defaults(source: str) -> SamplingDefaults:
         max_new_tokens=config.get("max_new_tokens"),
         schema_limits=SchemaLimits(config.get("max_string_length"), config.get("max_array_items")),
         json_whitespace=config.get("json_whitespace"),
+        max_repetitions=config.get("max_repetitions"),
+        max_reasoning_length=config.get("max_reasoning_length"),
     )
 
 

@@ -71,3 +71,8 @@ def test_build_joins_text_model_and_image_encoder(tmp_path: Path) -> None:
 def test_answers_end_after_512_tokens_by_default(name: str) -> None:
     config = json.loads((building.FOLDERS[name] / "generation_config.json").read_text())
     assert config["max_new_tokens"] == 512
+
+
+def test_reasoning_and_repetitions_of_the_default_model_end() -> None:
+    config = json.loads((building.FOLDERS["demo-chat"] / "generation_config.json").read_text())
+    assert (config["max_reasoning_length"], config["max_repetitions"]) == (240, 16)

@@ -97,13 +97,13 @@ class ChatDialect:
     def constrain(self, turn: Turn) -> Constraint | None:
         """Return a structural tag over the whole output, reasoning included. Raises UnsupportedInput."""
         tools = toolset(turn)
-        if not tools.offered and turn.format.get("type", "text") == "text":
+        if not tools.offered and turn.format.get("type", "text") == "text" and turn.max_reasoning_length is None:
             return None
         return constrain(turn, tools, self._output, self._reasoning_start(turn))
 
     def parser_for(self, turn: Turn) -> OutputParser:
         """Create an output parser. With `parallel_tool_calls: false` the parser ends after the first call."""
-        deltas = DeltaBuffer()
+        deltas, is_json = DeltaBuffer(), turn.format.get("type", "text") != "text"
         scanner = FormatScanner(
             deltas,
             self._output,
@@ -111,10 +111,13 @@ class ChatDialect:
             {str(tool["name"]): _parameters(tool) for tool in turn.tools if tool.get("type") == "function"},
             thinking=self._reasoning_start(turn) in (ReasoningStart.OPEN, ReasoningStart.ALWAYS),
             one_call=not turn.parallel_tool_calls,
+            plain_text=is_json,
         )
         if self._output.opening and self._text(turn).endswith(self._output.opening):
             scanner.feed(self._output.opening)
-        return ChatParser(self.vocabulary, self.stop_token_ids, deltas, scanner)
+        # The strings of JSON have limits of their own.
+        most = None if is_json else turn.max_repetitions
+        return ChatParser(self.vocabulary, self.stop_token_ids, deltas, scanner, most)
 
     def token_text(self, tokens: Sequence[int]) -> str:
         """Decode tokens to text, special tokens included."""

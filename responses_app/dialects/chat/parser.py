@@ -7,6 +7,7 @@ from typing import Protocol
 
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.logprobs import to_wire
+from responses_app.dialects.text.repetition import RepetitionCounter
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Delta, Json
@@ -24,6 +25,11 @@ class TextScanner(Protocol):
     @property
     def is_thinking(self) -> bool:
         """True inside of reasoning."""
+        ...
+
+    @property
+    def is_in_text(self) -> bool:
+        """True inside of text."""
         ...
 
     def feed(self, text: str) -> None:
@@ -46,26 +52,37 @@ class TextScanner(Protocol):
 class ChatParser:
     """Feeds text to the scanner token by token, so the grouping of tokens in chunks has no effect.
 
-    A stop token ends the open item; other special tokens produce no text. Everything after the only allowed call is dropped.
+    A stop token ends the open item; other special tokens produce no text. Everything after the only allowed call is dropped,
+    and everything after a text that repeats the same few tokens `max_repetitions` times in a row.
     """
 
-    def __init__(self, vocabulary: TokenizerAdapter, stops: Collection[int], deltas: DeltaBuffer, scanner: TextScanner) -> None:
+    def __init__(
+        self,
+        vocabulary: TokenizerAdapter,
+        stops: Collection[int],
+        deltas: DeltaBuffer,
+        scanner: TextScanner,
+        max_repetitions: int | None = None,
+    ) -> None:
         self.reasoning_tokens = 0
         self._vocabulary = vocabulary
         self._stops = stops
         self._deltas = deltas
         self._decoder = vocabulary.decoder()
         self._scanner = scanner
+        self._max_repetitions = max_repetitions
+        self._repetitions = RepetitionCounter()
+        self._is_stuck = False
 
     @property
     def done(self) -> bool:
-        """True after the only allowed call."""
-        return self._scanner.done
+        """True after the only allowed call, and after too many repetitions."""
+        return self._is_stuck or self._scanner.done
 
     def feed(self, chunk: Chunk) -> list[Delta]:
         """Return the deltas completed by `chunk`."""
         for index, token in enumerate(chunk.tokens):
-            if self._scanner.done:
+            if self.done:
                 break
             self._feed_token(token, chunk.logprobs[index] if index < len(chunk.logprobs) else None)
         return self._deltas.take()
@@ -89,9 +106,21 @@ class ChatParser:
         self._feed_text(text)
         # A token that begins or ends the reasoning is a marker.
         self.reasoning_tokens += was_thinking and self._scanner.is_thinking
+        if self._max_repetitions is not None:
+            self._count_repetitions(token, self._max_repetitions)
 
     def _feed_text(self, text: str) -> None:
         if text:
             self._scanner.feed(text)
         if self._decoder.take_error() and not self._scanner.done:
             self._deltas.report(INVALID_UTF8)
+
+    def _count_repetitions(self, token: int, most: int) -> None:
+        """End the text at its repetition number `most`."""
+        if not self._scanner.is_in_text:
+            self._repetitions.clear()
+            return
+        self._repetitions.feed(token)
+        if self._repetitions.count >= most:
+            self._scanner.end()
+            self._is_stuck = True

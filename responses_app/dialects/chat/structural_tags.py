@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from enum import Enum, auto
 
 from responses_app.dialects.base import Turn, UnsupportedInput
@@ -10,6 +11,7 @@ from responses_app.dialects.constraints.structural_tag import (
     Format,
     any_text,
     constraint,
+    limit_arguments,
     literal,
     one_of,
     optional,
@@ -45,26 +47,32 @@ def constrain(turn: Turn, tools: Toolset, output: OutputFormat, thinking: Reason
     a call must become a call of an offered tool, if a tool is strict or the format asks for that.
     """
     content = text_format(turn)
+    if turn.max_reasoning_length is not None:
+        limits = turn.schema_limits
+        tools = replace(tools, offered=limit_arguments(tools.offered, limits), forced=limit_arguments(tools.forced, limits))
+    before = reasoning_formats(thinking, output, turn.max_reasoning_length)
     if tools.forced:
         only_one = len(tools.forced) == 1 or not turn.parallel_tool_calls
         content = _behind(output.call_head, _calls(_call_format(output), tools.forced, only_one=only_one))
     elif content is None:
-        return _free_with_calls(tools, output, only_one=not turn.parallel_tool_calls)
+        return _free_with_calls(turn, tools, output, before)
     else:
         content = _answer(output, content)
         if tools.offered and output.calls is not None:
             calls = _calls(output.calls, tools.offered, only_one=not turn.parallel_tool_calls)
             content = one_of([content, _behind(output.call_head, calls)])
-    return constraint(sequence(*reasoning_formats(thinking, output), content))
+    return constraint(sequence(*before, content))
 
 
-def reasoning_formats(thinking: ReasoningStart, output: OutputFormat) -> list[Format]:
-    """Return the formats allowed before the answer: the reasoning."""
+def reasoning_formats(thinking: ReasoningStart, output: OutputFormat, max_length: int | None = None) -> list[Format]:
+    """Return the formats allowed before the answer: the reasoning, of at most `max_length` characters."""
     if output.reasoning is None:
         return [_GAP]
     start, end = output.reasoning.begins[0], output.reasoning.ends[0]
     # The end marker is excluded from the reasoning; otherwise the model could write unconstrained text between two end markers.
     text = any_text(start, end, *([output.calls.syntax.trigger] if output.calls else []))
+    if max_length is not None:
+        text = regex(f"[^<]{{0,{max_length}}}")
     table = {
         ReasoningStart.OPEN: [text, literal(end), _GAP],
         ReasoningStart.ALWAYS: [_GAP, optional(literal(start)), text, literal(end), _GAP],
@@ -93,14 +101,20 @@ def _call_format(output: OutputFormat) -> CallFormat:
     return output.calls
 
 
-def _free_with_calls(tools: Toolset, output: OutputFormat, *, only_one: bool) -> Constraint | None:
-    calls = output.calls
+def _free_with_calls(turn: Turn, tools: Toolset, output: OutputFormat, before: list[Format]) -> Constraint | None:
+    """Return the constraint of free text.
+
+    With a limit of the reasoning `before` the text, all calls are constrained, and the text contains no other reasoning.
+    """
+    limited, calls = turn.max_reasoning_length is not None, output.calls
+    no_more = output.reasoning.begins[:1] if limited and output.reasoning is not None else ()
     if calls is None or not tools.offered:
+        return constraint(sequence(*before, any_text(*no_more))) if limited and before else None
+    if not limited and not calls.always_constrained and not any(tool.get("strict") for tool in tools.offered):
         return None
-    if not calls.always_constrained and not any(tool.get("strict") for tool in tools.offered):
-        return None
-    formats = calls.syntax.tags(tools.offered, only_one=only_one)
-    return constraint(triggered(calls.syntax.trigger, formats, only_one=only_one))
+    only_one = not turn.parallel_tool_calls
+    text = triggered(calls.syntax.trigger, calls.syntax.tags(tools.offered, only_one=only_one), *no_more, only_one=only_one)
+    return constraint(sequence(*before, text) if limited and before else text)
 
 
 def _calls(calls: CallFormat, tools: Sequence[Tool], *, only_one: bool) -> Format:

@@ -55,8 +55,19 @@ def _read(lark: Any, definition: str) -> tuple[Sequence[Any], Sequence[Any], Seq
     # Parsed separately, because loading expands the terminals.
     lark_size.check(lark._parse_grammar(definition, "grammar").children)
     grammar, _files = lark.load_grammar(definition, "grammar", [], global_keep_all_tokens=True)
+    for _name, _parameters, tree, _options in grammar.rule_defs:
+        _remove_aliases(tree)
     compiled: tuple[Sequence[Any], Sequence[Any], Sequence[str]] = grammar.compile([START], "*")
     return compiled
+
+
+def _remove_aliases(tree: Any) -> None:
+    """Replace `x -> name` by `x` in a rule: Lark refuses equal expansions of different names, as in `a "b"* -> list | a`."""
+    if not hasattr(tree, "children"):
+        return
+    tree.children = [child.children[0] if getattr(child, "data", "") == "alias" else child for child in tree.children]
+    for child in tree.children:
+        _remove_aliases(child)
 
 
 def _rules(rules: Sequence[Any], terminals: Sequence[Any], ignored: Sequence[str]) -> Iterable[str]:

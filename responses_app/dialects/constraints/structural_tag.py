@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.constraints.bounds import ANY_WHITE_SPACE, SPACED_WHITE_SPACE, WHITE_SPACE
+from responses_app.dialects.constraints.schema_limits import SchemaLimits
 from responses_app.dialects.tools.selection import Tool
 from responses_app.engine_interface import Constraint
 
@@ -14,6 +15,7 @@ Format: TypeAlias = dict[str, Any]
 _PLAIN = frozenset(
     {"$schema", "type", "properties", "required", "additionalProperties", "items", "enum", "title", "description", "default"}
 )
+_RANGES = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
 
 
 def literal(value: str) -> Format:
@@ -72,9 +74,10 @@ def tags(formats: Sequence[Format], separator: str, *, only_one: bool) -> Format
     }
 
 
-def triggered(trigger: str, formats: Sequence[Format], *, only_one: bool) -> Format:
-    """Match free text; text beginning with `trigger` must match a tag of `formats`."""
-    return {"type": "triggered_tags", "triggers": [trigger], "tags": list(formats), "stop_after_first": only_one}
+def triggered(trigger: str, formats: Sequence[Format], *excludes: str, only_one: bool) -> Format:
+    """Match free text without the strings in `excludes`; text beginning with `trigger` must match a tag of `formats`."""
+    tag_json: Format = {"type": "triggered_tags", "triggers": [trigger], "tags": list(formats), "stop_after_first": only_one}
+    return {**tag_json, "excludes": list(excludes)} if excludes else tag_json
 
 
 def constraint(content: Format) -> Constraint:
@@ -94,15 +97,25 @@ def arguments(tool: Tool) -> Format:
     return json_value({**wanted, "type": "object"} if wanted.get("type", "object") == "object" else {"type": "object"})
 
 
-def is_plain(schema: object) -> bool:
-    """Return True if a schema uses only keywords supported by every grammar compiler."""
-    if not isinstance(schema, Mapping) or not set(schema) <= _PLAIN:
+def limit_arguments(tools: Sequence[Tool], limits: SchemaLimits) -> list[Tool]:
+    """Copy tools, with limits in the parameters. Parameters with plain keywords and ranges are then matched by schema."""
+    return [
+        {**tool, "parameters": limits.limit(tool.get("parameters")), "strict": True}
+        if tool.get("strict") or is_plain(tool.get("parameters") or {}, _PLAIN | _RANGES)
+        else tool
+        for tool in tools
+    ]
+
+
+def is_plain(schema: object, keywords: frozenset[str] = _PLAIN) -> bool:
+    """Return True if a schema uses only `keywords`, by default those supported by every grammar compiler."""
+    if not isinstance(schema, Mapping) or not set(schema) <= keywords:
         return False
     if not isinstance(schema.get("type", "object"), str) or schema.get("additionalProperties") not in (None, False, True):
         return False
     properties = schema.get("properties", {})
     children = [*properties.values()] if isinstance(properties, Mapping) else [None]
-    return all(is_plain(child) for child in [*children, *([schema["items"]] if "items" in schema else [])])
+    return all(is_plain(child, keywords) for child in [*children, *([schema["items"]] if "items" in schema else [])])
 
 
 def text_format(turn: Turn) -> Format | None:
@@ -129,10 +142,14 @@ def widen_white_space(value: Any) -> Any:
 def not_yet_binding(constraint: Constraint, text: str) -> bool:
     """Return True if the constraint has not restricted `text` yet, so that a continuation can use the same constraint.
 
-    With triggered tags this holds while no trigger has started.
+    Free text never restricts. With triggered tags this holds while no trigger has started. Optional reasoning before either is free.
     """
     tag_json = constraint.value if constraint.kind == "structural_tag" else None
     content = tag_json.get("format", {}) if isinstance(tag_json, Mapping) else {}
+    if content.get("type") == "sequence":
+        content = content["elements"][-1]
+    if content.get("type") == "any_text":
+        return True
     if content.get("type") != "triggered_tags":
         return not text
     return not any(_is_triggered(trigger, text) for trigger in content["triggers"])

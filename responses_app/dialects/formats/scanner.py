@@ -24,7 +24,8 @@ class FormatScanner:
 
     White space at the borders of items is dropped. After a call inside of reasoning the reasoning continues. Text behind a call
     marker that is no call becomes text without the marker. Closing markers without an opening marker are dropped. The buffer gets a
-    problem for each of these, and for text that a cut drops.
+    problem for each of these, and for text that a cut drops. With `plain_text` the text has
+    no markers behind its first character, except those around the answer: the strings of JSON may contain markers.
     """
 
     def __init__(
@@ -36,11 +37,14 @@ class FormatScanner:
         *,
         thinking: bool = False,
         one_call: bool = False,
+        plain_text: bool = False,
     ) -> None:
         self.is_thinking = thinking
         self._deltas = deltas
         self._format = format
         self._leads, self._call_ends = (format.calls.leads, format.calls.ends) if format.calls else ((), ())
+        self._has_plain_text = plain_text
+        self.is_in_text = False  # True from the first character of a text to its end
         self._is_behind_calls = False  # True in text behind calls, which a closing marker ends
         self._reader = Reader()
         self._calls = CallWriter(self._reader, deltas, allows, schemas, self._end_item, one_call=one_call)
@@ -119,6 +123,19 @@ class FormatScanner:
         """Read reasoning or text up to a marker, and follow the marker."""
         markers = self._reasoning_markers if self.is_thinking else self._text_markers
         marker = yield from self._reader.pass_until(markers, self._emit)
+        if self._has_plain_text and self.is_in_text and marker not in self._format.ignored:
+            self._emit_marker(marker)
+        else:
+            yield from self._follow(marker)
+
+    def _emit_marker(self, marker: str) -> None:
+        """Append a marker that has been read as text."""
+        self._reader.at -= len(marker)
+        self._emit(marker)
+        self._reader.at += len(marker)
+
+    def _follow(self, marker: str) -> Steps[None]:
+        """Begin or end reasoning or calls, as the marker says."""
         reasoning, calls = self._format.reasoning, self._format.calls
         if reasoning is not None and marker in reasoning.begins:
             if not self.is_thinking:
@@ -162,8 +179,8 @@ class FormatScanner:
         self._reader.at -= len(marker)
         yield from self._read_calls(syntax, marker)
         if self._reader.position == before:
-            self._emit(marker)
             self._reader.at += len(marker)
+            self._emit_marker(marker)
 
     def _end_in_calls(self, *, is_section: bool) -> None:
         """Handle the end of the generation in a call: an open call is complete unless cut off, other text is read as text.
@@ -200,6 +217,7 @@ class FormatScanner:
         if self.is_thinking:
             self._deltas.append(REASONING, visible)
         elif visible:
+            self.is_in_text = True
             self._deltas.append(MESSAGE, visible, self._logprobs(len(visible), len(text)) if self._logprobs_held else ())
 
     def _logprobs(self, count: int, size: int) -> list[Json]:
@@ -213,6 +231,7 @@ class FormatScanner:
         return logprobs
 
     def _end_item(self) -> None:
+        self.is_in_text = False
         self._deltas.end()
         self._white_space.reset()
         while self._logprobs_held and self._logprobs_held[0][0] < self._reader.position:

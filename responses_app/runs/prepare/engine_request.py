@@ -105,6 +105,8 @@ def _turn(
         format=create_request.format,
         json_whitespace=served.defaults.json_whitespace or settings.RESPONSES_JSON_WHITESPACE,
         schema_limits=served.defaults.schema_limits,
+        max_reasoning_length=served.defaults.max_reasoning_length,
+        max_repetitions=served.defaults.max_repetitions,
         token_cache=memo,
     )
 

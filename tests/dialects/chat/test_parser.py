@@ -182,3 +182,40 @@ def test_a_long_answer_costs_linear_time() -> None:
     tokens = vocabulary.encode("The sun is warm. " * 2000 + "\n" * 2000 + "<" * 2000)
     parser = chat(vocabulary=vocabulary).parser_for(turn())
     assert sum(len(parser.feed(Chunk([token]))) for token in tokens) > 4000
+
+
+@pytest.mark.parametrize("mark", ["<think>", "</think>", "<tool_call>", "</tool_call>"])
+@pytest.mark.parametrize("before", ["", "<think>\nHm.\n</think>\n\n"])
+def test_json_of_a_schema_may_contain_marks(mark: str, before: str) -> None:
+    text, vocabulary = f'{{"a": "x{mark}y", "b": "{mark}"}}', demo_vocabulary()
+    parsed = parse_chunks(
+        chat(vocabulary=vocabulary), turn(format={"type": "json_object"}), vocabulary.encode(f"{before}{text}<|im_end|>")
+    )
+    assert [piece.text for piece in parsed if isinstance(piece, TextDelta)] == [text]
+
+
+def test_call_in_place_of_json_is_a_call() -> None:
+    vocabulary = demo_vocabulary()
+    tokens = vocabulary.encode(f"<tool_call>\n{OSLO}\n</tool_call><|im_end|>")
+    assert Call("get_weather") in parse_chunks(chat(vocabulary=vocabulary), turn(format={"type": "json_object"}), tokens)
+
+
+@pytest.mark.parametrize("word", ["ha", "no no ", "sun is up. "])
+def test_text_ends_at_its_last_allowed_repetition(word: str) -> None:
+    vocabulary = byte_vocabulary()
+    limited, tokens = turn(max_repetitions=5), vocabulary.encode("<think>" + "No" * 9 + "</think>So: " + word * 9)
+    parser = chat(vocabulary=vocabulary).parser_for(limited)
+    texts = [piece.text for token in tokens for piece in parser.feed(Chunk([token])) if isinstance(piece, TextDelta)]
+    assert parser.done
+    assert "".join(texts).count(word.strip()) <= 10
+    assert parse_chunks(chat(vocabulary=vocabulary), limited, tokens)[-1] == END
+
+
+@pytest.mark.parametrize("form", [{"type": "text"}, {"type": "json_object"}])
+def test_repetitions_end_no_call_and_no_json(form: dict[str, str]) -> None:
+    vocabulary = byte_vocabulary()
+    call = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "' + "ha" * 9 + '"}}\n</tool_call>'
+    text = call if form["type"] == "text" else '{"a": "' + "ha" * 9 + '"}'
+    parser = chat(vocabulary=vocabulary).parser_for(turn(format=form, max_repetitions=5))
+    parser.feed(Chunk(vocabulary.encode(text)))
+    assert not parser.done

@@ -30,6 +30,18 @@ factor: NUMBER | "(" expr ")"
 %import common.NUMBER
 %ignore " "
 """
+ALIASES = """
+start: expr
+expr: term (SP ADD SP term)* -> add
+    | term
+term: factor (SP MUL SP factor)* -> mul
+    | factor
+factor: INT
+SP: " "
+ADD: "+"
+MUL: "*"
+%import common.INT
+"""
 PATCH = r"""
 start: "*** Begin Patch" LF hunk+ "*** End Patch" LF?
 hunk: "*** Add File: " /(.+)/ LF add_line+ | "*** Delete File: " /(.+)/ LF
@@ -100,6 +112,8 @@ def test_invalid_expression_is_rejected_with_reason(pattern: str, why: str) -> N
         (ARITHMETIC, "(1 + 2)*3.5", True),
         (ARITHMETIC, "1+", False),
         (ARITHMETIC, "a", False),
+        (ALIASES, "4 + 4 * 2", True),
+        (ALIASES, "4 + ", False),
         (PATCH, '*** Begin Patch\n*** Add File: a.txt\n+say "hi"\n+\n*** End Patch\n', True),
         (PATCH, "*** Begin Patch\n*** Delete File: a.txt\n*** End Patch", True),
         (PATCH, "*** Begin Patch\n*** End Patch", False),

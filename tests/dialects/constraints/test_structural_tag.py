@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
-from responses_app.dialects.constraints.structural_tag import widen_white_space
+from responses_app.dialects.constraints.schema_limits import SchemaLimits
+from responses_app.dialects.constraints.structural_tag import not_yet_binding, widen_white_space
 from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
 from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
 
@@ -225,6 +226,46 @@ def test_a_prompt_that_opened_the_reasoning_wants_it_closed_first(output: str, r
 def test_a_prompt_that_closed_the_reasoning_wants_the_answer_at_once(output: str, right: bool) -> None:
     dialect = chat(vocabulary=demo_vocabulary())
     assert _accepts("chat", dialect, turn(**CHOICES["schema"], effort="none"), demo_vocabulary().encode(output)) is right
+
+
+RANGE = {
+    "type": "function",
+    "name": "square",
+    "parameters": {"type": "object", "properties": {"input": {"type": "integer", "minimum": 0}}, "required": ["input"]},
+}
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize(
+    ("output", "right"),
+    [
+        (THINK + "Hello." + END, True),
+        ("Hello." + END, True),
+        (f"<think>\n{'No' * 10}\n</think>\n\nHello." + END, False),
+        (THINK + "Hello.<think>No</think>" + END, False),
+        (THINK + CALL_OSLO + "\n" + CALL_NOW + END, True),
+        (THINK + CALL_OSLO.replace("Oslo", "Oslololo") + END, False),
+        (CALL_NOW.replace("clock", "square").replace("{}", '{"input": 3}') + END, True),
+        (CALL_NOW.replace("clock", "square").replace("{}", '{"minimum": 3}') + END, False),
+    ],
+)
+def test_limits_bound_reasoning_and_arguments(output: str, right: bool) -> None:
+    limited = turn(tools=(WEATHER, CLOCK, RANGE), max_reasoning_length=12, schema_limits=SchemaLimits(string_length=4))
+    assert _accepts("chat", chat(vocabulary=demo_vocabulary()), limited, demo_vocabulary().encode(output)) is right
+
+
+@pytest.mark.parametrize(
+    ("tools", "text", "free"),
+    [
+        ((), "<think>Hm.</think>Hello", True),
+        ((WEATHER,), "<think>Hm.</think>Hello", True),
+        ((WEATHER,), "<think>Hm.</think><tool", False),
+    ],
+)
+def test_limited_reasoning_leaves_the_text_free(tools: Any, text: str, free: bool) -> None:
+    constraint = chat().constrain(turn(tools=tools, max_reasoning_length=12))
+    assert constraint is not None
+    assert not_yet_binding(constraint, text) is free
 
 
 @pytest.mark.parametrize(("setting", "limit"), [("compact", 1), ("spaced", 2), ("any", 24)])
