@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import orjson
+from django.conf import settings
 
 # A `compact_threshold` that the server chooses: a share of the context window of the model.
 OWN_THRESHOLD: Final = 0
@@ -61,6 +62,13 @@ class CreateRequest:
     echo: Mapping[str, Any] = field(default_factory=dict)
     # HTTP headers for MCP servers by label, with credentials: never stored in clear and never repeated.
     secrets: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
+
+    @property
+    def mcp_tools(self) -> Mapping[str, Mapping[str, Any]]:
+        """MCP tools of the request by label; none if RESPONSES_INACTIVE_TOOLS names `mcp`."""
+        if "mcp" in settings.RESPONSES_INACTIVE_TOOLS:
+            return {}
+        return {tool["server_label"]: tool for tool in self.tools if tool["type"] == "mcp"}
 
     def dump(self) -> str:
         """Return the request as JSON without the input, which is stored as items, and without the secrets."""

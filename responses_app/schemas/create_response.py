@@ -26,7 +26,7 @@ from responses_app.schemas.options import (
     StreamOptions,
     TextOptions,
 )
-from responses_app.schemas.parsing import items, tools
+from responses_app.schemas.parsing import items, mcp_tools, tools
 
 INCLUDE = (
     "code_interpreter_call.outputs",
@@ -158,6 +158,7 @@ def _order(body: CreateResponse, key: ApiKey) -> CreateRequest:
         compacts=compacts,
         instructions=body.instructions,
         tools=offered,
+        secrets=mcp_tools.secret_headers(body.tools or ()),
         tool_choice=schemas_tool_choice.parse_tool_choice(body.tool_choice, offered),
         parallel_tool_calls=body.parallel_tool_calls is not False,
         reasoning=_reasoning(body.reasoning),

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import StrictModel, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, translate, wrong_type
-from responses_app.schemas.tools import CLIENT, HOSTED
+from responses_app.schemas.tools import CLIENT, HOSTED, is_run_by_server, server_types
 
 MODES = ("none", "auto", "required")
 # Tools that a choice names by type alone.
@@ -24,6 +24,14 @@ class NamedTool(StrictModel):
 
     type: Literal["function", "custom"]
     name: str
+
+
+class NamedMcpTool(StrictModel):
+    """`tool_choice` of an MCP server, or of one of its tools; also an entry of `allowed_tools`."""
+
+    type: Literal["mcp"]
+    server_label: str
+    name: str | None = None
 
 
 class AllowedTools(StrictModel):
@@ -55,14 +63,13 @@ def parse_tool_choice(raw: object, tools: Sequence[Mapping[str, Any]]) -> str | 
         raw = {**raw, "type": kind}
     if kind == "allowed_tools":
         return _allowed(raw, tools)
-    if kind in HOSTED:
+    if kind in HOSTED and not is_run_by_server(kind):
         _present(kind, tools)
         message = f"Tool choice '{kind}': this server runs no tools of that type, so the model cannot be made to call one."
         raise InvalidRequest(message, param="tool_choice", code="invalid_value")
-    if kind not in ("function", "custom", *CHOSEN):
-        raise invalid_value(
-            "tool_choice.type", kind, ", ".join(f"'{one}'" for one in ("function", "custom", *CHOSEN, "allowed_tools"))
-        )
+    allowed = ("function", "custom", *CHOSEN, *server_types())
+    if kind not in allowed:
+        raise invalid_value("tool_choice.type", kind, ", ".join(f"'{one}'" for one in (*allowed, "allowed_tools")))
     return _named(raw, tools, ("tool_choice",))
 
 
@@ -87,7 +94,7 @@ def _entry(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[st
     """Parse an entry of `allowed_tools`. An inactive hosted tool is accepted; the model is not offered the tool."""
     raw = drop_nulls(raw, loc)
     kind = _kind(raw, loc)
-    if kind not in HOSTED:
+    if kind not in HOSTED or is_run_by_server(kind):
         return _named(raw, tools, loc)
     _present(kind, tools)
     return raw
@@ -95,6 +102,8 @@ def _entry(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[st
 
 def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
     kind = _kind(raw, loc)
+    if is_run_by_server(kind):
+        return _named_mcp(raw, tools, loc)
     if kind in CLIENT and set(raw) == {"type"}:
         _present(kind, tools)
         return {"type": kind}
@@ -105,6 +114,22 @@ def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) ->
     if (named.type, named.name) not in {(tool["type"], tool.get("name")) for tool in tools}:
         raise _absent(named.name)
     return {"type": named.type, "name": named.name}
+
+
+def _named_mcp(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    """Parse the choice of an MCP server, or of a tool that the request allows. Raises InvalidRequest."""
+    try:
+        named = NamedMcpTool.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, NamedMcpTool.model_fields) from error
+    tool = next((one for one in tools if one["type"] == "mcp" and one["server_label"] == named.server_label), None)
+    if tool is None:
+        raise _absent(named.server_label)
+    allowed = tool["allowed_tools"]
+    names = allowed.get("tool_names") if isinstance(allowed, Mapping) else allowed
+    if named.name is not None and names is not None and named.name not in names:
+        raise _absent(f"{named.server_label}.{named.name}")
+    return named.model_dump(exclude_none=True)
 
 
 def _present(kind: str, tools: Sequence[Mapping[str, Any]]) -> None:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
+from django.conf import settings
 from pydantic import Field
 
-from responses_app.schemas.base import NAME, Array, StrictModel
+from responses_app.schemas.base import NAME, Array, LongText, StrictModel
 from responses_app.schemas.client_items import LocalEnvironment
+from responses_app.tools.http_headers import MAX_HEADER_BYTES
 
+MAX_URL_LENGTH = 2048
+McpToolNames = Annotated[Array[Annotated[str, Field(min_length=1, max_length=256)]], Field(max_length=1024)]
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=NAME)]
 MAX_GRAMMAR_LENGTH = 32_768
 
@@ -109,6 +113,37 @@ class NamespaceTool(StrictModel):
     tools: Annotated[list[Any], Field(min_length=1, max_length=128)]
 
 
+class McpToolFilter(StrictModel):
+    """Filter of an MCP server's tools: by name, or by the annotation `readOnlyHint`."""
+
+    tool_names: McpToolNames | None = None
+    read_only: bool | None = None
+
+
+class McpApprovalFilters(StrictModel):
+    """`require_approval` with filters: tools that always and tools that never need an approval."""
+
+    always: McpToolFilter | None = None
+    never: McpToolFilter | None = None
+
+
+class McpTool(StrictModel):
+    """MCP server whose tools this server calls. `schemas.parsing.mcp_tools` parses the fields of type `Any`."""
+
+    type: Literal["mcp"]
+    server_label: Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
+    server_url: Annotated[str, Field(max_length=MAX_URL_LENGTH)] | None = None
+    connector_id: Annotated[str, Field(min_length=1, max_length=128)] | None = None
+    tunnel_id: Any = None
+    server_description: LongText | None = None
+    authorization: Annotated[str, Field(min_length=1, max_length=MAX_HEADER_BYTES)] | None = None
+    headers: Any = None
+    allowed_tools: Any = None
+    require_approval: Any = None
+    defer_loading: bool = False
+    allowed_callers: Array[Literal["direct"]] = Field(default_factory=list)
+
+
 CLIENT: Mapping[str, type[StrictModel]] = {
     "shell": ShellTool,
     "local_shell": LocalShellTool,
@@ -118,7 +153,9 @@ CLIENT: Mapping[str, type[StrictModel]] = {
     "computer_use_preview": ComputerPreviewTool,
 }
 
-# Tool types of the API that this server does not run.
+# Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them.
+SERVER = frozenset[str]()
+# Tool types of the API that run at OpenAI, not at the client.
 HOSTED = frozenset(
     {
         "code_interpreter",
@@ -132,3 +169,13 @@ HOSTED = frozenset(
         "web_search_preview_2025_03_11",
     }
 )
+
+
+def server_types() -> list[str]:
+    """Return the tool types that the server runs."""
+    return sorted(SERVER - settings.RESPONSES_INACTIVE_TOOLS)
+
+
+def is_run_by_server(kind: str) -> bool:
+    """Return True for a tool type that the server runs."""
+    return kind in SERVER and kind not in settings.RESPONSES_INACTIVE_TOOLS

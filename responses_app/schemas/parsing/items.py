@@ -109,7 +109,7 @@ def _compaction(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
 
 def _added_tools(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     item = _id(valid(AdditionalTools, raw, loc), loc)
-    return {**item, "tools": tools.read(raw["tools"], (*loc, "tools"))}
+    return {**item, "tools": tools.read(raw["tools"], (*loc, "tools"), in_item=True)}
 
 
 def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _client_item(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
         where = json_path((*loc, "call_id"))
         raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
     if kind == "tool_search_output":
-        item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True)
+        item["tools"] = tools.read(raw["tools"], (*loc, "tools"), found=True, in_item=True)
     if kind == "shell_call_output":
         _check_exit_codes(item["output"], (*loc, "output"))
     if kind == "computer_call":

@@ -14,17 +14,29 @@ from responses_app.schemas.base import check_tools, count_tools, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, translate, wrong_type
 from responses_app.schemas.json_schema.limits import complexity_problem
 from responses_app.schemas.json_schema.strict import shape_problem, strict_problem
-from responses_app.schemas.tools import CLIENT, HOSTED, CustomTextFormat, CustomTool, FunctionTool, GrammarFormat, NamespaceTool
+from responses_app.schemas.parsing import mcp_tools
+from responses_app.schemas.tools import (
+    CLIENT,
+    HOSTED,
+    CustomTextFormat,
+    CustomTool,
+    FunctionTool,
+    GrammarFormat,
+    NamespaceTool,
+    is_run_by_server,
+    server_types,
+)
 
 ACTIVE = ("function", "custom", "namespace", *CLIENT)
 # Fields with credentials, which are not stored and not repeated.
 SECRET = frozenset({"authorization", "headers"})
 
 
-def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dict[str, Any]]:
+def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bool = False) -> list[dict[str, Any]]:
     """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
     A deferred tool needs a tool search among `tools`, unless `found` is true, because a search has returned the tools.
+    An input item has no MCP tools (`in_item`), because the server stores items and stores no credentials.
     """
     if raw is None:
         return []
@@ -34,6 +46,9 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False) -> list[dic
     tools = [_tool(one, (*loc, index)) for index, one in enumerate(raw)]
     if not found and not any(tool["type"] == "tool_search" for tool in tools):
         _check_none_deferred(tools, loc)
+    if in_item:
+        _check_no_mcp(tools, loc)
+    mcp_tools.check_labels(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         inside = [function_name(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
@@ -52,15 +67,27 @@ def _check_none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
         ((*at, "tools", n), one) for at, tool in each if tool["type"] == "namespace" for n, one in enumerate(tool["tools"])
     ]
     for at, tool in each:
-        if tool.get("defer_loading") and tool["type"] in ACTIVE:
+        if tool.get("defer_loading") and _is_active(tool["type"]):
             where = json_path((*at, "defer_loading"))
             message = f"Invalid '{where}': a tool with 'defer_loading' needs a tool of type 'tool_search' to be found."
             raise InvalidRequest(message, param=where, code="invalid_value")
 
 
+def _check_no_mcp(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+    for index, tool in enumerate(tools):
+        if is_run_by_server(tool["type"]):
+            where = json_path((*loc, index, "type"))
+            message = f"Invalid '{where}': a tool of type '{tool['type']}' is allowed in 'tools' of the request only."
+            raise InvalidRequest(message, param=where, code="invalid_value")
+
+
+def _is_active(kind: str) -> bool:
+    return kind in ACTIVE or is_run_by_server(kind)
+
+
 def inactive_types(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the types of the tools that the response repeats but the model is not offered."""
-    return sorted({str(tool["type"]) for tool in tools if tool["type"] not in ACTIVE})
+    return sorted({str(tool["type"]) for tool in tools if not _is_active(tool["type"])})
 
 
 def _tool(raw: object, loc: Loc) -> dict[str, Any]:
@@ -71,14 +98,17 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         raise missing_type(where, kind)
     if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _is_codex_search(raw):
         return {key: value for key, value in raw.items() if key not in SECRET}
+    if is_run_by_server(kind):
+        return mcp_tools.parse_mcp_tool(raw, loc)
+    allowed = (*ACTIVE, *server_types())
     if kind in HOSTED:
         raise InvalidRequest(
-            f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(ACTIVE)}.",
+            f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(allowed)}.",
             param=where,
             code="invalid_value",
         )
     if kind not in ACTIVE:
-        raise invalid_value(where, kind, ", ".join(f"'{one}'" for one in ACTIVE))
+        raise invalid_value(where, kind, ", ".join(f"'{one}'" for one in allowed))
     if kind in CLIENT:
         return _client(raw, loc)
     if kind != "function":

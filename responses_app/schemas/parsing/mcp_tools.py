@@ -1,0 +1,212 @@
+"""MCP tools of a request, validated and normalised to the form that the response repeats, and the credentials apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+
+from django.conf import settings
+from pydantic import TypeAdapter, ValidationError
+
+from responses_app.dialects.tools.as_functions import function_name
+from responses_app.errors import InvalidRequest
+from responses_app.schemas.errors import Loc, invalid_value, json_path, shorten, translate, wrong_type
+from responses_app.schemas.tools import McpApprovalFilters, McpTool, McpToolFilter, McpToolNames, is_run_by_server
+from responses_app.tools.http_headers import bearer_header, header_problem, size_problem, value_problem
+
+# Servers of a request: a connection is opened to each.
+MAX_SERVERS = 32
+VISIBLE_ASCII = re.compile(r"[\x21-\x7e]+")
+TOOL_NAMES: TypeAdapter[list[str]] = TypeAdapter(McpToolNames)
+PORTS = {"http": 80, "https": 443}
+
+
+def parse_mcp_tool(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    """Parse a tool of type `mcp` to the form that the response repeats, without credentials. Raises InvalidRequest."""
+    try:
+        tool = McpTool.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, McpTool.model_fields) from error
+    _check_address(tool, loc)
+    _check_credentials(tool, loc)
+    address = {"server_url": tool.server_url, "connector_id": tool.connector_id}
+    return {
+        "type": "mcp",
+        "server_label": tool.server_label,
+        **{name: value for name, value in address.items() if value is not None},
+        "server_description": tool.server_description,
+        "allowed_tools": _allowed_tools(tool.allowed_tools, (*loc, "allowed_tools")),
+        "require_approval": _require_approval(tool.require_approval, (*loc, "require_approval")),
+        **({"defer_loading": True} if tool.defer_loading else {}),
+    }
+
+
+def secret_headers(raw: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, str]]:
+    """Return the HTTP headers for each MCP server by label, with the `Authorization`. `raw` are tools that were parsed."""
+    secrets = {}
+    for tool in raw:
+        if tool["type"] == "mcp" and is_run_by_server("mcp"):
+            authorization = tool.get("authorization")
+            secrets[tool["server_label"]] = {
+                **(tool.get("headers") or {}),
+                **(bearer_header(authorization) if authorization else {}),
+            }
+    return {label: headers for label, headers in secrets.items() if headers}
+
+
+def check_labels(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+    """Check the number of MCP servers, and that labels differ and begin no name of a function. Raises InvalidRequest."""
+    servers = [(index, tool) for index, tool in enumerate(tools) if tool["type"] == "mcp" and is_run_by_server("mcp")]
+    if len(servers) > MAX_SERVERS:
+        where = json_path(loc)
+        message = f"Invalid '{where}': too many MCP servers. Expected at most {MAX_SERVERS}, but got {len(servers)}."
+        raise InvalidRequest(message, param=where, code="array_above_max_length")
+    labels: set[str] = set()
+    for index, tool in servers:
+        label = tool["server_label"]
+        if label in labels:
+            raise _invalid((*loc, index, "server_label"), f"the label '{label}' is used twice.")
+        labels.add(label)
+    for index, tool in enumerate(tools):
+        label = next((one for one in labels for name in _names(tool) if name.startswith(f"{one}__")), None)
+        if label is not None:
+            message = f"names that begin with '{label}__' are those of the tools of the MCP server '{label}'."
+            raise _invalid((*loc, index, "name"), message)
+
+
+def _names(tool: Mapping[str, Any]) -> list[str]:
+    """Return the names of the functions that a tool is presented as."""
+    if tool["type"] == "namespace":
+        return [function_name(one["name"], tool["name"]) for one in tool["tools"]]
+    return [tool["name"]] if tool["type"] in ("function", "custom") else []
+
+
+def _invalid(loc: Loc, problem: str) -> InvalidRequest:
+    where = json_path(loc)
+    return InvalidRequest(f"Invalid '{where}': {problem}", param=where, code="invalid_value")
+
+
+def _check_address(tool: McpTool, loc: Loc) -> None:
+    if tool.tunnel_id is not None:
+        message = "this server has no tunnels; the operator lists private servers in RESPONSES_MCP_SERVERS."
+        raise _invalid((*loc, "tunnel_id"), message)
+    if tool.server_url is not None and tool.connector_id is not None:
+        where = json_path(loc)
+        message = f"Mutually exclusive parameters: '{where}.server_url' and '{where}.connector_id'."
+        raise InvalidRequest(message, param=where, code="mutually_exclusive_parameters")
+    if tool.server_url is not None:
+        problem = _url_problem(tool.server_url)
+        if problem:
+            raise _invalid((*loc, "server_url"), problem)
+    elif _operator_server(tool) is None:
+        raise _unknown_server(tool, loc)
+
+
+def _unknown_server(tool: McpTool, loc: Loc) -> InvalidRequest:
+    if tool.connector_id is not None:
+        shown = shorten(tool.connector_id)
+        message = f"this server has no connector '{shown}'; the operator lists connectors in RESPONSES_MCP_SERVERS."
+        return _invalid((*loc, "connector_id"), message)
+    where = json_path((*loc, "server_url"))
+    message = (
+        f"Missing required parameter: '{where}'. A tool without 'server_url' and 'connector_id' needs the 'server_label' of a "
+        "server that the operator lists in RESPONSES_MCP_SERVERS."
+    )
+    return InvalidRequest(message, param=where, code="missing_required_parameter")
+
+
+def _operator_server(tool: McpTool) -> Mapping[str, Any] | None:
+    """Return the operator's server of a tool without `server_url`; None if there is none."""
+    servers: Mapping[str, Mapping[str, Any]] = settings.RESPONSES_MCP_SERVERS
+    if tool.connector_id is None:
+        return servers.get(tool.server_label)
+    return next((one for one in servers.values() if one.get("connector_id") == tool.connector_id), None)
+
+
+def _url_problem(url: str) -> str | None:
+    """Return the reason why the URL of an MCP server is refused; None for an accepted URL."""
+    parts = _split(url)
+    if parts is None or parts.scheme not in PORTS or not parts.hostname:
+        return "expected an https URL with a host."
+    if "@" in parts.netloc:
+        return "a URL with a user name or a password is not allowed; use 'authorization'."
+    if parts.scheme == "http" and not _is_private_host(parts):
+        return "expected an https URL; http is allowed for hosts that the operator lists in RESPONSES_MCP_PRIVATE_HOSTS."
+    return None
+
+
+def _split(url: str) -> SplitResult | None:
+    # urlsplit drops tabs and line feeds, and accepts blanks.
+    if not VISIBLE_ASCII.fullmatch(url):
+        return None
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
+
+
+def _is_private_host(parts: SplitResult) -> bool:
+    name = parts.hostname or ""
+    host = f"[{name}]" if ":" in name else name
+    port = parts.port or PORTS[parts.scheme]
+    return not {host, f"{host}:{port}"}.isdisjoint(settings.RESPONSES_MCP_PRIVATE_HOSTS)
+
+
+def _check_credentials(tool: McpTool, loc: Loc) -> None:
+    """Check that the HTTP headers can be sent. No message contains a value. Raises InvalidRequest."""
+    headers = tool.headers if tool.headers is not None else {}
+    where = (*loc, "headers")
+    if not isinstance(headers, dict):
+        raise wrong_type(json_path(where), "an object", headers)
+    for name, value in headers.items():
+        if not isinstance(value, str):
+            raise wrong_type(json_path((*where, shorten(name))), "a string", value)
+        problem = header_problem(name, value)
+        if problem:
+            raise _invalid((*where, shorten(name)), f"{problem}.")
+    problem = size_problem(headers)
+    if problem:
+        raise _invalid(where, f"{problem}.")
+    problem = value_problem(tool.authorization or "")
+    if problem:
+        raise _invalid((*loc, "authorization"), f"{problem}.")
+    server = None if tool.server_url is not None else _operator_server(tool)
+    if server is not None and "command" in server and (headers or tool.authorization):
+        field = "headers" if headers else "authorization"
+        raise _invalid((*loc, field), "the operator's server of this label is used without HTTP and takes no credentials.")
+
+
+def _allowed_tools(raw: object, loc: Loc) -> list[str] | dict[str, Any] | None:
+    if raw is None:
+        return None
+    if isinstance(raw, dict):
+        return _filter(McpToolFilter, raw, loc)
+    if not isinstance(raw, list):
+        raise wrong_type(json_path(loc), "an array or an object", raw)
+    try:
+        return TOOL_NAMES.validate_python(raw, strict=True)
+    except ValidationError as error:
+        raise translate(error, loc) from error
+
+
+def _require_approval(raw: object, loc: Loc) -> str | dict[str, Any]:
+    if raw is None:
+        return "always"
+    if isinstance(raw, dict):
+        return _filter(McpApprovalFilters, raw, loc)
+    if not isinstance(raw, str):
+        raise wrong_type(json_path(loc), "a string or an object", raw)
+    if raw not in ("always", "never"):
+        raise invalid_value(json_path(loc), raw, "'always', 'never', or an object with 'always' and 'never'")
+    return raw
+
+
+def _filter(model: type[McpToolFilter | McpApprovalFilters], raw: object, loc: Loc) -> dict[str, Any]:
+    try:
+        return model.model_validate(raw).model_dump(exclude_none=True)
+    except ValidationError as error:
+        raise translate(error, loc, model.model_fields) from error
