@@ -21,7 +21,7 @@ from responses_app.models import Response
 from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.compaction import compact, make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.execute.factory import ToolFactory, create_run, no_tools
+from responses_app.runs.execute.factory import ToolFactory, create_run
 from responses_app.runs.execute.run import Run
 from responses_app.runs.ids import new_id
 from responses_app.runs.maintenance import upkeep
@@ -30,6 +30,7 @@ from responses_app.runs.prepare.planner import PreparedRequest, plan
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.takeover import take_over
+from responses_app.runs.server_tools import server_tools
 from responses_app.store.cluster import leases
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame
@@ -51,7 +52,7 @@ class RunManager:
         self,
         served: Mapping[str, ServedModel],
         aliases: Mapping[str, str] | None = None,
-        tools_for: ToolFactory = no_tools,
+        tools_for: ToolFactory = server_tools,
     ) -> None:
         self.served, self.aliases, self._tools_for = served, aliases or {}, tools_for
         self.runs: dict[str, Run] = {}

@@ -24,6 +24,7 @@ PRONOUN = re.compile(
 # Pauses of real time in tests: a call of any function `sleep`, and a timer.
 PAUSE = re.compile(r"\bsleep\(|\bTimer\(")
 PAUSING = {
+    "support/mcp/program.py": "a tool that works for some time is the subject",
     "support/waiting.py": "polls conditions of other processes",
     "support/manual_clock.py": "the clock that replaces real time",
     "support/images/image_server.py": "a server that sends slowly is the subject",

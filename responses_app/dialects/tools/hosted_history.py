@@ -6,15 +6,13 @@ The tools themselves are not offered. An MCP call that was denied, or not yet ap
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from responses_app.dialects.tools.mcp_names import function_name
 from responses_app.protocol.items.registry import FAMILIES
 
 Json: TypeAlias = Mapping[str, Any]
-# Maximum length of function names that clients can declare.
-MAX_NAME_LENGTH = 128
 
 
 def as_calls(items: Sequence[Json]) -> Iterator[Json]:
@@ -32,6 +30,10 @@ def as_calls(items: Sequence[Json]) -> Iterator[Json]:
         elif item.get("type") in _CONVERTED:
             name, arguments, output = _CONVERTED[item["type"]]
             yield from _pair(item, name(item), arguments(item), output(item))
+        elif item.get("type") == "mcp_list_tools" and item.get("error"):
+            yield from _pair(
+                item, function_name(item["server_label"], "list_tools"), "{}", f"The listing failed: {item['error']}"
+            )
         elif item.get("type") not in _DROPPED:
             yield item
 
@@ -59,7 +61,7 @@ def _fields_or_status(item: Json, *keys: str) -> str:
 
 
 def _mcp_name(item: Json) -> str:
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", f"{item['server_label']}__{item['name']}")[:MAX_NAME_LENGTH]
+    return function_name(item["server_label"], item["name"])
 
 
 def _denial(approval: Json | None) -> str:

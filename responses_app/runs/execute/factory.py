@@ -41,11 +41,6 @@ from responses_app.tools.limits import ToolLimits
 ToolFactory: TypeAlias = Callable[[CreateRequest, str], ToolExecutor | None]
 
 
-def no_tools(create_request: CreateRequest, uid: str) -> None:
-    """Return no tools: the default of a server."""
-    del create_request, uid
-
-
 class RoundFactory:
     """Rounds of a run: engine, prompts and parsers. `owner_epoch` distinguishes the processes that run the response in turn."""
 

@@ -1,0 +1,29 @@
+"""Server tools of a request: the executor of the MCP tools."""
+
+from __future__ import annotations
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+
+from responses_app.runs.create_request import CreateRequest
+from responses_app.store.content import approvals
+from responses_app.tools.base import ToolExecutor
+from responses_app.tools.limits import ToolLimits
+
+
+def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
+    """Return the tools that the server runs for the response `uid`; None without such tools in the request."""
+    tools = {tool.get("server_label", ""): tool for tool in create_request.tools if tool["type"] == "mcp"}
+    if not tools or "mcp" in settings.RESPONSES_INACTIVE_TOOLS:
+        return None
+    # The MCP client is slow to import, and most servers never need it.
+    from responses_app.tools.mcp import servers
+    from responses_app.tools.mcp.executor import McpExecutor
+    from responses_app.tools.mcp.sessions import McpSessions
+
+    async def claim(request_id: str) -> bool:
+        return request_id in await sync_to_async(approvals.claim)(create_request.project, [request_id], uid)
+
+    known = {label: servers.server_of(tool, create_request.secrets.get(label, {})) for label, tool in tools.items()}
+    sessions = McpSessions(known, ToolLimits.from_settings(), create_request.project)
+    return McpExecutor(tools, sessions, claim)

@@ -1,0 +1,84 @@
+"""Offer of MCP tools to the model: functions, the openings of calls, and the choice of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from responses_app.dialects.base import UnsupportedInput
+from responses_app.dialects.tools.mcp_names import function_name
+from responses_app.protocol.deltas import Delta, McpApprovalRequest, McpCall
+from responses_app.tools.base import Json
+from responses_app.tools.mcp import filters
+
+
+class McpOffer:
+    """MCP tools that the model may call. `tools` are the `mcp` tools of the request, `listings` the listed tools; both by label."""
+
+    def __init__(self, tools: Mapping[str, Json], listings: Mapping[str, Sequence[Json]]) -> None:
+        self._tools = tools
+        self._listed = {
+            (label, one["name"]): one
+            for label, tool in tools.items()
+            for one in listings.get(label, ())
+            if filters.is_allowed(one, tool.get("allowed_tools"))
+        }
+        self._names = {function_name(label, name): (label, name) for label, name in self._listed}
+
+    @property
+    def functions(self) -> list[Json]:
+        """Functions of the tools, in the order of the servers."""
+        return [
+            {
+                "type": "function",
+                "name": function,
+                "description": self._description(*key),
+                "parameters": self._listed[key]["input_schema"],
+                "strict": False,
+            }
+            for function, key in self._names.items()
+        ]
+
+    def tool(self, label: str, name: str) -> Json | None:
+        """Return the listed tool; None if there is no such tool, or if the request does not allow the tool."""
+        return self._listed.get((label, name))
+
+    def opening(self, function: str) -> Delta | None:
+        """Return the opening of a call, or the request for an approval; None for functions of the client.
+
+        An unknown name that begins with the label of a server opens a call too, which fails: then the model learns of its mistake.
+        """
+        label, name = self._names.get(function) or self._guess(function)
+        if label is None:
+            return None
+        tool = self.tool(label, name)
+        if tool is not None and filters.needs_approval(tool, self._tools[label].get("require_approval", "always")):
+            return McpApprovalRequest(label, name, "")
+        return McpCall(label, name)
+
+    def tool_choice(self, choice: str | Json) -> str | Json:
+        """Return `choice` with functions in place of MCP tools. Raises UnsupportedInput for tools that no server has."""
+        if isinstance(choice, str):
+            return choice
+        if choice.get("type") == "mcp":
+            return {"type": "allowed_tools", "mode": "required", "tools": list(self._chosen(choice))}
+        if choice.get("type") != "allowed_tools":
+            return choice
+        chosen = [one for entry in choice["tools"] for one in (self._chosen(entry) if entry["type"] == "mcp" else [entry])]
+        return {**choice, "tools": chosen}
+
+    def _chosen(self, choice: Json) -> Iterator[Json]:
+        label, name = choice["server_label"], choice.get("name")
+        found = [function for function, key in self._names.items() if key[0] == label and name in (None, key[1])]
+        if not found:
+            what = f"the tool '{name}'" if name else "tools"
+            raise UnsupportedInput(f"The MCP server '{label}' does not offer {what}.", "tool_choice", "invalid_value")
+        return ({"type": "function", "name": function} for function in found)
+
+    def _description(self, label: str, name: str) -> str | None:
+        """Return the description of a tool, with the description of the server in front."""
+        parts = (self._tools[label].get("server_description"), self._listed[label, name].get("description"))
+        return "\n\n".join(part for part in parts if part) or None
+
+    def _guess(self, function: str) -> tuple[str | None, str]:
+        label = next((one for one in self._tools if function.startswith(f"{one}__")), None)
+        return label, "" if label is None else function[len(label) + 2 :]

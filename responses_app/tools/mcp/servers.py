@@ -1,0 +1,72 @@
+"""MCP servers of a request: addresses and credentials, from the request and from the operator's settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import orjson
+from django.conf import settings
+
+Json: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class McpServer:
+    """MCP server with the label `label`: an HTTP server at `url`, or a program `command` of the operator.
+
+    `headers` and `environment` have credentials. An operator's server may have an internal address.
+    """
+
+    label: str
+    url: str | None = None
+    command: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    is_operators: bool = False
+
+    @property
+    def identity(self) -> bytes:
+        """Everything that decides about the listed tools, credentials included. Only a hash may be stored."""
+        values = [self.url, self.command, sorted(self.headers.items()), sorted(self.environment.items()), self.is_operators]
+        return orjson.dumps(values)
+
+
+def server_of(tool: Json, headers: Mapping[str, str]) -> McpServer:
+    """Return the server of an `mcp` tool of a request, with the `headers` of the request.
+
+    A tool without `server_url` names a server of the operator, by `connector_id` or else by label. The headers of the request are
+    for that server too; the operator's headers count more.
+    """
+    label, url = tool["server_label"], tool.get("server_url")
+    if url is not None:
+        return McpServer(label, url, headers=headers)
+    return operator_server(label, _operator_settings(tool), headers)
+
+
+def operator_servers() -> list[McpServer]:
+    """Return the servers of the operator, in the order of the settings."""
+    return [operator_server(label, values) for label, values in settings.RESPONSES_MCP_SERVERS.items()]
+
+
+def operator_server(label: str, values: Json, headers: Mapping[str, str] | None = None) -> McpServer:
+    """Return the server that `values` of RESPONSES_MCP_SERVERS describe. `headers` are headers of a request."""
+    own = dict(values.get("headers") or {})
+    if values.get("authorization"):
+        own["Authorization"] = _bearer(values["authorization"])
+    command, environment = tuple(values.get("command") or ()), values.get("env") or {}
+    given = {} if command else {**(headers or {}), **own}
+    return McpServer(label, values.get("url"), command, given, environment, is_operators=True)
+
+
+def _operator_settings(tool: Json) -> Json:
+    servers: Mapping[str, Json] = settings.RESPONSES_MCP_SERVERS
+    connector = tool.get("connector_id")
+    if connector is None:
+        return servers[tool["server_label"]]
+    return next(values for values in servers.values() if values.get("connector_id") == connector)
+
+
+def _bearer(value: str) -> str:
+    return value if value.lower().startswith(("bearer ", "basic ")) else f"Bearer {value}"

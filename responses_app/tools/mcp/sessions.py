@@ -1,0 +1,102 @@
+"""Sessions of a run with MCP servers: opened at the first use, closed at the end of the run."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import orjson
+from cachetools import TTLCache
+
+from responses_app.tools.limits import ToolLimits
+from responses_app.tools.mcp.errors import McpError
+from responses_app.tools.mcp.results import McpOutcome, outcome
+from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.session import McpSession
+
+Json: TypeAlias = Mapping[str, Any]
+
+# Seconds for which a list of tools is used again, and lists in the memory of a process.
+LIST_CACHE_S = 300
+LIST_CACHE_SIZE = 256
+# Bytes of all schemas of a server, as JSON.
+MAX_SCHEMA_BYTES = 1024 * 1024
+
+_lists: TTLCache[bytes, Sequence[Json]] = TTLCache(LIST_CACHE_SIZE, LIST_CACHE_S, time.monotonic)
+
+
+def clear_cache() -> None:
+    """Forget all lists of tools."""
+    _lists.clear()
+
+
+class McpSessions:
+    """Sessions with `servers`, by label. Lists of tools are cached by server, credentials and `project`."""
+
+    def __init__(self, servers: Mapping[str, McpServer], limits: ToolLimits, project: str) -> None:
+        self._servers, self._limits, self._project = servers, limits, project
+        self._sessions: dict[str, McpSession] = {}
+        self._locks = {label: asyncio.Lock() for label in servers}
+
+    async def list_tools(self, label: str) -> Sequence[Json]:
+        """Return the tools of a server as `mcp_list_tools` shows these. Raises McpError."""
+        key = hashlib.sha256(orjson.dumps(self._project) + self._servers[label].identity).digest()
+        found = _lists.get(key)
+        if found is None:
+            found = _lists[key] = await self._list(await self._session(label))
+        return found
+
+    async def call(self, label: str, name: str, arguments: Json) -> McpOutcome:
+        """Call a tool and return the outcome. Raises McpError."""
+        result = await (await self._session(label)).call(name, arguments)
+        content = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]
+        return outcome(content, result.structured_content, self._limits.result_bytes, is_error=bool(result.is_error))
+
+    def is_open(self, label: str) -> bool:
+        """Return whether there is an open session with the server."""
+        return label in self._sessions and self._sessions[label].is_open
+
+    async def close(self) -> None:
+        """Close all sessions, side by side."""
+        sessions, self._sessions = list(self._sessions.values()), {}
+        await asyncio.gather(*(session.close() for session in sessions))
+
+    async def _session(self, label: str) -> McpSession:
+        """Return an open session. Raises McpError."""
+        async with self._locks[label]:
+            session = self._sessions.get(label)
+            if session is not None and session.is_open:
+                return session
+            if session is not None:
+                await session.close()
+            session = self._sessions[label] = McpSession(self._servers[label], self._limits)
+            await session.open()
+            return session
+
+    async def _list(self, session: McpSession) -> list[Json]:
+        tools, cursor, limits = list[Json](), None, self._limits
+        for _ in range(limits.list_pages):
+            page = await session.list_page(cursor)
+            tools += [_tool(one.model_dump(mode="json", by_alias=True, exclude_none=True)) for one in page.tools]
+            if len(tools) > limits.mcp_tools:
+                raise McpError(f"The MCP server has more than {limits.mcp_tools} tools, which is the limit.")
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        else:
+            raise McpError(f"The MCP server lists its tools in more than {limits.list_pages} pages, which is the limit.")
+        if len(orjson.dumps(tools)) > MAX_SCHEMA_BYTES:
+            raise McpError(
+                f"The schemas of the MCP server's tools are longer than {MAX_SCHEMA_BYTES} bytes, which is the limit."
+            )
+        return tools
+
+
+def _tool(raw: Json) -> Json:
+    """Return a tool as `mcp_list_tools` shows it; absent values are left out."""
+    shown = {"name": raw["name"], "input_schema": raw["inputSchema"]}
+    shown |= {key: raw[key] for key in ("description", "annotations") if raw.get(key)}
+    return shown

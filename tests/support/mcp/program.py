@@ -1,0 +1,103 @@
+"""MCP server of the tests, made with the official SDK: `python -m tests.support.mcp.program stdio|http|sse [PORT]`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import anyio
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context, Image
+from mcp_types import ToolAnnotations
+
+from tests.support.waiting import eventually
+
+server = MCPServer("tests")
+READ_ONLY = ToolAnnotations(read_only_hint=True)
+
+
+@server.tool(annotations=READ_ONLY)
+def add(a: int, b: int) -> str:
+    """Add two numbers."""
+    return str(a + b)
+
+
+@server.tool(annotations=READ_ONLY)
+def weather(city: str) -> str:
+    """Get the weather of a city."""
+    return f"It is warm in {city}."
+
+
+@server.tool()
+def delete(path: str) -> str:
+    """Delete a file of the server."""
+    return f"deleted {path}"
+
+
+@server.tool()
+def fail(reason: str) -> str:
+    """Fail."""
+    raise ValueError(reason)
+
+
+@server.tool()
+async def wait(entered: str, gate: str) -> str:
+    """Create the file `entered`, and wait for the file `gate`."""
+    Path(entered).touch()  # noqa: ASYNC240 - the files are the subject
+    await eventually(Path(gate).exists)
+    return "done"
+
+
+@server.tool()
+async def work(steps: int, seconds: float, ctx: Context) -> str:
+    """Work in `steps` steps of `seconds` seconds, and report the progress after each."""
+    for step in range(steps):
+        await anyio.sleep(seconds)
+        await ctx.report_progress(step + 1, steps)
+    return "done"
+
+
+@server.tool()
+def count(path: str) -> str:
+    """Append a line to the file `path`."""
+    with Path(path).open("a") as file:
+        file.write("run\n")
+    return "counted"
+
+
+@server.tool(annotations=READ_ONLY)
+def picture() -> Image:
+    """Return a picture."""
+    return Image(data=b"\x89PNG\r\n\x1a\n", format="png")
+
+
+@server.tool(annotations=READ_ONLY)
+def structured(name: str) -> dict[str, str]:
+    """Return a structured value."""
+    return {"name": name}
+
+
+@server.tool(annotations=READ_ONLY)
+def long(size: int) -> str:
+    """Return a long text."""
+    return "x" * size
+
+
+@server.tool()
+def die() -> str:
+    """End the process of the server."""
+    import os
+
+    os._exit(1)
+
+
+def main() -> None:
+    kind = sys.argv[1]
+    if kind == "stdio":
+        server.run("stdio")
+    else:
+        server.run("sse" if kind == "sse" else "streamable-http", host="127.0.0.1", port=int(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()
