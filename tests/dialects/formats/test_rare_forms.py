@@ -141,7 +141,12 @@ def test_end_marker_of_a_call_is_no_text_when_the_next_call_is_cut() -> None:
 
 @pytest.mark.parametrize(
     ("parser", "marker"),
-    [("deepseek_v4", "<｜DSML｜invoke name="), ("gemma4", "<|tool_call>"), ("functiongemma", "<start_function_call>")],
+    [
+        ("deepseek_v4", "<｜DSML｜invoke name="),
+        ("kimi_k2", "<|tool_call_begin|>"),
+        ("gemma4", "<|tool_call>"),
+        ("functiongemma", "<start_function_call>"),
+    ],
 )
 def test_repeated_markers_are_read_once(parser: str, marker: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading the rest of the text behind each marker takes quadratic time."""

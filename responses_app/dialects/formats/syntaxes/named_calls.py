@@ -77,7 +77,7 @@ class NamedCalls:
         return f"\n```{self.call_end}" if self.fenced else self.call_end
 
     def _call(self, reader: Reader, calls: CallWriter) -> Steps[None]:
-        head, stop = yield from reader.read_until(Markers(self.argument_begin, self.call_end, self.end))
+        head, stop = yield from reader.read_until(Markers(self.argument_begin, self.call_end, self.end, self.call_begin))
         if stop != self.argument_begin:
             raise NotACall
         kind = ""
