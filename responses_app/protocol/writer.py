@@ -12,8 +12,8 @@ Six laws, and the places in the code:
 1. `_assign_numbers` alone gives sequence numbers, to events that are already built, so the numbers have no holes.
 2. An item gets its ids when it opens, and nowhere else. An empty text opens nothing; the log-probabilities of an empty text wait
    for the text of their phase.
-3. The terminal snapshot is the first snapshot with the closed items and the values that only the end has: status, usage, times and
-   the error.
+3. The terminal snapshot is the first snapshot with the closed items and the values that only the end has: status, usage, times, the
+   error and the output problems.
 4. `reducer` is the inverse of the writer.
 5. The writer looks at the text of a delta only to see whether it is empty, so a different grouping of the same text changes the
    number of delta events and nothing else.
