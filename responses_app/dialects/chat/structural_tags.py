@@ -112,8 +112,9 @@ def _free_with_calls(turn: Turn, tools: Toolset, output: OutputFormat, before: l
         return constraint(sequence(*before, any_text(*no_more))) if limited and before else None
     if not limited and not calls.always_constrained and not any(tool.get("strict") for tool in tools.offered):
         return None
-    only_one = not turn.parallel_tool_calls
-    text = triggered(calls.syntax.trigger, calls.syntax.tags(tools.offered, only_one=only_one), *no_more, only_one=only_one)
+    only_one, trigger = not turn.parallel_tool_calls, calls.syntax.trigger
+    formats = [each for each in calls.syntax.tags(tools.offered, only_one=only_one) if each["begin"].startswith(trigger)]
+    text = triggered(trigger, formats, *no_more, only_one=only_one)
     return constraint(sequence(*before, text) if limited and before else text)
 
 

@@ -12,7 +12,9 @@ from responses_app.dialects.formats.base import Syntax, Tool
 
 def write_calls(syntax: Syntax, calls: Sequence[Mapping[str, Any]]) -> str:
     """Write calls, mappings with `name` and `arguments`, in the format of `syntax`."""
-    return _text(syntax.tags([_constant_tool(call) for call in calls], only_one=False), syntax.separator).removesuffix("\n")
+    formats = syntax.tags([_constant_tool(call) for call in calls], only_one=False)
+    usual = [each for each in formats if not each["begin"] or each["begin"].startswith(syntax.trigger)]
+    return _text(usual, syntax.separator).removesuffix("\n")
 
 
 def _constant_tool(call: Mapping[str, Any]) -> Tool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, sequence, tag, tags
+from responses_app.dialects.constraints.structural_tag import Format, any_text, literal, one_of, sequence, tag, tags
 from responses_app.dialects.formats.base import Tool
 from responses_app.dialects.formats.calls import CallWriter, NotACall, ObjectWriter
 from responses_app.dialects.formats.reader import EndOfText, Markers, Reader, Steps
@@ -14,6 +14,7 @@ from responses_app.dialects.formats.syntaxes.grammar import parameters, separate
 from responses_app.dialects.formats.syntaxes.python_values import PythonValueScanner, python_to_json, python_value
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*\Z")
+_BREAK = one_of([literal(""), literal("\n")])
 _HEAD_ENDS = Markers("(", "=", ")", ",", "[", "]", " ", "<", '"')
 
 
@@ -54,9 +55,13 @@ class PythonCalls:
         return self.begin
 
     def tags(self, tools: Sequence[Tool], *, only_one: bool) -> list[Format]:
-        """Return the tag of a section."""
+        """Return the tag of a section. Without a marker a list in brackets is a section too."""
         one = [tag(f"{tool['name']}(", _arguments(tool), ")") for tool in tools]
-        return [tag(self.begin, tags(one, self.separator, only_one=only_one), self.end)]
+        calls = tags(one, self.separator, only_one=only_one)
+        # Calls in lines of their own may have line breaks around.
+        content = sequence(_BREAK, calls, _BREAK) if self.separator == "\n" else calls
+        bare = [tag("[", content, "]")] if self.needs_declared and self.begin != "[" else []
+        return [tag(self.begin, content, self.end), *bare]
 
     def _skip_end(self, reader: Reader) -> Steps[None]:
         """Skip the marker behind the closing bracket."""

@@ -23,11 +23,11 @@ def _gemma(name: str, model_type: str, **more: Any) -> FamilyFormat:
     return FamilyFormat(name=name, model_type=model_type, **{**defaults, **more})
 
 
-def _braces(quote: str) -> str:
-    """Write the arguments as `{key:value,…}`, strings within `quote`."""
+def _braces(quote: str, items: str = "value.items()") -> str:
+    """Write the arguments as `{key:value,…}`, strings within `quote`; `items` are the keys and values of a mapping."""
     return (
         "{%- macro write(value) %}"
-        "{%- if value is mapping %}{{- '{' }}{%- for key, each in value.items() %}"
+        "{%- if value is mapping %}{{- '{' }}{%- for key, each in " + items + " %}"
         "{{- key }}{{- ':' }}{{- write(each) }}{%- if not loop.last %}{{- ',' }}{%- endif %}{%- endfor %}{{- '}' }}"
         f"{{%- elif value is string %}}{{{{- '{quote}' ~ value ~ '{quote}' }}}}"
         "{%- elif value is boolean or value is number %}{{- value | tojson }}"
@@ -62,7 +62,7 @@ FORMATS = (
         reasoning=("<|channel>thought\n", "<channel|>"),
         has_optional_reasoning=True,
         tools=described("<|tool>declaration<tool|>"),
-        call=around("<|tool_call>call:", NAME + _braces('<|"|>'), "<tool_call|>"),
+        call=around("<|tool_call>call:", NAME + _braces('<|"|>', "value | dictsort"), "<tool_call|>"),
         text_before_calls="",
         special=("<pad>", "<eos>"),
         unlisted=(

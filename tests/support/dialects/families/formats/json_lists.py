@@ -189,7 +189,7 @@ FORMATS = (
         **_CHATML,
         bos="<s>",
         tools=described("<|action_start|><|plugin|>{}<|action_end|>"),
-        call=json_call("<|action_start|><|plugin|>", "<|action_end|>", key="parameters"),
+        call=json_call("<|action_start|><|plugin|>\n", "<|action_end|>", key="parameters"),
         has_parallel_calls=False,
         unlisted=("<|action_start|>", "<|action_end|>", "<|plugin|>", "<|interpreter|>"),
     ),

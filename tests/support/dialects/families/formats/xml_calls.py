@@ -49,7 +49,7 @@ _ELEMENTS = (
     "{%- elif value is string %}{{- value }}"
     "{%- elif value is iterable %}{%- for each in value %}{{- write('item', each) }}{%- endfor %}"
     "{%- else %}{{- value | tojson }}{%- endif %}{{- '" + _M3 + "</' ~ key ~ '>' }}{%- endmacro %}"
-    "{%- for key, value in call.function.arguments.items() %}{{- write(key, value) }}{{- '\\n' }}{%- endfor %}"
+    "{%- for key, value in call.function.arguments.items() %}{{- write(key, value) }}{%- endfor %}"
 )
 _INVOKE = tagged_call('<invoke name="', '">\n', ('<parameter name="', '">', "</parameter>\n"), "</invoke>\n")
 
