@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol
 
+from responses_app.dialects.chat.repetition import RepetitionCounter
 from responses_app.dialects.text.delta_buffer import DeltaBuffer
 from responses_app.dialects.text.logprobs import to_wire
-from responses_app.dialects.text.repetition import RepetitionCounter
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Delta, Json
