@@ -309,6 +309,7 @@ FAMILIES: tuple[Family, ...] = (
         "Functionary 3.1",
         "functionary_v31",
         markers=("<function=example_function_name>",),
+        without=("<parameter=",),
         names=r"functionary-.*v3\.1",
         remark="One call at a time.",
     ),

@@ -128,6 +128,7 @@ CASES: list[tuple[str, str, str, str | None, str | None]] = [
     ("LongCat-Flash-Chat", "longcat_flash", "<longcat_tool_call>", None, "longcat"),
     ("AI21-Jamba-Large-1.7", "jamba", "<tool_calls>[]</tool_calls>", None, "jamba"),
     ("MiniCPM5", "minicpm", '<function name="x"><param name="y">', None, "minicpm5"),
+    ("checkpoint", "qwen3_moe", _QWEN_XML + "<function=example_function_name>", None, "qwen3_coder"),
     ("SmolLM3-without-calls", "smollm3", "<think></think>{{ xml_tools }}", "qwen3", "hermes"),
     ("MiMo-VL-7B-RL", "mimo_vl", _HERMES, "qwen3", "hermes"),
     ("Llama-4-json", "llama4", "<|header_start|>" + _LLAMA_JSON, None, "llama4_json"),
