@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from asgiref.sync import sync_to_async
-from django.conf import settings
 
 from responses_app.runs.create_request import CreateRequest
 from responses_app.store.content import approvals
@@ -13,8 +12,8 @@ from responses_app.tools.limits import ToolLimits
 
 def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     """Return the tools that the server runs for the response `uid`; None without such tools in the request."""
-    tools = {tool.get("server_label", ""): tool for tool in create_request.tools if tool["type"] == "mcp"}
-    if not tools or "mcp" in settings.RESPONSES_INACTIVE_TOOLS:
+    tools = create_request.mcp_tools
+    if not tools:
         return None
     # The MCP client is slow to import, and most servers never need it.
     from responses_app.tools.mcp import servers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from responses_app.schemas.base import IMAGE_URL_LIMIT, Array, CallId, LongText, StrictModel
 
@@ -61,13 +61,24 @@ class ImageGenerationCall(StrictModel):
     status: Ended | None = None
 
 
+class McpListedTool(BaseModel):
+    """Tool of an MCP server's list. Servers may add fields."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    name: Annotated[str, Field(min_length=1, max_length=256)]
+    input_schema: dict[str, Any]
+    description: LongText | None = None
+    annotations: dict[str, Any] | None = None
+
+
 class McpListToolsInput(StrictModel):
     """Tools of an MCP server."""
 
     type: Literal["mcp_list_tools"]
     id: str | None = None
     server_label: str
-    tools: Objects
+    tools: Array[McpListedTool]
     error: Any = None
 
 

@@ -154,7 +154,7 @@ CLIENT: Mapping[str, type[StrictModel]] = {
 }
 
 # Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them.
-SERVER = frozenset[str]()
+SERVER = frozenset({"mcp"})
 # Tool types of the API that run at OpenAI, not at the client.
 HOSTED = frozenset(
     {

@@ -71,6 +71,6 @@ def size_problem(headers: Mapping[str, str]) -> str | None:
 
 
 def bearer_header(authorization: str) -> dict[str, str]:
-    """Build the `Authorization` header of an access token. A token that begins with `Bearer ` already is not changed."""
-    token = authorization if authorization[:7].lower() == "bearer " else f"Bearer {authorization}"
-    return {"Authorization": token}
+    """Build the `Authorization` header of an access token. A value that begins with `Bearer ` or `Basic ` is not changed."""
+    has_scheme = authorization.lower().startswith(("bearer ", "basic "))
+    return {"Authorization": authorization if has_scheme else f"Bearer {authorization}"}

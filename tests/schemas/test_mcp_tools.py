@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
-from unittest.mock import patch
 
 import pytest
 from django.test import override_settings
@@ -24,9 +23,9 @@ SEARCH: dict[str, Any] = {"type": "tool_search", "execution": "client"}
 
 
 @pytest.fixture(autouse=True)
-def mcp_is_active() -> Iterator[None]:
+def operator_settings() -> Iterator[None]:
     operators = override_settings(RESPONSES_MCP_SERVERS=OPERATORS, RESPONSES_MCP_PRIVATE_HOSTS=frozenset({"lan", "[::1]:8000"}))
-    with patch("responses_app.schemas.tools.SERVER", frozenset({"mcp"})), operators:
+    with operators:
         yield
 
 

@@ -88,11 +88,9 @@ def check_unique(before: Sequence[Mapping[str, Any]], own: Sequence[Mapping[str,
 def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the items for the prompt. Raises InvalidRequest for an output without a call, and for a call without an output.
 
-    An approval is refused, because this server makes no MCP calls; a denial, or an approval of a call made elsewhere, is accepted.
     A call that is `incomplete` is left out: it was cut off and cannot be answered.
     """
     remaining = [item for item in items if not (item["type"] in CALLS and item.get("status") == "incomplete")]
-    _check_approvals(remaining)
     calls = {item["call_id"]: item for item in remaining if item["type"] in CALLS}
     answered = set()
     last = {item["call_id"]: place for place, item in enumerate(remaining) if item["type"] in OUTPUTS}
@@ -105,21 +103,6 @@ def check_call_pairs(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
     _all_answered(calls.values(), answered)
     # Of several outputs of one call the latest counts, as at OpenAI.
     return [item for place, item in enumerate(remaining) if item["type"] not in OUTPUTS or last[item["call_id"]] == place]
-
-
-def _check_approvals(items: Sequence[Mapping[str, Any]]) -> None:
-    requested = {item["id"] for item in items if item["type"] == "mcp_approval_request"}
-    made = {item.get("approval_request_id") for item in items if item["type"] == "mcp_call"}
-    for item in items:
-        if item["type"] != "mcp_approval_response" or item["approval_request_id"] in made:
-            continue
-        uid = item["approval_request_id"]
-        if uid not in requested:
-            raise InvalidRequest(f"No approval request found with id {uid}.", param="input")
-        if item["approve"]:
-            raise InvalidRequest(
-                f"The call of approval request {uid} cannot be made: this server calls no MCP servers.", param="input"
-            )
 
 
 def assign_call_ids(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -147,10 +130,13 @@ def _all_answered(calls: Iterable[Mapping[str, Any]], answered: set[str]) -> Non
 def apply_compaction(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Replace all output of the model before the newest compaction by the summary; other messages stay.
 
-    A call with an output behind the compaction stays. A compaction that cannot be decrypted is ignored.
+    A call with an output behind the compaction stays, and so does a request for an approval with an answer there.
+    A compaction that cannot be decrypted is ignored.
     """
     last = max((place for place, item in enumerate(items) if item.get("summary") and item["type"] == "compaction"), default=-1)
-    answered = {item["call_id"] for item in items[last + 1 :] if item["type"] in OUTPUTS}
+    later = items[last + 1 :]
+    answered = {item["call_id"] for item in later if item["type"] in OUTPUTS}
+    answered |= {item["approval_request_id"] for item in later if item["type"] == "mcp_approval_response"}
     remaining = [item for item in items[: max(last, 0)] if _survives_compaction(item, answered)]
     remaining += [_summary(items[last])] if last >= 0 else []
     return [*remaining, *(item for item in items[last + 1 :] if item["type"] != "compaction")]
@@ -159,6 +145,8 @@ def apply_compaction(items: Sequence[Mapping[str, Any]]) -> list[Mapping[str, An
 def _survives_compaction(item: Mapping[str, Any], answered: set[str]) -> bool:
     if item["type"] in CALLS:
         return item["call_id"] in answered
+    if item["type"] == "mcp_approval_request":
+        return item["id"] in answered
     return item["type"] == "additional_tools" or bool(item["type"] == "message" and item["role"] != "assistant")
 
 

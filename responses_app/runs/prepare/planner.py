@@ -14,6 +14,7 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
 from responses_app.protocol.deltas import Delta
+from responses_app.runs import approvals
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import (
@@ -78,6 +79,7 @@ async def plan(
     effective, items, references = await long_work.apart(
         create_request.project, is_large, partial(_prepared, create_request, before.items, own)
     )
+    await approvals.check_unused(create_request, items, own)
     uids = [one["id"] for one in own]
     with map_engine_down(served):
         _check_vision(effective, served, items, references, uids)
@@ -185,6 +187,7 @@ def _items_for_model(
         create_request, encrypted_content.decrypt_items(create_request, before, own)
     )
     items = context.check_call_pairs(context.apply_compaction(context.assign_call_ids(items)))
+    approvals.check_approvals(create_request, items, own)
     context.require_json_word(create_request, items)
     return (summary_request(create_request), [*items, QUESTION]) if create_request.compacts else (create_request, items)
 

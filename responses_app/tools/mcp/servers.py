@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 import orjson
 from django.conf import settings
 
+from responses_app.tools.http_headers import bearer_header
+
 Json: TypeAlias = Mapping[str, Any]
 
 
@@ -54,9 +56,10 @@ def operator_server(label: str, values: Json, headers: Mapping[str, str] | None 
     """Return the server that `values` of RESPONSES_MCP_SERVERS describe. `headers` are headers of a request."""
     own = dict(values.get("headers") or {})
     if values.get("authorization"):
-        own["Authorization"] = _bearer(values["authorization"])
+        own |= bearer_header(values["authorization"])
     command, environment = tuple(values.get("command") or ()), values.get("env") or {}
-    given = {} if command else {**(headers or {}), **own}
+    names = {name.lower() for name in own}
+    given = {} if command else {**{name: value for name, value in (headers or {}).items() if name.lower() not in names}, **own}
     return McpServer(label, values.get("url"), command, given, environment, is_operators=True)
 
 
@@ -66,7 +69,3 @@ def _operator_settings(tool: Json) -> Json:
     if connector is None:
         return servers[tool["server_label"]]
     return next(values for values in servers.values() if values.get("connector_id") == connector)
-
-
-def _bearer(value: str) -> str:
-    return value if value.lower().startswith(("bearer ", "basic ")) else f"Bearer {value}"

@@ -97,7 +97,11 @@ class CustomTest(ApiCase):
                 ({"tools": [TOOL], "tool_choice": {**allowed, "tools": []}}, "array_below_min_length", "tool_choice.tools"),
                 ({"tools": [TOOL], "tool_choice": {**allowed, "mode": "some"}}, "invalid_value", "tool_choice.mode"),
                 ({"tools": [EXEC], "tool_choice": allowed}, "invalid_value", "tool_choice"),
-                ({"tools": [TOOL], "tool_choice": {**allowed, "tools": [{"type": "mcp"}]}}, "invalid_value", "tool_choice"),
+                (
+                    {"tools": [TOOL], "tool_choice": {**allowed, "tools": [{"type": "web_search"}]}},
+                    "invalid_value",
+                    "tool_choice",
+                ),
                 (
                     {"tools": [TOOL], "tool_choice": {**allowed, "tools": [{"type": "x"}]}},
                     "invalid_value",
@@ -211,10 +215,11 @@ class NamespaceTest(ApiCase):
             for kind in kinds:
                 choice = {"type": kind, **({"server_label": "x"} if kind == "mcp" else {})}
                 allowed = {"type": "allowed_tools", "mode": "auto", "tools": [choice]}
+                name = choice.get("server_label", kind)
                 for streamed in (False, True):
                     for made in (choice, allowed):
                         response = await self.post(client, tools=[TOOL], tool_choice=made, stream=streamed)
-                        self.refused(response, 400, "invalid_value", "tool_choice", f"'{kind}' not found in 'tools'")
+                        self.refused(response, 400, "invalid_value", "tool_choice", f"'{name}' not found in 'tools'")
                 with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset(kinds)):
                     response = await self.post(client, tools=[TOOL, choice], tool_choice=choice)
                     self.refused(response, 400, "invalid_value", "tool_choice", "runs no tools of that type")

@@ -152,7 +152,6 @@ class HostedItemsTest(ApiCase):
     async def test_items_that_need_hosted_tools_are_refused(self) -> None:
         async with self.serving() as client:
             for items, text in (
-                ([ASKED, {**DENIED, "approve": True}], "calls no MCP servers"),
                 ([DENIED], "No approval request found with id mcpr_1."),
                 ([PROGRAM[0], MORE], "No tool output found for function call call_p."),
                 ([FOUND[1], MORE], "No tool call found"),

@@ -1,0 +1,175 @@
+"""Approvals of MCP calls: given once, for a server of the request, by the project that has the request."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient, override_settings
+
+from responses_app.models import ApiKey, Approval
+from responses_app.store.content import approvals
+from tests.support.api.case import HELLO, ApiCase, KeyedClient, record_text
+from tests.support.mcp.serving import mcp_server
+from tests.support.runs.server_tools import START
+
+DELETE = '<|channel|>commentary to=functions.files__delete <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'
+DELETE_TWICE = DELETE.replace("<|call|>", "<|end|>") + START + DELETE.replace("a.txt", "b.txt")
+REQUEST = {
+    "type": "mcp_approval_request",
+    "id": "mcpr_1",
+    "server_label": "files",
+    "name": "delete",
+    "arguments": '{"path":"a"}',
+}
+LISTING = {
+    "type": "mcp_list_tools",
+    "id": "mcpl_1",
+    "server_label": "files",
+    "tools": [{"name": "delete", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}],
+}
+
+
+def answer_to(uid: str, *, approve: bool = True) -> dict[str, Any]:
+    return {"type": "mcp_approval_response", "approval_request_id": uid, "approve": approve}
+
+
+class ApprovalCase(ApiCase):
+    """A scripted model, and the MCP server of the tests under the label `files`."""
+
+    tool: ClassVar[dict[str, Any]]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        url = cls.enterClassContext(mcp_server())
+        cls.tool = {"type": "mcp", "server_label": "files", "server_url": url}
+        cls.enterClassContext(override_settings(RESPONSES_MCP_PRIVATE_HOSTS=frozenset({"127.0.0.1"})))
+
+    async def request_of(self, client: AsyncClient, **body: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return a response that ends with a request for an approval, and the request."""
+        made = await self.made(client, tools=[self.tool], **body)
+        self.assertEqual((made["status"], made["output"][-1]["type"]), ("completed", "mcp_approval_request"))
+        return made, made["output"][-1]
+
+    def calls(self, made: dict[str, Any]) -> list[tuple[str | None, str | None]]:
+        """Return approval and output of each call."""
+        return [(item["approval_request_id"], item["output"]) for item in made["output"] if item["type"] == "mcp_call"]
+
+
+class UsedApprovalsTest(ApprovalCase):
+    async def test_approved_call_is_made_and_the_approval_is_used(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            body: dict[str, Any] = {
+                "previous_response_id": first["id"],
+                "input": [answer_to(request["id"])],
+                "tools": [self.tool],
+            }
+            second = await self.made(client, **body)
+            self.assertEqual(self.calls(second), [(request["id"], "deleted a.txt")])
+            row = await Approval.objects.aget()
+            self.assertEqual((row.project, row.request_uid, row.response_uid), ("test", request["id"], second["id"]))
+            text = f"The approval request {request['id']} was already answered."
+            self.refused(await self.post(client, **body), 400, None, "input", text)
+            later = {**body, "previous_response_id": second["id"]}
+            self.refused(await self.post(client, **later), 400, None, "input", text)
+
+    async def test_approval_stays_used_after_its_response_was_deleted(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            body: dict[str, Any] = {
+                "previous_response_id": first["id"],
+                "input": [answer_to(request["id"])],
+                "tools": [self.tool],
+            }
+            second = await self.made(client, **body)
+            self.assertEqual((await client.delete(f"/v1/responses/{second['id']}")).status_code, 200)
+            self.refused(await self.post(client, **body), 400, None, "input", "was already answered")
+
+    async def test_stateless_request_brings_the_approval_request_along(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            body: dict[str, Any] = {"input": [LISTING, REQUEST, answer_to("mcpr_1")], "tools": [self.tool], "store": False}
+            made = await self.made(client, **body)
+            self.assertEqual(self.calls(made), [("mcpr_1", "deleted a")])
+            self.refused(
+                await self.post(client, **body), 400, None, "input", "The approval request mcpr_1 was already answered."
+            )
+
+    async def test_two_requests_are_answered_together(self) -> None:
+        async with self.serving(record_text(DELETE_TWICE), record_text(HELLO)) as client:
+            first, _ = await self.request_of(client)
+            uids = [item["id"] for item in first["output"] if item["type"] == "mcp_approval_request"]
+            answers = [answer_to(uids[0]), answer_to(uids[1], approve=False)]
+            second = await self.made(client, previous_response_id=first["id"], input=answers, tools=[self.tool])
+            self.assertEqual(self.calls(second), [(uids[0], "deleted a.txt")])
+
+    async def test_denied_request_cannot_be_approved_later(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            denial = [answer_to(request["id"], approve=False)]
+            second = await self.made(client, previous_response_id=first["id"], input=denial, tools=[self.tool])
+            self.assertEqual(self.calls(second), [])
+            body: dict[str, Any] = {
+                "previous_response_id": second["id"],
+                "input": [answer_to(request["id"])],
+                "tools": [self.tool],
+            }
+            self.refused(await self.post(client, **body), 400, None, "input", "was already answered")
+
+    async def test_approval_in_a_conversation_is_found(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            thread = orjson.loads((await client.post("/v1/conversations", b"{}", content_type="application/json")).content)[
+                "id"
+            ]
+            _, request = await self.request_of(client, conversation=thread)
+            made = await self.made(client, conversation=thread, input=[answer_to(request["id"])], tools=[self.tool])
+            self.assertEqual(self.calls(made), [(request["id"], "deleted a.txt")])
+
+
+class RefusedApprovalsTest(ApprovalCase):
+    async def test_approval_of_a_server_outside_of_tools_is_refused(self) -> None:
+        other = {**self.tool, "server_label": "other"}
+        async with self.serving() as client:
+            for tools in ([], [other]):
+                with self.subTest(tools=tools):
+                    response = await self.post(client, input=[REQUEST, answer_to("mcpr_1")], tools=tools)
+                    self.refused(response, 400, None, "tools", "'server_label' 'files'")
+
+    async def test_approval_without_its_request_is_refused(self) -> None:
+        async with self.serving() as client:
+            response = await self.post(client, input=[answer_to("mcpr_1")], tools=[self.tool])
+            self.refused(response, 400, None, "input", "No approval request found with id mcpr_1.")
+
+    async def test_two_answers_to_a_request_are_refused(self) -> None:
+        async with self.serving() as client:
+            for second in (True, False):
+                with self.subTest(approve=second):
+                    items = [REQUEST, answer_to("mcpr_1"), answer_to("mcpr_1", approve=second)]
+                    response = await self.post(client, input=items, tools=[self.tool])
+                    self.refused(response, 400, None, "input", "The approval request mcpr_1 was already answered.")
+
+    @override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"mcp"}))
+    async def test_inactive_tool_makes_no_approved_call(self) -> None:
+        async with self.serving() as client:
+            response = await self.post(client, input=[REQUEST, answer_to("mcpr_1")], tools=[self.tool])
+            self.refused(response, 400, None, "tools", "'files'")
+
+    async def test_project_without_the_request_cannot_approve(self) -> None:
+        async with self.serving(record_text(DELETE)) as client:
+            first, request = await self.request_of(client)
+            _, secret = await sync_to_async(ApiKey.make)("other", project="other")
+            stranger = KeyedClient(secret)
+            items = [answer_to(request["id"])]
+            response = await self.post(stranger, previous_response_id=first["id"], input=items, tools=[self.tool])
+            self.refused(response, 400, "previous_response_not_found", "previous_response_id")
+            reference = {"type": "item_reference", "id": request["id"]}
+            response = await self.post(stranger, input=[reference, *items], tools=[self.tool])
+            self.refused(response, 404, None, "input", "not found")
+
+    async def test_used_approval_of_another_project_does_not_count(self) -> None:
+        await sync_to_async(approvals.claim)("other", ["mcpr_1"], "resp_other")
+        async with self.serving(record_text(HELLO)) as client:
+            made = await self.made(client, input=[LISTING, REQUEST, answer_to("mcpr_1")], tools=[self.tool])
+            self.assertEqual(self.calls(made), [("mcpr_1", "deleted a")])
