@@ -51,6 +51,19 @@ class ModelsTest(ApiCase):
                 answer = await self.call(client, f"/v1/responses{path}")
                 self.refused(answer, 400, "missing_required_parameter", "model")
 
+    async def test_models_name_the_tools_and_the_mcp_servers(self) -> None:
+        servers = {"docs": {"url": "https://docs.example/mcp", "authorization": "s3cret", "description": "Pages"}}
+        async with self.serving() as client:
+            with override_settings(RESPONSES_MCP_SERVERS=servers):
+                content = (await client.get("/v1/models/m")).content
+                model = orjson.loads(content)
+                shown = {"server_label": "docs", "connector_id": None, "server_description": "Pages"}
+                self.assertEqual((model["tools"][-1], model["mcp_servers"]), ("mcp", [shown]))
+                self.assertNotIn(b"s3cret", content)
+                with override_settings(RESPONSES_INACTIVE_TOOLS=frozenset({"mcp"})):
+                    model = orjson.loads((await client.get("/v1/models/m")).content)
+                    self.assertEqual(("mcp" in model["tools"], model["mcp_servers"]), (False, []))
+
     @override_settings(RESPONSES_DEFAULT_MODEL="gpt")
     async def test_the_default_answers_where_none_is_named(self) -> None:
         async with self.serving(*[record_text(HELLO)] * 4) as client:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
@@ -14,6 +16,8 @@ from responses_app.models import ApiKey
 from responses_app.runs import manager
 from responses_app.runs.models import ServedModel
 from responses_app.schemas.errors import shorten
+from responses_app.schemas.parsing.tools import active_types
+from responses_app.schemas.tools import is_run_by_server
 
 ALIVE_LIMIT = 5.0
 
@@ -64,4 +68,20 @@ def _found(key: ApiKey, name: str) -> ServedModel:
 
 def _shape(name: str, served: ServedModel) -> dict[str, object]:
     shape = {"id": name, "object": "model", "created": served.created, "owned_by": "verbatim"}
-    return {**shape, "family": served.family.as_json() if served.family else None}
+    return {
+        **shape,
+        "family": served.family.as_json() if served.family else None,
+        "tools": active_types(),
+        "mcp_servers": _mcp_servers(),
+    }
+
+
+def _mcp_servers() -> list[dict[str, object]]:
+    """Return the operator's MCP servers as fields of a tool: a request names them by `server_label` or `connector_id`."""
+    if not is_run_by_server("mcp"):
+        return []
+    servers: Mapping[str, Mapping[str, object]] = settings.RESPONSES_MCP_SERVERS
+    return [
+        {"server_label": label, "connector_id": one.get("connector_id"), "server_description": one.get("description")}
+        for label, one in servers.items()
+    ]

@@ -85,6 +85,11 @@ def _is_active(kind: str) -> bool:
     return kind in ACTIVE or is_run_by_server(kind)
 
 
+def active_types() -> list[str]:
+    """Return the tool types that a request may have and the model is offered."""
+    return [*ACTIVE, *server_types()]
+
+
 def inactive_types(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the types of the tools that the response repeats but the model is not offered."""
     return sorted({str(tool["type"]) for tool in tools if not _is_active(tool["type"])})
@@ -100,7 +105,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
         return {key: value for key, value in raw.items() if key not in SECRET}
     if is_run_by_server(kind):
         return mcp_tools.parse_mcp_tool(raw, loc)
-    allowed = (*ACTIVE, *server_types())
+    allowed = active_types()
     if kind in HOSTED:
         raise InvalidRequest(
             f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(allowed)}.",

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import orjson
 from asgiref.sync import sync_to_async
-from django.test import AsyncClient, override_settings
+from django.test import override_settings
 
 from responses_app.models import ApiKey, Approval
 from responses_app.store.content import approvals
-from tests.support.api.case import HELLO, ApiCase, KeyedClient, record_text
-from tests.support.mcp.serving import mcp_server
+from tests.support.api.case import HELLO, KeyedClient, record_text
+from tests.support.api.mcp_case import McpCase
 from tests.support.runs.server_tools import START
 
 DELETE = '<|channel|>commentary to=functions.files__delete <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'
@@ -35,30 +35,7 @@ def answer_to(uid: str, *, approve: bool = True) -> dict[str, Any]:
     return {"type": "mcp_approval_response", "approval_request_id": uid, "approve": approve}
 
 
-class ApprovalCase(ApiCase):
-    """A scripted model, and the MCP server of the tests under the label `files`."""
-
-    tool: ClassVar[dict[str, Any]]
-
-    @classmethod
-    def setUpClass(cls) -> None:
-        super().setUpClass()
-        url = cls.enterClassContext(mcp_server())
-        cls.tool = {"type": "mcp", "server_label": "files", "server_url": url}
-        cls.enterClassContext(override_settings(RESPONSES_MCP_PRIVATE_HOSTS=frozenset({"127.0.0.1"})))
-
-    async def request_of(self, client: AsyncClient, **body: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return a response that ends with a request for an approval, and the request."""
-        made = await self.made(client, tools=[self.tool], **body)
-        self.assertEqual((made["status"], made["output"][-1]["type"]), ("completed", "mcp_approval_request"))
-        return made, made["output"][-1]
-
-    def calls(self, made: dict[str, Any]) -> list[tuple[str | None, str | None]]:
-        """Return approval and output of each call."""
-        return [(item["approval_request_id"], item["output"]) for item in made["output"] if item["type"] == "mcp_call"]
-
-
-class UsedApprovalsTest(ApprovalCase):
+class UsedApprovalsTest(McpCase):
     async def test_approved_call_is_made_and_the_approval_is_used(self) -> None:
         async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
             first, request = await self.request_of(client)
@@ -128,7 +105,7 @@ class UsedApprovalsTest(ApprovalCase):
             self.assertEqual(self.calls(made), [(request["id"], "deleted a.txt")])
 
 
-class RefusedApprovalsTest(ApprovalCase):
+class RefusedApprovalsTest(McpCase):
     async def test_approval_of_a_server_outside_of_tools_is_refused(self) -> None:
         other = {**self.tool, "server_label": "other"}
         async with self.serving() as client:

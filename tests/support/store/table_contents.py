@@ -5,10 +5,13 @@ from __future__ import annotations
 from django.db import connection
 
 
-def contents() -> str:
-    """Every row of every table of ours, as text."""
+def contents(pattern: str = "responses_app_%") -> str:
+    """Every row of every table whose name is LIKE `pattern`, as text; bytes are in hexadecimal."""
     with connection.cursor() as cursor:
-        cursor.execute("SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'responses_app_%%'")
+        cursor.execute(
+            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname LIKE %s",
+            [pattern],
+        )
         tables = [name for (name,) in cursor.fetchall()]
         rows = []
         for table in tables:
