@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import re
+from typing import Any, Final
 
 from responses_app.invisible import named
+
+SERVER_URL_QUERY: Final = re.compile(r'("server_url": ?"(?:[^"\\?]|\\.)*)\?(?:[^"\\]|\\.)*"')
 
 
 def visible(text: str) -> str:
@@ -21,5 +24,10 @@ def truncate(text: str, limit: int) -> tuple[str, int]:
 
 
 def pretty_json(value: Any) -> str:
-    """Format `value` as indented JSON with invisible characters named."""
-    return visible(json.dumps(value, indent=2, ensure_ascii=False))
+    """Format `value` as indented JSON with invisible characters named and the queries of MCP servers' URLs hidden."""
+    return visible(hide_url_queries(json.dumps(value, indent=2, ensure_ascii=False)))
+
+
+def hide_url_queries(text: str) -> str:
+    """Replace the query of each `server_url` in the JSON `text` by an ellipsis, because a query may contain a credential."""
+    return SERVER_URL_QUERY.sub(r'\1?…"', text)

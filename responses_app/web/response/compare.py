@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.models import Direction, Item, Response
 from responses_app.store.log import reader
-from responses_app.web.render.sanitize import visible
+from responses_app.web.render.sanitize import hide_url_queries, visible
 from responses_app.web.response.detail import get_response
 from responses_app.web.responses.rows import ResponseStats
 
@@ -102,7 +102,7 @@ def _item_lines(item: dict[str, Any]) -> Sequence[str]:
 
 def _cell(side: ComparedResponse, name: str) -> str:
     value = side.snapshot.get(name, getattr(side.row, name, ""))
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else hide_url_queries(json.dumps(value, ensure_ascii=False))
     return visible(text[:MAX_CELL_CHARS])
 
 

@@ -93,11 +93,16 @@ class McpSecretsTest(McpCase):
         self.assert_clean("log records", "\n".join(records).encode())
         for path in ("", "/input_items", "?stream=true"):
             self.assert_clean(path, await self.read_all(client, f"/v1/responses/{uid}{path}"))
+        visitor = await self.visitor()
+        for path in PAGES:
+            self.assert_clean(path, await self.read_all(visitor, f"/responses/{uid}{path}"))
+
+    async def visitor(self) -> AsyncClient:
+        """Return a client with the session of a superuser."""
         visitor = AsyncClient()
         operator, _ = await User.objects.aget_or_create(username="root", is_staff=True, is_superuser=True)
         await visitor.aforce_login(operator)
-        for path in PAGES:
-            self.assert_clean(path, await self.read_all(visitor, f"/responses/{uid}{path}"))
+        return visitor
 
     async def read_all(self, client: AsyncClient, url: str) -> bytes:
         answer: Any = await client.get(url)
@@ -135,6 +140,17 @@ class McpSecretsTest(McpCase):
                     await self.made(client, tools=[self.secret_tool(server_url=f"{url}?key={KEY}")])
         self.assert_clean("log records", "\n".join(records).encode())
         self.assertTrue(records)
+
+    async def test_query_of_a_url_is_shown_by_the_api_and_hidden_on_pages(self) -> None:
+        url = f"{self.tool['server_url']}?key={KEY}"
+        async with self.serving(record_text(HELLO)) as client:
+            made = await self.made(client, tools=[{**self.tool, "server_url": url}])
+            self.assertEqual(made["tools"][0]["server_url"], url)
+            visitor = await self.visitor()
+            for path in (one for one in PAGES if not one.startswith(".")):
+                self.assert_clean(path, await self.read_all(visitor, f"/responses/{made['id']}{path}"))
+            shown = await self.read_all(visitor, f"/responses/{made['id']}/events/0")
+            self.assertIn(f"{self.tool['server_url']}?…".encode(), shown)
 
     async def test_refused_request_repeats_and_logs_no_secrets(self) -> None:
         with log_records() as records:

@@ -19,7 +19,7 @@ from responses_app.invisible import escaped_in_json, escaped_in_python
 from responses_app.models import Direction, Item, Response
 from responses_app.store.log import reader
 from responses_app.web.render.log_events import frames
-from responses_app.web.render.sanitize import truncate
+from responses_app.web.render.sanitize import hide_url_queries, truncate
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.wire.sse import encode
 
@@ -69,7 +69,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     after = number(request, "after")
     page = list(islice(frames(row.pk, after), PAGE_EVENTS + 1))
     blocks = [
-        WireBlock(frame.number, *truncate(encode(frame).decode().rstrip("\n"), MAX_EVENT_CHARS)) for frame in page[:PAGE_EVENTS]
+        WireBlock(frame.number, *truncate(hide_url_queries(encode(frame).decode().rstrip("\n")), MAX_EVENT_CHARS))
+        for frame in page[:PAGE_EVENTS]
     ]
     body = _request(row)
     is_large = len(orjson.dumps(body)) > MAX_REQUEST_BYTES
@@ -90,9 +91,9 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
 
 
 def _request(row: Response) -> dict[str, Any]:
-    """Rebuild the request: the input items and all parameters with a value other than the default."""
+    """Rebuild the request: the input items and all parameters with a value other than the default. Queries of MCP URLs are hidden."""
     first = reader.read(row.pk)[:1]
-    snapshot = orjson.loads(reader.snapshot_bytes(first[0].data)) if first else {}
+    snapshot = orjson.loads(hide_url_queries(reader.snapshot_bytes(first[0].data).decode())) if first else {}
     own = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
     input_items = [{key: value for key, value in json.loads(body).items() if key not in ADDED} for body in own]
     other = {name: snapshot[name] for name, default in FIELDS.items() if name in snapshot and snapshot[name] != default}
