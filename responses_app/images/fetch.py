@@ -7,14 +7,13 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 import httpx2
 
-from responses_app.images.addresses import is_public
 from responses_app.images.decode import MAX_BYTES, InvalidImage
+from responses_app.network.resolution import Resolve, Unreachable, default_ssl_context, resolve, resolve_checked
 
 LIMIT_S = 20.0  # Time limit of a fetch: name resolution, redirects and body.
 CONNECT_S = 5.0
@@ -29,18 +28,6 @@ _REDIRECT_STATUSES = frozenset({301, 302, 303, 307, 308})
 _HEADERS = {"Accept": "image/png,image/jpeg,image/webp,image/gif", "Accept-Encoding": "identity", "User-Agent": "Verbatim"}
 
 logger = logging.getLogger("responses.images")
-
-Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-
-
-async def resolve(host: str, port: int) -> Sequence[str]:
-    """Resolve a host name to numeric addresses. Raises OSError."""
-    result = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in result]
-
-
-class Unreachable(Exception):
-    """The host has no address or an internal address, so no request is sent. The message is for the log only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +94,7 @@ class ImageFetcher:
         """Return the body, or the redirect location, from the first reachable address of the host."""
         addresses = await self._addresses(url)
         timeout = httpx2.Timeout(self.limit_s, connect=CONNECT_S)
-        ssl_context = await asyncio.to_thread(_default_ssl_context) if self.ssl_context is None else self.ssl_context
+        ssl_context = await asyncio.to_thread(default_ssl_context) if self.ssl_context is None else self.ssl_context
         # Ignore the environment: a proxy would resolve the name again.
         async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=ssl_context) as client:
             for address in addresses[:-1]:
@@ -119,12 +106,9 @@ class ImageFetcher:
 
     async def _addresses(self, url: httpx2.URL) -> Sequence[str]:
         """Return all addresses of the host if all are public. Raises Unreachable."""
-        addresses = list(dict.fromkeys(await self.resolve(url.host, url.port or self.ports[url.scheme])))
-        if not addresses:
-            raise Unreachable("its host has no address")
-        if url.host.lower() not in self.internal_hosts and not all(map(is_public, addresses)):
-            raise Unreachable(f"its host '{url.host}' is not on the public internet")
-        return addresses
+        is_internal_allowed = url.host.lower() in self.internal_hosts
+        port = url.port or self.ports[url.scheme]
+        return await resolve_checked(url.host, port, allow_internal=is_internal_allowed, resolve=self.resolve)
 
     async def _get(self, client: httpx2.AsyncClient, url: httpx2.URL, address: str) -> bytes | str:
         """Send the request to the checked address; the host name is used for TLS and the Host header."""
@@ -173,12 +157,6 @@ def _schemes_message(schemes: Sequence[str]) -> str:
     if not schemes:
         return "This server does not fetch images: send them as data URLs."
     return f"This server fetches images from {' and '.join(schemes)} URLs only."
-
-
-@cache
-def _default_ssl_context() -> ssl.SSLContext:
-    """Create the default SSL context. Cached: creation takes milliseconds."""
-    return httpx2.create_ssl_context(trust_env=False)
 
 
 def _bad(message: str) -> InvalidImage:

@@ -7,6 +7,20 @@ from typing import Any
 # Error codes of JSON-RPC 2.0, section 5.1, and the first code that is free for servers.
 METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR, SERVER_ERROR = -32601, -32602, -32603, -32000
 
+UNREACHABLE = "The MCP server cannot be reached."
+REFUSED = "The MCP server cannot be reached: its host is not on the public internet, or has no address."
+STOPPED = "The MCP server closed the connection before it had answered."
+TOO_LONG = "The MCP server sent a response that is compressed or too long."
+NO_ANSWER = "The MCP server does not answer."
+BROKEN = "The MCP server sent an answer that is not MCP."
+ASKS_USER = "The tool asks the user for input during the call, which this server does not support."
+_HTTP_HINTS = {
+    401: " It refuses the authorization.",
+    403: " It refuses the authorization.",
+    404: " It has no MCP at this path.",
+    429: " It limits the rate of requests.",
+}
+
 
 class McpError(Exception):
     """Failure of an MCP server. `error` is the error object: `mcp_protocol_error` or `http_error`, a code and a message."""
@@ -18,5 +32,5 @@ class McpError(Exception):
 
 def http_error(status: int) -> McpError:
     """Return the error for an HTTP status of the server."""
-    hints = {401: " It refuses the authorization.", 403: " It refuses the authorization.", 404: " It has no MCP at this path."}
-    return McpError(f"The MCP server answered with HTTP status {status}.{hints.get(status, '')}", status, "http_error")
+    hint = " Redirects to other addresses are not followed." if 300 <= status < 400 else _HTTP_HINTS.get(status, "")
+    return McpError(f"The MCP server answered with HTTP status {status}.{hint}", status, "http_error")

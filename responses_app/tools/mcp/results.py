@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
-
-import orjson
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -23,33 +22,47 @@ def outcome(content: Sequence[Json], structured: object, max_bytes: int, *, is_e
     """Return the outcome of a result with the parts `content` and the value `structured`.
 
     Texts are joined by line breaks. A structured value counts only without text. With other parts the output is the JSON of all
-    parts. At most `max_bytes` bytes are kept; the rest is replaced by a notice.
+    parts. At most `max_bytes` bytes of texts and parts stay; a notice names the rest.
     """
     if is_error:
-        parts = [part if part.get("type") != "text" else {**part, "text": cut(part["text"], max_bytes)} for part in content]
-        return McpOutcome(error={"type": "mcp_tool_execution_error", "content": _bounded(parts, max_bytes)})
+        return McpOutcome(error={"type": "mcp_tool_execution_error", "content": _bounded(content, max_bytes)})
     if all(part["type"] == "text" for part in content):
         text = "\n".join(part["text"] for part in content)
         if not text and structured is not None:
-            text = orjson.dumps(structured).decode()
+            text = _dump(structured)
         return McpOutcome(cut(text, max_bytes))
-    return McpOutcome(cut(orjson.dumps(_bounded(content, max_bytes)).decode(), 2 * max_bytes))
+    return McpOutcome(_dump(_bounded(content, max_bytes)))
 
 
 def cut(text: str, max_bytes: int) -> str:
     """Return the first `max_bytes` bytes of `text`, with a notice if something was cut."""
+    if len(text) * 4 <= max_bytes:
+        return text
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= max_bytes:
         return text
     start = data[:max_bytes].decode("utf-8", "ignore")
-    return f"{start}\n[{len(text) - len(start)} more characters were cut.]"
+    return f"{start}\n[… {len(text) - len(start):,} more characters were cut]"
 
 
 def _bounded(parts: Sequence[Json], max_bytes: int) -> list[Json]:
-    """Replace the parts behind `max_bytes` bytes of JSON by notices."""
-    kept, left = list[Json](), max_bytes
+    """Cut texts, and replace other parts by notices, behind `max_bytes` bytes of all parts."""
+    shown, left = list[Json](), max_bytes
     for part in parts:
-        size = len(orjson.dumps(part))
-        left -= size
-        kept.append(part if left >= 0 else {"type": "text", "text": f"[A part of type {part['type']} was cut: {size} bytes.]"})
-    return kept
+        size = len(_dump(part).encode("utf-8", "surrogatepass"))
+        if size <= left:
+            shown.append(part)
+        elif part["type"] == "text":
+            shown.append({"type": "text", "text": cut(part["text"], max(left, 0))})
+        else:
+            kind = " ".join(str(part[key]) for key in ("type", "mimeType") if key in part)
+            notice = f"[A part was left out because the result is too long: {kind}, {size:,} bytes]"
+            shown.append({"type": "text", "text": notice})
+            continue
+        left -= min(size, left)
+    return shown
+
+
+def _dump(value: object) -> str:
+    """Return JSON; integers of any size are possible."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -12,6 +12,9 @@ from django.conf import settings
 from responses_app.tools.http_headers import bearer_header
 
 Json: TypeAlias = Mapping[str, Any]
+# Shorter values of headers are no credentials, and replacing them would damage ordinary texts.
+MIN_SECRET_LENGTH = 8
+REDACTED = "[redacted]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,18 @@ class McpServer:
         """Everything that decides about the listed tools, credentials included. Only a hash may be stored."""
         values = [self.url, self.command, sorted(self.headers.items()), sorted(self.environment.items()), self.is_operators]
         return orjson.dumps(values)
+
+    def redact(self, text: str) -> str:
+        """Return `text` without the credentials of the server, which a server may repeat in answers."""
+        for secret in self._secrets():
+            text = text.replace(secret, REDACTED)
+        return text
+
+    def _secrets(self) -> list[str]:
+        """Return the credentials, the longest first: headers with and without their scheme, and variables of the environment."""
+        values = [*self.headers.values(), *self.environment.values()]
+        values += [value.partition(" ")[2].strip() for value in self.headers.values()]
+        return sorted({value for value in values if len(value) >= MIN_SECRET_LENGTH}, key=len, reverse=True)
 
 
 def server_of(tool: Json, headers: Mapping[str, str]) -> McpServer:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import orjson
@@ -21,7 +22,7 @@ Json: TypeAlias = Mapping[str, Any]
 
 # Seconds for which a list of tools is used again, and lists in the memory of a process.
 LIST_CACHE_S = 300
-LIST_CACHE_SIZE = 256
+LIST_CACHE_SIZE = 64
 # Bytes of all schemas of a server, as JSON.
 MAX_SCHEMA_BYTES = 1024 * 1024
 
@@ -39,6 +40,8 @@ class McpSessions:
     def __init__(self, servers: Mapping[str, McpServer], limits: ToolLimits, project: str) -> None:
         self._servers, self._limits, self._project = servers, limits, project
         self._sessions: dict[str, McpSession] = {}
+        # Sessions whose connections broke: they are closed with the others, as calls may still end in them.
+        self._broken: list[McpSession] = []
         self._locks = {label: asyncio.Lock() for label in servers}
 
     async def list_tools(self, label: str) -> Sequence[Json]:
@@ -49,11 +52,18 @@ class McpSessions:
             found = _lists[key] = await self._list(await self._session(label))
         return found
 
-    async def call(self, label: str, name: str, arguments: Json) -> McpOutcome:
-        """Call a tool and return the outcome. Raises McpError."""
-        result = await (await self._session(label)).call(name, arguments)
-        content = [part.model_dump(mode="json", by_alias=True, exclude_none=True) for part in result.content]
-        return outcome(content, result.structured_content, self._limits.result_bytes, is_error=bool(result.is_error))
+    async def call(
+        self, label: str, name: str, arguments: Json, report_progress: Callable[[], None] | None = None
+    ) -> McpOutcome:
+        """Call a tool and return the outcome. `report_progress` is called at each progress notification. Raises McpError."""
+        result = await (await self._session(label)).call(name, arguments, report_progress)
+        redact = self._servers[label].redact
+        content = [part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) for part in result.content]
+        content = [{**part, "text": redact(part["text"])} if part["type"] == "text" else part for part in content]
+        structured = result.structured_content
+        if structured is not None:
+            structured = json.loads(redact(json.dumps(structured, ensure_ascii=False)))
+        return outcome(content, structured, self._limits.result_bytes, is_error=bool(result.is_error))
 
     def is_open(self, label: str) -> bool:
         """Return whether there is an open session with the server."""
@@ -61,7 +71,8 @@ class McpSessions:
 
     async def close(self) -> None:
         """Close all sessions, side by side."""
-        sessions, self._sessions = list(self._sessions.values()), {}
+        sessions = [*self._sessions.values(), *self._broken]
+        self._sessions, self._broken = {}, []
         await asyncio.gather(*(session.close() for session in sessions))
 
     async def _session(self, label: str) -> McpSession:
@@ -71,7 +82,7 @@ class McpSessions:
             if session is not None and session.is_open:
                 return session
             if session is not None:
-                await session.close()
+                self._broken.append(session)
             session = self._sessions[label] = McpSession(self._servers[label], self._limits)
             await session.open()
             return session
@@ -88,11 +99,18 @@ class McpSessions:
                 break
         else:
             raise McpError(f"The MCP server lists its tools in more than {limits.list_pages} pages, which is the limit.")
-        if len(orjson.dumps(tools)) > MAX_SCHEMA_BYTES:
-            raise McpError(
-                f"The schemas of the MCP server's tools are longer than {MAX_SCHEMA_BYTES} bytes, which is the limit."
-            )
-        return tools
+        _check_size(tools)
+        return list({tool["name"]: tool for tool in reversed(tools)}.values())[::-1]
+
+
+def _check_size(tools: Sequence[Json]) -> None:
+    """Check the length of all schemas. Raises McpError."""
+    try:
+        size = len(orjson.dumps(tools))
+    except orjson.JSONEncodeError as error:
+        raise McpError(f"The MCP server lists a schema that cannot be stored: {error}.") from None
+    if size > MAX_SCHEMA_BYTES:
+        raise McpError(f"The MCP server lists tools with {size:,} bytes of schemas; the limit is {MAX_SCHEMA_BYTES:,}.")
 
 
 def _tool(raw: Json) -> Json:

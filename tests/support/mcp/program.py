@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from pathlib import Path
 
-import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp_types import ToolAnnotations
@@ -52,7 +52,7 @@ async def wait(entered: str, gate: str) -> str:
 async def work(steps: int, seconds: float, ctx: Context) -> str:
     """Work in `steps` steps of `seconds` seconds, and report the progress after each."""
     for step in range(steps):
-        await anyio.sleep(seconds)
+        await asyncio.sleep(seconds)
         await ctx.report_progress(step + 1, steps)
     return "done"
 

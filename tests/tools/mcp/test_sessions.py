@@ -100,7 +100,7 @@ class ResultTest(SessionsCase):
 
     async def test_a_long_result_is_cut_with_a_notice(self) -> None:
         output = (await self.http().call("http", "long", {"size": 2_000_000})).output
-        self.assertEqual(output, "x" * 1000 + "\n[1999000 more characters were cut.]")
+        self.assertEqual(output, "x" * 1000 + "\n[… 1,999,000 more characters were cut]")
 
 
 class LimitTest(SessionsCase):
@@ -154,7 +154,7 @@ class RefusalTest(SessionsCase):
         self.addCleanup(silent.close)
         url = f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}/mcp"
         sessions = self.open(McpServer("silent", url, is_operators=True), limits=ToolLimits(connect_timeout_s=0.3))
-        with self.assertRaisesRegex(McpError, "did not answer within 0.3 seconds"):
+        with self.assertRaisesRegex(McpError, "does not answer. The limit is 0.3 seconds"):
             await sessions.list_tools("silent")
 
     async def test_a_program_that_is_absent_is_an_error(self) -> None:

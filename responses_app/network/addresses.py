@@ -1,4 +1,4 @@
-"""Check of network addresses: images are fetched from the public internet only."""
+"""Check of network addresses: requests of users reach the public internet only."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_public(address: str) -> bool:
 
 def _is_public(address: IPv4Address | IPv6Address) -> bool:
     if isinstance(address, IPv6Address):
-        # Teredo addresses hide a server and a client address; no image host uses them.
+        # Teredo addresses hide a server and a client address; no public service uses them.
         if address.teredo is not None:
             return False
         inner = _embedded_ipv4(address)

@@ -1,0 +1,1 @@
+"""Network access for requests of users: checked addresses only."""

@@ -1,0 +1,119 @@
+"""MCP server without a library, for answers that no library sends: broken, endless, absent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any, TypeAlias
+
+from tests.support.waiting import run_ready_tasks
+
+# Writes the whole answer to a call of a tool, the status line included.
+Answer: TypeAlias = Callable[[asyncio.StreamWriter, dict[str, Any]], Awaitable[None]]
+
+_RESULTS: dict[str, Any] = {
+    "initialize": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "raw", "version": "1"},
+    },
+    "tools/list": {"tools": [{"name": "tool", "inputSchema": {"type": "object"}}]},
+}
+
+
+class RawMcpServer:
+    """Server of the older protocol era, over streamable HTTP at `/mcp` and over SSE at `/sse`. `answer` answers calls of tools.
+
+    `results` are the results by method. `messages` are the received messages, `headers` the headers of the newest request.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.results = dict(_RESULTS)
+        self.messages: list[dict[str, Any]] = []
+        self.headers: dict[str, str] = {}
+        self.port = 0
+        self._events: asyncio.StreamWriter | None = None
+
+    def url(self, path: str = "/mcp") -> str:
+        """Return the URL of a path."""
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    @property
+    def methods(self) -> list[str]:
+        """Methods of the received messages."""
+        return [message.get("method", "") for message in self.messages]
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer the requests of a connection."""
+        try:
+            with suppress(ConnectionError, asyncio.IncompleteReadError):
+                while not writer.is_closing():
+                    await self._serve_request(reader, writer)
+        finally:
+            writer.transport.abort()
+
+    async def _serve_request(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
+        method, path, _ = lines[0].split(" ")
+        body = await reader.readexactly(int(self.headers.get("content-length", 0)))
+        if method == "GET" and path == "/sse":
+            self._events = writer
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages\n\n")
+            await writer.drain()
+            await reader.read()
+        elif method != "POST" or path == "/sse":
+            await respond(writer, 405, b"")
+        else:
+            await self._serve_message(writer, json.loads(body), is_sse=path == "/messages")
+
+    async def _serve_message(self, writer: asyncio.StreamWriter, message: dict[str, Any], *, is_sse: bool) -> None:
+        self.messages.append(message)
+        if message.get("method") == "tools/call":
+            await self.answer(writer, message)
+            return
+        found = self.results.get(message["method"])
+        error = {"code": -32601, "message": "Method not found"}
+        reply = {"jsonrpc": "2.0", "id": message.get("id"), **({"result": found} if found else {"error": error})}
+        if is_sse and self._events is not None and "id" in message:
+            self._events.write(b"event: message\ndata: " + json.dumps(reply).encode() + b"\n\n")
+        if is_sse or "id" not in message:
+            await respond(writer, 202, b"")
+        else:
+            await respond(writer, 200, json.dumps(reply).encode())
+
+
+async def respond(writer: asyncio.StreamWriter, status: int, body: bytes, **headers: str) -> None:
+    """Write a complete response; header names are written with underscores."""
+    fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    fields |= {name.replace("_", "-").title(): value for name, value in headers.items()}
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
+    writer.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + body)
+    await writer.drain()
+
+
+@asynccontextmanager
+async def raw_mcp_server(answer: Answer) -> AsyncGenerator[RawMcpServer, None]:
+    """Run a server on the loopback interface."""
+    raw = RawMcpServer(answer)
+    tasks: set[asyncio.Task[None]] = set()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.ensure_future(raw.serve(reader, writer))
+        tasks.add(task)
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({task})
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    raw.port = listening.sockets[0].getsockname()[1]
+    try:
+        yield raw
+    finally:
+        listening.close()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await run_ready_tasks(3)

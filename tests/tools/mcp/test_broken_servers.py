@@ -1,0 +1,263 @@
+"""MCP servers that answer calls with failures, garbage, endless data or nothing: each is a clear error of that call alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from responses_app.tools.limits import ToolLimits
+from responses_app.tools.mcp import sessions as sessions_module
+from responses_app.tools.mcp.errors import BROKEN, STOPPED, TOO_LONG, McpError
+from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.sessions import McpSessions
+from tests.support.mcp.raw_server import Answer, RawMcpServer, raw_mcp_server, respond
+from tests.support.waiting import eventually
+
+SECRET = "Bearer sk-secret-of-the-user"
+LIMITS = ToolLimits(connect_timeout_s=10, idle_timeout_s=10, call_timeout_s=20)
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@asynccontextmanager
+async def opened(
+    answer: Answer, path: str = "/mcp", limits: ToolLimits = LIMITS
+) -> AsyncGenerator[tuple[McpSessions, RawMcpServer]]:
+    """Run a raw server and yield sessions with it under the label `raw`."""
+    sessions_module.clear_cache()
+    async with raw_mcp_server(answer) as raw:
+        server = McpServer("raw", raw.url(path), headers={"Authorization": SECRET}, is_operators=True)
+        sessions = McpSessions({"raw": server}, limits, "project")
+        try:
+            yield sessions, raw
+        finally:
+            await sessions.close()
+
+
+async def failure(answer: Answer, path: str = "/mcp", limits: ToolLimits = LIMITS) -> dict[str, Any]:
+    """Return the error object of a call."""
+    async with opened(answer, path, limits) as (sessions, _):
+        with pytest.raises(McpError) as caught:
+            await sessions.call("raw", "tool", {})
+        return caught.value.error
+
+
+def fixed(status: int, body: bytes = b"", **headers: str) -> Answer:
+    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        await respond(writer, status, body, **headers)
+
+    return answer
+
+
+def reply(**fields: Any) -> Answer:
+    """Answer with a JSON-RPC message."""
+
+    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        await respond(writer, 200, json.dumps({"jsonrpc": "2.0", "id": message["id"], **fields}).encode())
+
+    return answer
+
+
+def endless(head: bytes) -> Answer:
+    """Answer with a head and chunks of data until the client closes the connection."""
+
+    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\n")
+        while not writer.is_closing():
+            writer.write(b"x" * 65536)
+            await writer.drain()
+
+    return answer
+
+
+async def hang_up(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    writer.close()
+
+
+async def hang_up_in_the_middle(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    await respond(writer, 200, b'{"jsonrpc"', content_length="1000")
+    writer.close()
+
+
+async def stream_without_answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    await respond(writer, 200, b": comment\n\n", content_type="text/event-stream")
+
+
+async def no_answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        pytest.param(fixed(500), 500, id="500"),
+        pytest.param(fixed(503, b"<html>no", content_type="text/html"), 503, id="503 with HTML"),
+        pytest.param(fixed(401, b'{"error":"no"}'), 401, id="401"),
+        pytest.param(fixed(403), 403, id="403"),
+        pytest.param(fixed(404, content_type="text/plain"), 404, id="404"),
+        pytest.param(fixed(429), 429, id="429"),
+        pytest.param(fixed(302, location="http://169.254.169.254/latest"), 302, id="redirect"),
+        pytest.param(fixed(307, location="https://internal.example/mcp"), 307, id="redirect with the method"),
+    ],
+)
+@pytest.mark.parametrize("path", ["/mcp", "/sse"])
+async def test_http_status_is_an_http_error(answer: Answer, status: int, path: str) -> None:
+    error = await failure(answer, path)
+    assert (error["type"], error["code"]) == ("http_error", status)
+    assert error["message"].startswith(f"The MCP server answered with HTTP status {status}.")
+    assert not any(word in error["message"] for word in ("169.254", "127.0.0.1", "internal", "sk-secret"))
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        pytest.param(fixed(200, b"{garbage"), BROKEN, id="no JSON"),
+        pytest.param(reply(result={"content": 7}), BROKEN, id="no result of a tool"),
+        pytest.param(fixed(200, b"<html>", content_type="text/html"), BROKEN, id="HTML"),
+        pytest.param(fixed(200, b"data: {garbage\n\n", content_type="text/event-stream"), BROKEN, id="event without JSON"),
+        pytest.param(fixed(202), BROKEN, id="202"),
+        pytest.param(hang_up, STOPPED, id="hang-up"),
+        pytest.param(hang_up_in_the_middle, STOPPED, id="hang-up in the body"),
+        pytest.param(stream_without_answer, STOPPED, id="stream without an answer"),
+        pytest.param(fixed(200, b"x", content_encoding="gzip"), TOO_LONG, id="compressed"),
+        pytest.param(endless(b"Content-Type: application/json\r\nContent-Length: 1000000000"), TOO_LONG, id="1 GB"),
+        pytest.param(endless(b"Content-Type: application/json\r\nConnection: close"), TOO_LONG, id="endless body"),
+        pytest.param(endless(b"Content-Type: text/event-stream\r\nConnection: close"), TOO_LONG, id="endless event"),
+    ],
+)
+async def test_broken_answer_is_a_protocol_error(answer: Answer, message: str) -> None:
+    error = await failure(answer)
+    assert (error["type"], error["message"]) == ("mcp_protocol_error", message)
+
+
+async def test_error_of_the_server_has_its_code_and_no_credentials() -> None:
+    error = await failure(reply(error={"code": -32602, "message": f"unknown tool for {SECRET}"}))
+    assert error == {"type": "mcp_protocol_error", "code": -32602, "message": "unknown tool for [redacted]"}
+
+
+async def test_result_repeats_no_credentials() -> None:
+    content = [{"type": "text", "text": f"your headers: {SECRET} {SECRET.partition(' ')[2]}"}]
+    async with opened(reply(result={"content": content})) as (sessions, raw):
+        assert (await sessions.call("raw", "tool", {})).output == "your headers: [redacted] [redacted]"
+        assert raw.headers["authorization"] == SECRET
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/sse"])
+async def test_silent_server_ends_at_the_idle_limit(path: str) -> None:
+    limits = ToolLimits(connect_timeout_s=10, idle_timeout_s=0.3, call_timeout_s=20)
+    assert "silent for 0.3 seconds" in (await failure(no_answer, path, limits))["message"]
+
+
+async def test_failed_call_ends_no_other_call() -> None:
+    gate = asyncio.Event()
+
+    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        if message["params"]["name"] == "fails":
+            await hang_up_in_the_middle(writer, message)
+            return
+        await gate.wait()
+        await reply(result={"content": [{"type": "text", "text": "done"}]})(writer, message)
+
+    async with opened(answer) as (sessions, raw):
+        waiting = asyncio.create_task(sessions.call("raw", "waits", {}))
+        await eventually(lambda: "tools/call" in raw.methods)
+        with pytest.raises(McpError):
+            await sessions.call("raw", "fails", {})
+        gate.set()
+        assert (await waiting).output == "done"
+
+
+async def test_session_that_broke_is_replaced_at_the_next_call() -> None:
+    answers = [hang_up, reply(result={"content": []})]
+
+    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        await answers.pop(0)(writer, message)
+
+    async with opened(answer) as (sessions, raw):
+        with pytest.raises(McpError):
+            await sessions.call("raw", "tool", {})
+        await sessions.call("raw", "tool", {})
+        assert raw.methods.count("initialize") == 2
+
+
+async def test_cancelled_call_is_cancelled_at_the_server() -> None:
+    async with opened(no_answer) as (sessions, raw):
+        call = asyncio.create_task(sessions.call("raw", "tool", {}))
+        await eventually(lambda: "tools/call" in raw.methods)
+        began_s = time.monotonic()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert time.monotonic() - began_s < 1
+        await eventually(lambda: "notifications/cancelled" in raw.methods, limit_s=5)
+
+
+async def test_close_takes_two_seconds_at_most() -> None:
+    async with opened(no_answer) as (sessions, raw):
+        call = asyncio.create_task(sessions.call("raw", "tool", {}))
+        await eventually(lambda: "tools/call" in raw.methods)
+        began_s = time.monotonic()
+        await sessions.close()
+        assert time.monotonic() - began_s < 2.5
+        with pytest.raises(McpError):
+            await call
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        pytest.param({"tools": [], "nextCursor": "again"}, "more than 32 pages", id="pages without end"),
+        pytest.param(
+            {"tools": [{"name": str(n), "inputSchema": {"type": "object"}} for n in range(129)]},
+            "more than 128 tools",
+            id="tools",
+        ),
+        pytest.param(
+            {"tools": [{"name": "a", "inputSchema": {"type": "object", "x": "y" * 1048576}}]},
+            "bytes of schemas",
+            id="long schema",
+        ),
+        pytest.param(
+            {"tools": [{"name": "a", "inputSchema": {"type": "object", "x": 10**30}}]},
+            "schema that cannot be stored",
+            id="number",
+        ),
+        pytest.param({"tools": "none"}, BROKEN, id="no list"),
+    ],
+)
+async def test_list_beyond_a_limit_is_an_error(page: dict[str, Any], words: str) -> None:
+    async with opened(no_answer) as (sessions, raw):
+        raw.results["tools/list"] = page
+        with pytest.raises(McpError, match=words):
+            await sessions.list_tools("raw")
+
+
+async def test_result_of_a_schema_with_a_slow_pattern_is_not_checked() -> None:
+    schema = {"type": "object", "properties": {"a": {"pattern": "^(a+)+$"}}}
+    tool = {"name": "tool", "inputSchema": {"type": "object"}, "outputSchema": schema}
+    value = {"a": "a" * 40 + "!"}
+    async with opened(reply(result={"content": [], "structuredContent": value})) as (sessions, raw):
+        raw.results["tools/list"] = {"tools": [tool]}
+        await sessions.list_tools("raw")
+        assert json.loads((await sessions.call("raw", "tool", {})).output or "") == value
+
+
+async def test_log_has_no_credentials_arguments_and_answers(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with opened(fixed(200, b'{"answer-of-the-server"')) as (sessions, _):
+        with pytest.raises(McpError):
+            await sessions.call("raw", "tool", {"word": "argument-of-the-call"})
+    messages = " ".join(record.getMessage() + str(record.exc_info) for record in caplog.records)
+    assert not any(word in messages for word in ("sk-secret", "argument-of-the-call", "answer-of-the-server"))
