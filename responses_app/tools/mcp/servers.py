@@ -54,7 +54,7 @@ def server_of(tool: Json, headers: Mapping[str, str]) -> McpServer:
     """Return the server of an `mcp` tool of a request, with the `headers` of the request.
 
     A tool without `server_url` names a server of the operator, by `connector_id` or else by label. The headers of the request are
-    for that server too; the operator's headers count more.
+    for that server too; the operator's headers count more. A server that the operator has removed since has no address.
     """
     label, url = tool["server_label"], tool.get("server_url")
     if url is not None:
@@ -82,5 +82,5 @@ def _operator_settings(tool: Json) -> Json:
     servers: Mapping[str, Json] = settings.RESPONSES_MCP_SERVERS
     connector = tool.get("connector_id")
     if connector is None:
-        return servers[tool["server_label"]]
-    return next(values for values in servers.values() if values.get("connector_id") == connector)
+        return servers.get(tool["server_label"], {})
+    return next((values for values in servers.values() if values.get("connector_id") == connector), {})

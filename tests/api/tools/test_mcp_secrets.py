@@ -135,7 +135,7 @@ class McpSecretsTest(McpCase):
 
     async def test_query_of_a_url_is_not_logged(self) -> None:
         with log_records(logging.WARNING) as records:
-            for url in (self.tool["server_url"], "https://127.0.0.1:1/mcp"):
+            for url in (self.tool["server_url"], f"{self.tool['server_url']}/absent", "https://127.0.0.1:1/mcp"):
                 async with self.serving(record_text(HELLO)) as client:
                     await self.made(client, tools=[self.secret_tool(server_url=f"{url}?key={KEY}")])
         self.assert_clean("log records", "\n".join(records).encode())
