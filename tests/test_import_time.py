@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-HEAVY = ("torch", "vllm", "transformers", "openai_harmony", "xgrammar")
+HEAVY = ("torch", "vllm", "transformers", "openai_harmony", "xgrammar", "mcp")
 
 
 @pytest.mark.parametrize("module", ["project.asgi", "responses_app.runs.manager", "responses_app.admin.registrations"])

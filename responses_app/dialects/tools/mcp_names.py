@@ -16,7 +16,8 @@ def function_name(label: str, name: str) -> str:
     """
     plain = f"{label}__{name}"
     safe = re.sub(r"[^a-zA-Z0-9_-]", "_", plain)
-    if safe == plain and len(safe) <= MAX_LENGTH and "__" not in label:
+    # The first "__" ends the label, unless the label has one or makes one with the underscores behind.
+    if safe == plain and len(safe) <= MAX_LENGTH and "__" not in f"{label}_":
         return safe
     digest = sha256(f"{label}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:HASH_LENGTH]
     return f"{safe[: MAX_LENGTH - HASH_LENGTH - 1]}_{digest}"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, REQUEST_TIMEOUT
 
-from responses_app.tools.mcp.errors import BROKEN, NO_ANSWER, STOPPED, TOO_LONG, McpError, http_error
+from responses_app.tools.mcp.errors import ASKS_USER, BROKEN, NO_ANSWER, STOPPED, TOO_LONG, McpError, http_error
 from responses_app.tools.mcp.http_failures import transport_error
 
 MAX_MESSAGE_LENGTH = 1000
@@ -20,6 +20,8 @@ _LIBRARY_MESSAGES = {
     "server answered a request with 202": BROKEN,
     "Redirect to": BROKEN,
 }
+# Parts of the messages of servers whose requests to the client were refused.
+_REFUSED_REQUESTS = ("Elicitation not supported", "Sampling not supported", "no back-channel")
 
 
 def client_error(error: BaseException, failure_of: Callable[[str], McpError | None], status: int | None) -> McpError:
@@ -47,6 +49,8 @@ def _protocol_error(error: MCPError, status: int | None) -> McpError:
     for beginning, message in _LIBRARY_MESSAGES.items():
         if error.code in (CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR) and error.message.startswith(beginning):
             return McpError(message, error.code)
+    if any(part in error.message for part in _REFUSED_REQUESTS):
+        return McpError(ASKS_USER, error.code)
     if error.code == CONNECTION_CLOSED:
         return McpError(STOPPED)
     if error.code == REQUEST_TIMEOUT:

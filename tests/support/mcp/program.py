@@ -9,6 +9,7 @@ from pathlib import Path
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context, Image
 from mcp_types import ToolAnnotations
+from pydantic import BaseModel
 
 from tests.support.waiting import eventually
 
@@ -81,6 +82,18 @@ def structured(name: str) -> dict[str, str]:
 def long(size: int) -> str:
     """Return a long text."""
     return "x" * size
+
+
+class Consent(BaseModel):
+    """Input of the user that `ask` requests."""
+
+    agreed: bool
+
+
+@server.tool()
+async def ask(question: str, ctx: Context) -> str:
+    """Request input of the user during the call."""
+    return str(await ctx.elicit(question, Consent))
 
 
 @server.tool()

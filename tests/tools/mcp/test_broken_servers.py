@@ -21,6 +21,7 @@ from tests.support.mcp.raw_server import Answer, RawMcpServer, raw_mcp_server, r
 from tests.support.waiting import eventually
 
 SECRET = "Bearer sk-secret-of-the-user"
+EMPTY = {"type": "object", "properties": {}}
 LIMITS = ToolLimits(connect_timeout_s=10, idle_timeout_s=10, call_timeout_s=20)
 
 pytestmark = pytest.mark.anyio
@@ -152,6 +153,22 @@ async def test_result_repeats_no_credentials() -> None:
     async with opened(reply(result={"content": content})) as (sessions, raw):
         assert (await sessions.call("raw", "tool", {})).output == "your headers: [redacted] [redacted]"
         assert raw.headers["authorization"] == SECRET
+
+
+async def test_call_that_requires_input_of_the_user_is_an_error() -> None:
+    request = {"method": "elicitation/create", "params": {"mode": "form", "message": "Sure?", "requestedSchema": EMPTY}}
+    result = {"resultType": "input_required", "inputRequests": {"1": request}, "requestState": "state"}
+    async with opened(reply(result=result)) as (sessions, raw):
+        raw.results["server/discover"] = {
+            "supportedVersions": ["2026-07-28"],
+            "capabilities": {"tools": {}},
+            "resultType": "complete",
+            "ttlMs": 0,
+            "cacheScope": "public",
+        }
+        with pytest.raises(McpError, match="asks the user for input"):
+            await sessions.call("raw", "tool", {})
+        assert raw.methods == ["server/discover", "tools/call"]
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/sse"])

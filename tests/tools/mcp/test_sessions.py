@@ -103,6 +103,23 @@ class ResultTest(SessionsCase):
         self.assertEqual(output, "x" * 1000 + "\n[… 1,999,000 more characters were cut]")
 
 
+class ProgressTest(SessionsCase):
+    async def test_each_notification_is_reported(self) -> None:
+        for label in ("http", "sse", "stdio"):
+            with self.subTest(label):
+                reports: list[None] = []
+                sessions = self.open(*self.servers())
+                await sessions.call(label, "work", {"steps": 3, "seconds": 0.01}, lambda: reports.append(None))  # noqa: B023
+                self.assertEqual(len(reports), 3)
+
+    async def test_a_tool_that_asks_the_user_is_an_error(self) -> None:
+        for label in ("http", "sse", "stdio"):
+            with self.subTest(label):
+                sessions = self.open(*self.servers())
+                with self.assertRaisesRegex(McpError, "asks the user for input"):
+                    await sessions.call(label, "ask", {"question": "Sure?"})
+
+
 class LimitTest(SessionsCase):
     async def test_a_silent_call_ends(self) -> None:
         sessions = self.http(ToolLimits(idle_timeout_s=0.3, call_timeout_s=20))
