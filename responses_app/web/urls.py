@@ -6,6 +6,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path, re_path
 
 from responses_app.web import home as web_home
+from responses_app.web import mcp_servers
 from responses_app.web.accounts import sign_in
 from responses_app.web.keys import views as keys_views
 from responses_app.web.response import compare, conformance, conversation, lineage, prompt
@@ -23,6 +24,8 @@ urlpatterns = [
     path("keys", keys_views.index, name="keys"),
     path("keys/<int:pk>", keys_views.change, name="key"),
     path("keys/<int:pk>/revoke", keys_views.revoke, name="key-revoke"),
+    path("mcp-servers", mcp_servers.index, name="mcp-servers"),
+    path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),
     path("responses/compare", compare.show, name="compare"),
     re_path(r"^responses/(?P<uid>[\w:-]+)\.(?P<form>jsonl?|sse)$", export.log, name="response-log"),

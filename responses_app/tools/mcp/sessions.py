@@ -44,10 +44,10 @@ class McpSessions:
         self._broken: list[McpSession] = []
         self._locks = {label: asyncio.Lock() for label in servers}
 
-    async def list_tools(self, label: str) -> Sequence[Json]:
+    async def list_tools(self, label: str, *, use_cache: bool = True) -> Sequence[Json]:
         """Return the tools of a server as `mcp_list_tools` shows these. Raises McpError."""
         key = hashlib.sha256(orjson.dumps(self._project) + self._servers[label].identity).digest()
-        found = _lists.get(key)
+        found = _lists.get(key) if use_cache else None
         if found is None:
             found = _lists[key] = await self._list(await self._session(label))
         return found

@@ -1,0 +1,128 @@
+"""Page of the operator's MCP servers, with a test that lists the tools of a server. Credentials are never shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from responses_app.tools.limits import ToolLimits
+from responses_app.tools.mcp.errors import McpError
+from responses_app.tools.mcp.servers import McpServer, operator_server
+from responses_app.tools.mcp.sessions import McpSessions
+
+Json: TypeAlias = Mapping[str, Any]
+
+# Seconds for the connection and the list of tools.
+TEST_LIMIT_S: Final = 20.0
+# Shorter values of headers and variables are ordinary words, such as `read`, and no secrets.
+MIN_SECRET_LENGTH: Final = 8
+REDACTED: Final = "[redacted]"
+# The cache of tool lists is separate for each project. No project has this name.
+NO_PROJECT: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTool:
+    """Tool of an MCP server on the page. `annotations` are texts as `readOnlyHint: true`."""
+
+    name: str
+    description: str
+    annotations: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """Result of a test: the tools, or the error."""
+
+    label: str
+    tools: tuple[ListedTool, ...] = ()
+    error: str = ""
+
+
+@never_cache
+@login_required
+@require_safe
+async def index(request: HttpRequest) -> HttpResponse:
+    """Render GET /mcp-servers: the MCP servers of the operator. Only staff may see the page."""
+    await _require_staff(request)
+    return await _page(request)
+
+
+@never_cache
+@login_required
+@require_POST
+async def test(request: HttpRequest, label: str) -> HttpResponse:
+    """List the tools of a server at POST /mcp-servers/LABEL/test, and render the page with the result."""
+    await _require_staff(request)
+    values = settings.RESPONSES_MCP_SERVERS.get(label)
+    if values is None:
+        raise Http404
+    return await _page(request, await run_test(operator_server(label, values)))
+
+
+async def run_test(server: McpServer, limit_s: float = TEST_LIMIT_S) -> TestResult:
+    """Connect to `server` and list the tools, within `limit_s` seconds and without the cache of lists."""
+    sessions = McpSessions({server.label: server}, ToolLimits.from_settings(), NO_PROJECT)
+    try:
+        async with asyncio.timeout(limit_s):
+            listed = await sessions.list_tools(server.label, use_cache=False)
+    except McpError as error:
+        return TestResult(server.label, error=_redact(str(error), server))
+    except TimeoutError:
+        return TestResult(server.label, error=f"The MCP server did not list its tools within {limit_s:g} seconds.")
+    finally:
+        await sessions.close()
+    return TestResult(server.label, tuple(_listed_tool(tool, server) for tool in listed))
+
+
+async def _require_staff(request: HttpRequest) -> None:
+    """Raise PermissionDenied unless the user is staff."""
+    if not (await request.auser()).is_staff:
+        raise PermissionDenied
+
+
+async def _page(request: HttpRequest, result: TestResult | None = None) -> HttpResponse:
+    servers = [_public_values(label, values) for label, values in settings.RESPONSES_MCP_SERVERS.items()]
+    # Rendering queries the session and the user, which must not block the event loop.
+    return await sync_to_async(render)(request, "web/mcp_servers.html", {"servers": servers, "result": result})
+
+
+def _public_values(label: str, values: Json) -> dict[str, str]:
+    """Return the values of a server that the page may show. Arguments of a program may be secrets, as may a query."""
+    shown = {"label": label, "description": values.get("description", ""), "connector_id": values.get("connector_id", "")}
+    if "command" in values:
+        return {**shown, "program": values["command"][0]}
+    parts = urlsplit(values["url"])
+    return {**shown, "url": f"{parts.scheme}://{parts.netloc}{parts.path}"}
+
+
+def _listed_tool(tool: Json, server: McpServer) -> ListedTool:
+    annotations = tool.get("annotations") or {}
+    hints = tuple(_redact(f"{name}: {_as_json_word(value)}", server) for name, value in annotations.items())
+    return ListedTool(_redact(tool["name"], server), _redact(tool.get("description", ""), server), hints)
+
+
+def _as_json_word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _redact(text: str, server: McpServer) -> str:
+    """Replace credentials of `server` that the server itself has repeated."""
+    values = [*server.headers.values(), *server.environment.values()]
+    # A token may come back without `Bearer`.
+    for value in sorted([*values, *(value.partition(" ")[2] for value in values)], key=len, reverse=True):
+        if len(value) >= MIN_SECRET_LENGTH:
+            text = text.replace(value, REDACTED)
+    return text
