@@ -57,6 +57,8 @@ class McpSession:
         self._is_stale = False
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # An abandoned connection may fail after nothing waits for it any more.
+        self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
         self._lost: asyncio.Future[McpError] = asyncio.get_running_loop().create_future()
         self._owner: asyncio.Task[None] | None = None
 
@@ -114,8 +116,6 @@ class McpSession:
         if not owner.done():
             _abandoned.add(owner)
             owner.add_done_callback(_abandoned.discard)
-        if self._ready.done() and not self._ready.cancelled():
-            self._ready.exception()
 
     async def _own(self) -> None:
         """Open the connection, and close it when `close` is called or the connection is lost."""

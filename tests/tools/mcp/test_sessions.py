@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from unittest import IsolatedAsyncioTestCase
@@ -173,6 +174,14 @@ class RefusalTest(SessionsCase):
         sessions = self.open(McpServer("silent", url, is_operators=True), limits=ToolLimits(connect_timeout_s=0.3))
         with self.assertRaisesRegex(McpError, "does not answer. The limit is 0.3 seconds"):
             await sessions.list_tools("silent")
+
+    async def test_a_program_that_writes_without_end_is_given_up(self) -> None:
+        endless = (sys.executable, "-c", "while True: print('x' * 65536, end='')")
+        sessions = self.open(McpServer("endless", command=endless, is_operators=True), limits=ToolLimits(connect_timeout_s=0.5))
+        began = time.monotonic()
+        with self.assertRaisesRegex(McpError, "does not answer"), self.assertNoLogs("asyncio"):
+            await sessions.list_tools("endless")
+        self.assertLess(time.monotonic() - began, 10)
 
     async def test_a_program_that_is_absent_is_an_error(self) -> None:
         sessions = self.open(McpServer("absent", command=("/nothing/here",), is_operators=True))
