@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -11,11 +12,14 @@ from urllib.parse import urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.local.data_dir import ROOT
 from responses_app.tools.http_headers import header_problem, size_problem, value_problem
 
 NAME = "RESPONSES_MCP_SERVERS"
 LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 KEYS = ("url", "authorization", "headers", "command", "env", "connector_id", "description")
+DEMO_LABEL = "demo"
+DEMO_PROGRAM = ROOT / "docs" / "examples" / "mcp_server.py"
 TEXTS = ("url", "authorization", "connector_id", "description")
 
 
@@ -31,6 +35,13 @@ def parse_mcp_servers(value: str) -> dict[str, dict[str, Any]]:
             raise ImproperlyConfigured(f"{NAME}: server {label!r}: {problem}")
     _check_connectors(servers)
     return servers
+
+
+def with_demo_server(servers: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return `servers` and the example server. Raises ImproperlyConfigured if the label `demo` is in use."""
+    if DEMO_LABEL in servers:
+        raise ImproperlyConfigured(f"RESPONSES_DEMO_TOOLS needs the label {DEMO_LABEL!r}, which {NAME} has already")
+    return {**servers, DEMO_LABEL: {"command": [sys.executable, str(DEMO_PROGRAM)]}}
 
 
 def parse_private_hosts(values: list[str]) -> frozenset[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
-from project.mcp_servers import parse_mcp_servers, parse_private_hosts
+from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
 from project.tls import cookie_name, proxy_header
 from responses_app.local.data_dir import data_dir
 from responses_app.local.database_url import default_url
@@ -117,6 +117,8 @@ RESPONSES_IMAGE_URLS = envchoice("RESPONSES_IMAGE_URLS", "https", ("https", "htt
 RESPONSES_IMAGE_HOSTS = frozenset(envstr("RESPONSES_IMAGE_HOSTS").lower().split())
 # Tools that the server runs. Timeouts are in seconds.
 RESPONSES_MCP_SERVERS = parse_mcp_servers(envstr("RESPONSES_MCP_SERVERS"))
+if envbool("RESPONSES_DEMO_TOOLS"):
+    RESPONSES_MCP_SERVERS = with_demo_server(RESPONSES_MCP_SERVERS)
 RESPONSES_MCP_PRIVATE_HOSTS = parse_private_hosts(envlist("RESPONSES_MCP_PRIVATE_HOSTS"))
 RESPONSES_MCP_LIST_PAGES = envint("RESPONSES_MCP_LIST_PAGES", 32, minimum=1)
 RESPONSES_MCP_TOOLS = envint("RESPONSES_MCP_TOOLS", 128, minimum=1)

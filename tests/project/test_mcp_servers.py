@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.mcp_servers import parse_mcp_servers, parse_private_hosts
+from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
 
 SERVERS = {
     "docs": {"url": "https://docs.example/mcp", "authorization": "token", "headers": {"X-Team": "a"}, "description": "Pages"},
@@ -94,3 +94,14 @@ def test_private_hosts_are_hosts_with_or_without_a_port() -> None:
 def test_private_host_of_another_form_is_refused(value: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="RESPONSES_MCP_PRIVATE_HOSTS"):
         parse_private_hosts([value])
+
+
+def test_demo_server_is_added_to_the_servers_of_the_operator() -> None:
+    servers = with_demo_server(SERVERS)
+    assert list(servers) == ["docs", "files", "demo"]
+    assert Path(servers["demo"]["command"][1]).is_file()
+
+
+def test_label_of_the_demo_server_may_not_be_in_use() -> None:
+    with pytest.raises(ImproperlyConfigured, match="the label 'demo'"):
+        with_demo_server({"demo": SERVERS["docs"]})

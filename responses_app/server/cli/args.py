@@ -41,6 +41,7 @@ class Options:
     reasoning_parser: str | None = None
     tool_parser: str | None = None
     chat_template: str | None = None
+    demo_tools: bool = False
 
     @property
     def is_supervised(self) -> bool:
@@ -83,6 +84,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--chat-template", metavar="FILE", help="chat template in place of the model's own, or the name of one of the model's"
     )
     parser.add_argument(
+        "--demo-tools",
+        action="store_true",
+        help="offer the tools of docs/examples/mcp_server.py to requests with the MCP server_label demo",
+    )
+    parser.add_argument(
         "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
     )
     parser.add_argument(
@@ -120,6 +126,7 @@ def parse(argv: Sequence[str]) -> Options:
         given.reasoning_parser,
         given.tool_parser,
         given.chat_template,
+        given.demo_tools,
     )
 
 

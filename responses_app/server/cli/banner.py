@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 # As in web.accounts.sign_in, which cannot be imported before Django is set up.
 VALID_SECONDS = 15 * 60
 KEY_VARIABLE = "RESPONSES_API_KEY"
+DEMO_TOOLS = '{"type": "mcp", "server_label": "demo", "require_approval": "never"}'
+DEMO_QUESTION = "What is the weather in Paris?"
 
 
 def served() -> list[str]:
@@ -36,7 +38,7 @@ Ready.
   API key   {key or _key_place()}
   models    {", ".join(names)}
   sign in   {_sign_in(options, link)}
-
+{_demo_tools(options)}
   curl {options.address}/v1/responses -H "Authorization: Bearer {_key_in_shell()}" \\
     -H "Content-Type: application/json" -d '{body}'
 
@@ -63,6 +65,11 @@ def _sign_in(options: Options, link: str) -> str:
         return f"{sign_in_command(options)}\n            prints a link that works once, within {VALID_SECONDS // 60} minutes"
     later = f"(once, within {VALID_SECONDS // 60} minutes; this prints another: {sign_in_command(options)})"
     return f"{options.address}{link}\n            {later}"
+
+
+def _demo_tools(options: Options) -> str:
+    """Return a line that says how to try the demo tools, or an empty text."""
+    return f'  try       "input": "{DEMO_QUESTION}", "tools": [{DEMO_TOOLS}]\n' if options.demo_tools else ""
 
 
 def _key_file() -> Path:

@@ -37,6 +37,8 @@ def main(argv: Sequence[str]) -> int:
     # Browsers send cookies to all ports of a host, so each server has its own cookie names.
     own = {**QUIET, "RESPONSES_COOKIE_SUFFIX": str(options.port)}
     os.environ.update({**own, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
+    if options.demo_tools:
+        os.environ["RESPONSES_DEMO_TOOLS"] = "1"
     # A secret may be a file (project/env.py).
     given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
     postgres = None if given else Postgres(folder, supervisor.settings_for(options.web))

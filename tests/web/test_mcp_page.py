@@ -1,0 +1,36 @@
+"""Page of the MCP servers in a browser: from the home page to the tools of a server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.support.server.serve_command import Server
+
+pytestmark = pytest.mark.browser
+SERVERS = {"closed": {"url": "http://127.0.0.1:9/mcp?key=query-secret", "headers": {"X-Key": "hdr-secret-value"}}}
+
+
+@pytest.fixture
+def server(tmp_path: Path, tape: str) -> Iterator[Server]:
+    server = Server(tmp_path / "data", "--engine", tape, "--demo-tools", RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
+    yield server
+    server.end()
+
+
+def test_button_shows_the_tools_or_the_error_of_a_server(server: Server, page: Page) -> None:
+    page.goto(server.ready().manage("signin", "--url", server.url))
+    page.goto(server.url)
+    page.get_by_role("link", name="MCP servers").click()
+    page.get_by_role("button", name="Test demo").click()
+    result = page.get_by_role("region", name="demo").get_by_role("status")
+    expect(result).to_contain_text("Connected. 3 tools.")
+    expect(result).to_contain_text("Get the current weather in a given location.")
+    expect(result).to_contain_text("readOnlyHint: true")
+    page.get_by_role("button", name="Test closed").click()
+    expect(page.get_by_role("region", name="closed").get_by_role("status")).to_have_text("The MCP server cannot be reached.")
+    assert "secret" not in page.content()
