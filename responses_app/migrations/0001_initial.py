@@ -5,7 +5,6 @@ import django.contrib.postgres.indexes
 import django.contrib.postgres.search
 import django.core.validators
 import django.db.models.deletion
-import django.db.models.functions.datetime
 import django.db.models.functions.text
 from django.conf import settings
 from django.db import migrations, models
@@ -130,20 +129,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Approval',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('project', models.CharField(max_length=100)),
-                ('request_uid', models.CharField(max_length=128, verbose_name='approval request')),
-                ('response_uid', models.CharField(max_length=64, verbose_name='response')),
-                ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), db_index=True)),
-            ],
-            options={
-                'ordering': ('-id',),
-                'constraints': [models.UniqueConstraint(fields=('project', 'request_uid'), name='approval_once')],
-            },
-        ),
-        migrations.CreateModel(
             name='Worker',
             fields=[
                 ('uid', models.UUIDField(primary_key=True, serialize=False, verbose_name='id')),
@@ -189,7 +174,6 @@ class Migration(migrations.Migration):
                 ('cancelled', models.BooleanField(default=False, help_text='The owner ends the response.')),
                 ('priority', models.IntegerField(default=0)),
                 ('last_number', models.IntegerField(default=-1, help_text='The number of the last event at the latest takeover.')),
-                ('secrets', models.BinaryField(help_text='Encrypted HTTP headers for MCP servers. Deleted with the lease.', null=True)),
                 ('stalled_takeovers', models.IntegerField(default=0, help_text='Consecutive takeovers without a new event.')),
             ],
             options={
