@@ -44,7 +44,7 @@ class Address:
 
 @contextmanager
 def demo_server(folder: Path) -> Iterator[Address]:
-    """Run a server with both demo models, whose data and log are in `folder`."""
+    """Run a server with both demo models and the demo tools, whose data and log are in `folder`."""
     port = _free_port()
     env = {name: value for name, value in os.environ.items() if name not in {"DATABASE_URL", "RESPONSES_MODELS"}}
     env |= {"RESPONSES_DATA_DIR": str(folder / "data"), "RESPONSES_API_KEY": KEY}
@@ -58,6 +58,7 @@ def demo_server(folder: Path) -> Iterator[Address]:
         "demo-chat",
         "--model",
         "demo-harmony",
+        "--demo-tools",
     ]
     log = folder / "server.log"
     with log.open("wb") as out:
