@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import tempfile
 from typing import Any
@@ -26,7 +27,7 @@ from tests.support.api.case import HARMONY, KeyedClient, bare, tokens
 from tests.support.dialects.parser_driver import byte_vocabulary, chat
 from tests.support.mcp.serving import mcp_server
 from tests.support.runs import tool_scenarios
-from tests.support.runs.server_tools import CutCase
+from tests.support.runs.server_tools import LIMIT_S, CutCase
 from tests.support.runs.tool_scenarios import (
     CLIENT_TOOL,
     EXAMPLES,
@@ -88,16 +89,27 @@ class ScenarioCase(CutCase):
         with tempfile.TemporaryDirectory() as folder:
             lines = recordings(scenario, type(self).write, type(self).encode, self.dialect, folder)
             self.engine = ReplayEngine(lines, loop=True)
-            await self.engine.start()
+            await self.replace_hub()
             body: dict[str, Any] = {"input": "Hi"}
             client = KeyedClient(self.secret)
-            for _ in range(len(scenario.rounds) + 1):
-                last = await self.check_response(client, scenario.cut, body)
-                follow_up = answers(last, approve=scenario.approves)
-                if not follow_up:
-                    break
-                body = {"input": follow_up, "previous_response_id": last["id"]}
+            try:
+                for _ in range(len(scenario.rounds) + 1):
+                    last = await self.check_response(client, scenario.cut, body)
+                    follow_up = answers(last, approve=scenario.approves)
+                    if not follow_up:
+                        break
+                    body = {"input": follow_up, "previous_response_id": last["id"]}
+            finally:
+                await self.hub.close()
+                manager.set_current(None)
             self.assertEqual(last["output"][-1]["content"][0]["text"], tool_scenarios.ANSWER)
+
+    async def replace_hub(self) -> None:
+        """Start another manager in place of the current one, which must be closed."""
+        self.hub = self.new_hub()
+        manager.set_current(self.hub)
+        await self.engine.start()
+        await self.hub.start()
 
     async def check_response(self, client: KeyedClient, cut: int, body: dict[str, Any]) -> dict[str, Any]:
         """Run a response, check its projections, and continue it from the event that `cut` chooses. Return the last snapshot."""
@@ -106,10 +118,14 @@ class ScenarioCase(CutCase):
         self.assertEqual(first["status"], "completed", first["error"])
         await self.check_projections(client, events)
         rows = [one async for one in Event.objects.filter(response__uid=first["id"]).order_by("number")]
-        ends = [row.number for row in rows if row.tokens is not None and row.number > 1] or [1]
-        number = ends[cut % len(ends)] if cut % len(ends) < len(ends) - 1 else 1
+        ends = [1, *(row.number for row in rows[2:-1] if row.tokens is not None)]
+        number = ends[cut % len(ends)]
+        await self.hub.close()
         await self.cut(rows[0].response_id, number, rows)
-        events_again = await self.continued(client, first["id"])
+        await self.replace_hub()
+        followed = await client.get(f"/v1/responses/{first['id']}?stream=true")
+        async with asyncio.timeout(LIMIT_S):
+            events_again = self.judge(bare(await self.read(followed)))
         self.assertEqual(events_again[: number + 1], events[: number + 1])
         again = events_again[-1]["response"]
         self.assertEqual(again["status"], "completed", again["error"])
@@ -119,36 +135,21 @@ class ScenarioCase(CutCase):
 
     async def first_run(self, client: KeyedClient, body: dict[str, Any]) -> list[dict[str, Any]]:
         """Run a response to its end and check the usage. Return the events."""
-        hub = self.new_hub()
-        manager.set_current(hub)
-        before = len(self.engine.requests)
-        try:
-            events = bare(await self.stream(client, temperature=0.0, tools=[MCP_TOOL, CLIENT_TOOL], **body))
-            requests = self.engine.requests[before:]
-            usage = events[-1]["response"]["usage"]
-            self.assertEqual(usage["input_tokens"], sum(len(request.prompt) for request in requests))
-            self.assertEqual(usage["total_tokens"], usage["input_tokens"] + usage["output_tokens"])
-            self.assertGreater(usage["output_tokens"], 0)
-            return events
-        finally:
-            await hub.close()
-            manager.set_current(None)
-            await self.engine.start()
+        self.engine.requests.clear()
+        events = bare(await self.stream(client, temperature=0.0, tools=[MCP_TOOL, CLIENT_TOOL], **body))
+        usage = events[-1]["response"]["usage"]
+        self.assertEqual(usage["input_tokens"], sum(len(request.prompt) for request in self.engine.requests))
+        self.assertEqual(usage["total_tokens"], usage["input_tokens"] + usage["output_tokens"])
+        self.assertGreater(usage["output_tokens"], 0)
+        return events
 
     async def check_projections(self, client: KeyedClient, events: list[dict[str, Any]]) -> None:
         """Check that fold, terminal snapshot, GET and the stored events agree."""
         last = events[-1]["response"]
         self.assertEqual(fold(events), last)
-        reader = self.new_hub()
-        manager.set_current(reader)
-        try:
-            self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{last['id']}")).content), last)
-            replayed = await client.get(f"/v1/responses/{last['id']}?stream=true")
-            self.assertEqual(bare(await self.read(replayed)), events)
-        finally:
-            await reader.close()
-            manager.set_current(None)
-            await self.engine.start()
+        self.assertEqual(orjson.loads((await client.get(f"/v1/responses/{last['id']}")).content), last)
+        replayed = await client.get(f"/v1/responses/{last['id']}?stream=true")
+        self.assertEqual(bare(await self.read(replayed)), events)
 
     def check_same_output(self, first: dict[str, Any], again: dict[str, Any]) -> None:
         """Check that the continued response has the output of the first run, apart from calls whose outcome is unknown."""
