@@ -131,7 +131,8 @@ class Drill:
 
     def _check_runs(self, uid: str, place: Place, response: dict[str, Any], runs: dict[str, int]) -> None:
         """Check the answer, and that the runs of each tool fit its item."""
-        if response["status"] != "completed" or response["output"][-1]["content"][0]["text"] != ANSWER:
+        texts = [part["text"] for item in response["output"] if item["type"] == "message" for part in item["content"]]
+        if response["status"] != "completed" or texts != [ANSWER]:
             self._findings.contradict(uid, f"{place}: is {response['status']}", seen=response["error"] or response["output"])
         calls = [item for item in response["output"] if item["type"] == "mcp_call"]
         for item in calls:

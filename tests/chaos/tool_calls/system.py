@@ -21,6 +21,8 @@ LABEL = "counting"
 # Inputs of the two kinds of responses.
 PLAIN, APPROVAL = "Please count plain words", "Please count guarded words"
 ANSWER = "That was counted."
+# Without the full stop, whose token differs before a quotation mark.
+UNKNOWN = UNKNOWN_OUTCOME.partition(" and the")[2].rstrip(".")
 # Each process reads the tape at its start and uses each line once.
 COPIES = 60
 PAUSE_S = 0.01
@@ -89,7 +91,7 @@ def record(path: Path) -> Path:
     encoding = HarmonyDialect().encoding
     final = f"<|channel|>final<|message|>{ANSWER}<|return|>"
     calls = "<|end|><|start|>assistant".join(map(_call, (UNSAFE, SAFE, IDEMPOTENT))) + "<|call|>"
-    lines = [(OUTPUT, final), (UNKNOWN_OUTCOME.split(",")[1], final), (" plain words", calls)]
+    lines = [(OUTPUT, final), (UNKNOWN, final), (" plain words", calls)]
     lines.append((" guarded words", _call(GUARDED) + "<|call|>"))
     texts = []
     for words, text in lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from pathlib import Path
 
 from mcp.server import MCPServer
@@ -47,6 +48,29 @@ async def wait(entered: str, gate: str) -> str:
     Path(entered).touch()  # noqa: ASYNC240 - the files are the subject
     await eventually(Path(gate).exists)
     return "done"
+
+
+@server.tool()
+async def hold(folder: str) -> str:
+    """Create the file `entered` in `folder`, wait for ever, and create the file `cancelled` at a cancellation."""
+    Path(folder, "entered").touch()  # noqa: ASYNC240 - the files are the subject
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        Path(folder, "cancelled").touch()  # noqa: ASYNC240
+        raise
+    return "done"
+
+
+@server.tool()
+async def stamp(path: str, gate: str) -> str:
+    """Append the time to the file `path`, wait for the file `gate`, and append the time again."""
+    for waits in (True, False):
+        with Path(path).open("a") as file:  # noqa: ASYNC230 - a short write
+            file.write(f"{time.time()}\n")
+        if waits:
+            await eventually(Path(gate).exists, limit_s=60, poll_s=0.002)
+    return "stamped"
 
 
 @server.tool()

@@ -1,0 +1,124 @@
+"""Cancel, delete, steer, drain and disconnect while a tool of a real MCP server runs: the tool is cancelled, nothing stays open."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import psutil
+from django.test import AsyncClient, override_settings
+
+from responses_app.models import Response
+from responses_app.runs.execute.run import Run
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
+from tests.support.api.case import record_text
+from tests.support.mcp.serving import STDIO, mcp_server
+from tests.support.runs.server_tools import LIMIT_S, RoundsCase
+from tests.support.waiting import eventually
+
+# Longest time from a stop to the cancellation of the tool.
+STOP_LIMIT_S: Final = 1.0
+Stop = Callable[["McpStopCase", AsyncClient, Run], Awaitable[object]]
+
+
+async def cancel(case: McpStopCase, client: AsyncClient, run: Run) -> None:
+    answer = await client.post(f"/v1/responses/{run.uid}/cancel")
+    case.assertEqual(orjson.loads(answer.content)["status"], "cancelled")
+
+
+async def delete(case: McpStopCase, client: AsyncClient, run: Run) -> None:
+    answer = await client.delete(f"/v1/responses/{run.uid}")
+    case.assertEqual(answer.status_code, 200)
+    case.assertFalse(await Response.objects.filter(uid=run.uid).aexists())
+
+
+async def steer(case: McpStopCase, client: AsyncClient, run: Run) -> None:
+    case.assertTrue(run.steer())
+    await run.wait_terminal()
+    case.assertEqual(run.response["incomplete_details"], {"reason": "steered"})
+
+
+async def drain(case: McpStopCase, client: AsyncClient, run: Run) -> None:
+    await case.hub.drain(0.01)
+    case.assertTrue(run.handed_over)
+
+
+async def disconnect(case: McpStopCase, client: AsyncClient, run: Run) -> None:
+    case.hub.client_disconnected(run)
+    await run.wait_terminal()
+    case.assertEqual(run.response["status"], "cancelled")
+
+
+class McpStopCase(RoundsCase):
+    """A response whose MCP call waits for ever."""
+
+    __test__ = False
+    servers: Mapping[str, Any]
+
+    def new_hub(self) -> RunManager:
+        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+
+    async def check(self, stop: Stop) -> None:
+        """Stop a response while its tool runs; check the tool, the sessions, the tasks and the processes."""
+        with tempfile.TemporaryDirectory() as name, override_settings(RESPONSES_MCP_SERVERS=self.servers):
+            folder = Path(name)
+            text = f'<|channel|>commentary to=functions.demo__hold <|constrain|>json<|message|>{{"folder":"{name}"}}<|call|>'
+            async with self.serving(record_text(text)) as client:
+                tool = {"type": "mcp", "server_label": "demo", "require_approval": "never"}
+                made = await self.made(client, background=True, tools=[tool])
+                await eventually((folder / "entered").exists, limit_s=LIMIT_S)
+                began = time.monotonic()
+                await stop(self, client, self.hub.runs[made["id"]])
+                await eventually((folder / "cancelled").exists, limit_s=LIMIT_S)
+                self.assertLess(time.monotonic() - began, STOP_LIMIT_S)
+                await eventually(lambda: not _open_sessions() and not _programs(), limit_s=LIMIT_S)
+
+    async def test_cancel(self) -> None:
+        await self.check(cancel)
+
+    async def test_delete(self) -> None:
+        await self.check(delete)
+
+    async def test_steer(self) -> None:
+        await self.check(steer)
+
+    async def test_drain(self) -> None:
+        await self.check(drain)
+
+    async def test_disconnect(self) -> None:
+        await self.check(disconnect)
+
+
+class HttpStopTest(McpStopCase):
+    """Stops of calls over HTTP."""
+
+    __test__ = True
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        cls.servers = {"demo": {"url": cls.enterClassContext(mcp_server())}}
+
+
+class ProgramStopTest(McpStopCase):
+    """Stops of calls to a program of the operator."""
+
+    __test__ = True
+    servers: Mapping[str, Any] = {"demo": {"command": list(STDIO)}}
+
+
+def _open_sessions() -> list[str]:
+    """Return the names of the tasks that own MCP sessions."""
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("mcp ")]
+
+
+def _programs() -> list[psutil.Process]:
+    """Return the MCP servers among the children of this process that use standard input and output."""
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if child.is_running() and child.cmdline()[-1:] == [STDIO[-1]]]
