@@ -1,0 +1,169 @@
+"""Clock of tool calls over real connections: events arrive when the tool is entered and left, and quiet tools have heartbeats."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import httpx2
+import pytest
+from websockets.sync.client import connect
+
+from responses_app.dialects.harmony.dialect import HarmonyDialect
+from tests.support.mcp.serving import mcp_server
+from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
+
+MAX_DISTANCE_S: Final = 0.05
+# The smallest distance of several calls counts: other processes of the machine only add to it.
+CALLS: Final = 5
+HEARTBEAT_S: Final = 1
+TOOL: Final = {"type": "mcp", "server_label": "clock", "require_approval": "never"}
+# Events with their time of arrival; the type of a heartbeat is the empty text.
+Arrival: TypeAlias = tuple[float, dict[str, Any]]
+OnEvent: TypeAlias = Callable[[dict[str, Any]], object]
+HEARTBEAT: Final = {"type": ""}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("clock")
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Server]:
+    with mcp_server() as url:
+        server = Server(
+            folder / "data",
+            "--engine",
+            f"script://{record(folder)}",
+            RESPONSES_MCP_SERVERS=json.dumps({"clock": {"url": url}}),
+            RESPONSES_HEARTBEAT=str(HEARTBEAT_S),
+        )
+        try:
+            yield server.ready()
+        finally:
+            server.end()
+
+
+def record(folder: Path) -> Path:
+    """Write a tape: answers behind results, and calls of the tools that the inputs name."""
+    arguments = json.dumps({"path": str(folder / "stamps"), "gate": str(folder / "gate")})
+    final = "<|channel|>final<|message|>Done.<|return|>"
+    calls = [(f" sleep {seconds} s", "work", json.dumps({"steps": 1, "seconds": seconds})) for seconds in (5, 20)]
+    calls.append((" use a stamp", "stamp", arguments))
+    lines = [("stamped", final), ("done", final)]
+    lines += [
+        (words, f"<|channel|>commentary to=functions.clock__{tool} <|constrain|>json<|message|>{text}<|call|>")
+        for words, tool, text in calls
+    ]
+    encoding = HarmonyDialect().encoding
+    recordings = [
+        {"match": encoding.encode(words), "chunks": [{"tokens": [one]} for one in encoding.encode(text, allowed_special="all")]}
+        for words, text in lines
+    ]
+    tape = folder / "tape.jsonl"
+    tape.write_text("".join(f"{json.dumps(one)}\n" * 4 * CALLS for one in recordings))
+    return tape
+
+
+def over_sse(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
+    """Stream a response as server-sent events. `on_event` gets each event when it arrives."""
+    found: list[Arrival] = []
+    body = {"model": "tape", "input": f"Please{words}", "tools": [TOOL], "stream": True}
+    headers = {"Authorization": f"Bearer {server.key}"}
+    with httpx2.stream("POST", f"{server.url}/v1/responses", json=body, headers=headers, timeout=60) as response:
+        assert response.status_code == 200, response.read()
+        for line in response.iter_lines():
+            if line.startswith("data: {"):
+                found.append((time.time(), json.loads(line[6:])))
+            elif line.startswith(":"):
+                found.append((time.time(), HEARTBEAT))
+            else:
+                continue
+            on_event(found[-1][1])
+    return found
+
+
+def over_websocket(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
+    """Stream a response over a WebSocket. `on_event` gets each event when it arrives."""
+    found: list[Arrival] = []
+    headers = {"Authorization": f"Bearer {server.key}"}
+    with connect(f"{server.url.replace('http', 'ws')}/v1/responses", additional_headers=headers) as socket:
+        socket.send(json.dumps({"type": "response.create", "model": "tape", "input": f"Please{words}", "tools": [TOOL]}))
+        while not found or found[-1][1]["type"] != "response.completed":
+            event = json.loads(socket.recv(60))
+            assert event["type"] not in ("error", "response.failed"), event
+            found.append((time.time(), event))
+            on_event(event)
+    return found
+
+
+def arrival(found: list[Arrival], kind: str, item: str = "mcp_call") -> float:
+    """Return the time of the event `kind` of the call."""
+    return next(at for at, event in found if event["type"] == kind and event.get("item", {"type": item})["type"] == item)
+
+
+def stamps(folder: Path) -> list[float]:
+    file = folder / "stamps"
+    return [float(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+@pytest.mark.parametrize("read", [over_sse, over_websocket])
+def test_events_of_a_call_arrive_when_the_tool_is_entered_and_left(
+    server: Server, folder: Path, read: Callable[[Server, str, OnEvent], list[Arrival]], record_property: Callable[..., None]
+) -> None:
+    distances: dict[str, list[float]] = {"first event": [], "arguments done": [], "result": []}
+    for _ in range(CALLS):
+        (folder / "gate").unlink(missing_ok=True)
+        before = len(stamps(folder))
+
+        def open_gate(event: dict[str, Any], before: int = before) -> None:
+            # The tool is entered although the client has the arguments only.
+            if event["type"] == "response.mcp_call_arguments.done":
+                wait_until(lambda: len(stamps(folder)) > before, poll_s=0.001)
+                (folder / "gate").touch()
+
+        found = read(server, " use a stamp", open_gate)
+        entered, left = stamps(folder)[before:]
+        distances["first event"].append(abs(entered - arrival(found, "response.output_item.added")))
+        distances["arguments done"].append(abs(entered - arrival(found, "response.mcp_call_arguments.done")))
+        distances["result"].append(abs(arrival(found, "response.output_item.done") - left))
+    shown = {name: [round(value * 1000, 1) for value in values] for name, values in distances.items()}
+    record_property("distances_ms", shown)
+    print(read.__name__, "distances in ms:", shown)  # noqa: T201 - the measurement
+    assert {name: min(values) < MAX_DISTANCE_S for name, values in distances.items()} == dict.fromkeys(distances, True), shown
+
+
+def test_quiet_tool_has_heartbeats(server: Server, folder: Path) -> None:
+    (folder / "gate").unlink(missing_ok=True)
+    seen: list[dict[str, Any]] = []
+
+    def open_gate(event: dict[str, Any]) -> None:
+        seen.append(event)
+        if seen.count(HEARTBEAT) == 3:
+            (folder / "gate").touch()
+
+    found = over_sse(server, " use a stamp", open_gate)
+    beats = [at for at, event in found if event is HEARTBEAT]
+    began, ended = arrival(found, "response.mcp_call_arguments.done"), arrival(found, "response.output_item.done")
+    assert len([at for at in beats if began < at < ended]) >= 3
+    assert max(later - at for at, later in pairwise(beats)) < HEARTBEAT_S + 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seconds", [5, 20])
+@pytest.mark.parametrize("read", [over_sse, over_websocket])
+def test_sleeping_tool_shows_its_stages_as_they_happen(
+    server: Server, read: Callable[[Server, str, OnEvent], list[Arrival]], seconds: int
+) -> None:
+    found = read(server, f" sleep {seconds} s", lambda event: None)
+    began, ended = arrival(found, "response.mcp_call_arguments.done"), arrival(found, "response.output_item.done")
+    assert seconds - MAX_DISTANCE_S < ended - began < seconds + 2
+    assert arrival(found, "response.mcp_call.in_progress") <= began
+    beats = [at for at, event in found if event is HEARTBEAT and began < at < ended]
+    assert read is over_websocket or len(beats) >= seconds // (2 * HEARTBEAT_S)
