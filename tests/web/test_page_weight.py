@@ -38,7 +38,16 @@ def test_no_page_weighs_more(
 ) -> None:
     uid = chat_server.ask(model="chat", input="greetings").json()["id"]
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
-    for path in ("/", "/responses", "/keys", "/keys/1", "/chat", f"/chat/{uid}", *(f"/responses/{uid}{tab}" for tab in tabs)):
+    for path in (
+        "/",
+        "/responses",
+        "/keys",
+        "/keys/1",
+        "/mcp-servers",
+        "/chat",
+        f"/chat/{uid}",
+        *(f"/responses/{uid}{tab}" for tab in tabs),
+    ):
         with subtests.test(path=path):
             visitor = Visitor(chat_server, chromium, storage_state=signed_in)
             page = visitor.page.context.new_page()

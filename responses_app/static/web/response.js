@@ -20,8 +20,14 @@ function element(name, className, text = "") {
 }
 
 const capitalized = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-const titleOf = ({ type, role, name }) =>
-  role || type === "reasoning" ? capitalized(role ?? type) : [type, name].filter(Boolean).join(": ");
+const titleOf = ({ type, role, name, server_label }) =>
+  role || type === "reasoning" ? capitalized(role ?? type) : [type, server_label, name].filter(Boolean).join(": ");
+
+// The final text of an item of an MCP server: tools, or arguments with the result or the error.
+function mcpText({ tools, arguments: input, output, error }) {
+  const message = error && `Error: ${typeof error === "string" ? error : (error.message ?? JSON.stringify(error.content ?? error))}`;
+  return [input, tools?.map((tool) => tool.name).join("\n"), output, message].filter(Boolean).join("\n\n");
+}
 
 // The beginning of a text, with an ellipsis for omitted text.
 const excerpt = (text) => visible(text.slice(0, MAX_EXCERPT_CHARS)) + (text.length > MAX_EXCERPT_CHARS ? "…" : "");
@@ -45,15 +51,27 @@ class LiveOutput {
     if (event.type === "response.created") this.container.replaceChildren();
     if (event.type === "response.output_item.added") this.open(event.output_index, event.item);
     const text = this.items.get(event.output_index);
+    if (text && event.item?.type.startsWith("mcp_")) this.showMcp(text, event);
+    if (text && event.type.endsWith("_arguments.done")) text.state.textContent = " running";
     if (text && typeof event.delta === "string") text.append(visibleAfter(text.lastChild?.data ?? "", event.delta));
+  }
+
+  // Shows the state of an item of an MCP server, and at its end the whole text.
+  showMcp(text, { type, item }) {
+    const isDone = type === "response.output_item.done";
+    text.state.textContent = isDone ? ` ${item.error ? "failed" : ""}` : item.type === "mcp_list_tools" ? " running" : "";
+    if (isDone) text.textContent = visible(mcpText(item));
   }
 
   open(index, item) {
     const shape = item.type === "message" || item.type === "reasoning" ? item.type : "call";
     const block = element("article", `block ${shape}`);
-    block.append(element("h2", "", visible(titleOf(item))));
+    const heading = element("h2", "", visible(titleOf(item)));
+    block.append(heading);
     const text = element("div", shape === "call" ? "code mono" : "text");
     text.dir = "auto";
+    text.state = element("span", "warn");
+    heading.append(text.state);
     block.append(text);
     this.container.append(block);
     this.items.set(index, text);

@@ -10,6 +10,7 @@ from typing import Any, Final
 from django.utils.safestring import SafeString
 
 from responses_app.protocol.items.registry import FAMILIES
+from responses_app.web.render import mcp_fields
 from responses_app.web.render.markdown import markdown
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 
@@ -21,8 +22,8 @@ MAX_MARKDOWN_CHARS: Final = 60_000
 # A `.code` box shows 22 lines; on a narrow screen a line has about 40 characters.
 SCROLLING_CHARS: Final = 600
 SCROLLING_LINES: Final = 15
-# Types of items that answer calls.
-OUTPUT_TYPES: Final = frozenset(FAMILIES.calls_by_output)
+# Types of items that answer calls, or requests for approval.
+OUTPUT_TYPES: Final = frozenset({*FAMILIES.calls_by_output, "mcp_approval_response"})
 # The text field of each type of content part.
 TEXT_FIELDS: Final = {
     "input_text": "text",
@@ -51,7 +52,10 @@ class BlockPart:
 
 @dataclass(slots=True)
 class ItemBlock:
-    """Rendered item. `pair` is the output of a call; `output_response` is the id of a later response with the output."""
+    """Rendered item. `pair` is the output of a call; `output_response` is the id of a later response with the output.
+
+    `took_ms` is the duration of a tool that the server ran.
+    """
 
     uid: str
     type: str
@@ -63,6 +67,7 @@ class ItemBlock:
     pair: ItemBlock | None = None
     output_response: str = ""
     incoming: bool = False
+    took_ms: int | None = None
 
     @property
     def shape(self) -> str:
@@ -103,7 +108,7 @@ class ItemRenderer:
             status=str(item.get("status") or ""),
             title=_title(item, kind),
             parts=parts,
-            call_id=str(item.get("call_id") or ""),
+            call_id=call_id_of(item),
             incoming=incoming,
         )
 
@@ -130,9 +135,21 @@ class ItemRenderer:
         return BlockPart(text=shown, left_out=left_out, note="refusal" if kind == "refusal" else "")
 
 
+def call_id_of(item: Mapping[str, Any]) -> str:
+    """Return the id that connects a call with its output, or a request for approval with the response."""
+    if item.get("type") == "mcp_approval_request":
+        return str(item.get("id") or "")
+    return (
+        str(item.get("approval_request_id") or "")
+        if item.get("type") == "mcp_approval_response"
+        else str(item.get("call_id") or "")
+    )
+
+
 def _title(item: Mapping[str, Any], kind: str) -> str:
-    name = item.get("name")
-    return visible(f"{kind}: {name[:200]}" if isinstance(name, str) and name else kind)
+    names = [item.get("server_label"), item.get("name")]
+    named = ": ".join([kind, *(name[:200] for name in names if isinstance(name, str) and name)])
+    return visible(named)
 
 
 def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
@@ -143,6 +160,10 @@ def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
                 yield BlockPart(image=position)
             else:
                 yield _text(part.get("text", part) if isinstance(part, Mapping) else part)
+        return
+    if kind in mcp_fields.KINDS:
+        for value in mcp_fields.KINDS[kind](item):
+            yield _text(value)
         return
     names: Sequence[str] = [
         key for key in ("arguments", "input", "code", "output", "action", "result") if item.get(key) is not None

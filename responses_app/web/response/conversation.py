@@ -16,8 +16,9 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log import reader
 from responses_app.store.log.event_index import event_headers
-from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer
+from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of
 from responses_app.web.render.log_events import events
+from responses_app.web.response import tool_timeline
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.outcome import outcome
 from responses_app.web.response.problem_notice import problem_notices
@@ -44,6 +45,10 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     output, snapshot = _output(row)
     output_blocks = renderer.blocks(output, incoming=False)
     _attach_later_outputs(row, output_blocks)
+    headers = event_headers(row.pk)
+    tools = tool_timeline.tool_timeline(row.pk, headers)
+    for block in output_blocks:
+        block.took_ms = tools.durations.get(block.uid) if tools is not None else None
     return render_page(
         request,
         row,
@@ -58,7 +63,8 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         instructions=snapshot.get("instructions"),
         outcome=outcome(row, snapshot),
         problems=problem_notices(snapshot),
-        timeline=timeline(event_headers(row.pk)),
+        timeline=timeline(headers),
+        tool_timeline=tools,
     )
 
 
@@ -92,7 +98,7 @@ def _attach_later_outputs(row: Response, blocks: Sequence[ItemBlock]) -> None:
     outputs = later.filter(response_id__gt=row.pk, type__in=OUTPUT_TYPES).order_by("pk").values_list("body", "response__uid")
     for body, uid in outputs[:MAX_LATER_OUTPUTS]:
         item = json.loads(body)
-        block = open_calls.pop(str(item.get("call_id")), None)
+        block = open_calls.pop(call_id_of(item), None)
         if block is not None:
             block.pair = ItemRenderer().blocks([item], incoming=True)[0]
             block.output_response = uid

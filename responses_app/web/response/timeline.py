@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.store.log.event_index import EventHeader
 from responses_app.web.response.event_log.event_groups import DELTA, event_kind
 from responses_app.web.response.rate import RateBar, bars
@@ -16,6 +17,14 @@ WIDTH: Final = 1000.0
 MIN_STALL_MS: Final = 400
 STALL_FACTOR: Final = 8
 GENERATION_KINDS: Final = frozenset({"reasoning", "text", "tools"})
+# The events that end a tool that the server ran.
+TOOL_ENDS: Final = frozenset(
+    name
+    for family in FAMILIES.values()
+    if family.runs_on_server
+    for name in family.event_types()
+    if name.endswith((".completed", ".failed"))
+)
 # Phases and their labels. The names are CSS classes.
 LABELS: Final = {
     "queue": "Queued",
@@ -23,6 +32,7 @@ LABELS: Final = {
     "reasoning": "Reasoning",
     "text": "Text",
     "tool": "Tool calls",
+    "run": "Tools running",
     "silence": "Stalled",
 }
 # Name, start and end in milliseconds. A plain tuple, because a long log has tens of thousands.
@@ -109,7 +119,9 @@ def _phases(headers: Sequence[EventHeader]) -> Iterator[Span]:
     for header in headers:
         kind = event_kind(header.type)
         if header.ms > before:
-            if not has_output:
+            if header.type in TOOL_ENDS:
+                name = "run"
+            elif not has_output:
                 name = "prefill"
             elif header.ms - before > pause:
                 name = "silence"
@@ -118,7 +130,8 @@ def _phases(headers: Sequence[EventHeader]) -> Iterator[Span]:
             yield name, before, header.ms
             before = header.ms
         # Count also an event in the same millisecond as the previous event.
-        has_output = has_output or kind in GENERATION_KINDS
+        # The result of a tool begins a new prompt.
+        has_output = header.type not in TOOL_ENDS and (has_output or kind in GENERATION_KINDS)
 
 
 def _median_gap(headers: Sequence[EventHeader]) -> int:

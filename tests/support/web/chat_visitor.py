@@ -33,6 +33,7 @@ SLOWLY = " ".join(f"word{number}" for number in range(60))
 BROODING = f"<|channel|>analysis<|message|>{SLOWLY}<|end|><|start|>assistant"
 GRADUAL = f"# A heading\n\nSome **bold** text.\n\n```python\nprint(1)\n```\n\n{SLOWLY}"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
+REMOTE_CALL = '<|channel|>commentary to=functions.demo__get_weather <|constrain|>json<|message|>{"city":"Oslo"}<|call|>'
 # Recordings: the end of the last message, the generated text, and the pause in seconds after each token (below 0: one chunk).
 LINES = [
     ("greetings", f"{THOUGHT}{FINAL}Hello there!<|return|>", 0.02),
@@ -51,6 +52,9 @@ LINES = [
     ("snowfall", f"{FINAL}So it snows.<|return|>", 0.0),
     ("oddly", f"{FINAL}\x1b[31mred\x1b[0m \u202egnp.exe\u202c {'x' * 3000}<|return|>", 0.0),
     ("brokenly", "<|channel|>musings<|message|>Well.<|return|>", 0.0),
+    ("remotely", REMOTE_CALL, 0.0),
+    ("}", f"{FINAL}It is mild in Oslo.<|return|>", 0.0),
+    (" unusual", f"{FINAL}Then I do not look.<|return|>", 0.0),
     ("hugely", CALL.replace("Oslo", "word " * 60_000), -1),
     ("gradually", f"{FINAL}{GRADUAL}<|return|>", 0.05),
     ("wordlessly", "<|channel|>analysis<|message|>There is nothing to say.<|return|>", 0.0),

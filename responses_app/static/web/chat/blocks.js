@@ -119,4 +119,9 @@ class OtherItem {
 
 const KINDS = { message: Message, reasoning: Reasoning, function_call: Call, custom_tool_call: Call };
 
+// Loads the module of the cards that `items` need. Required before `blockOf`.
+export async function loadBlocks(items) {
+  if (items.some((item) => item.type.startsWith("mcp_"))) Object.assign(KINDS, (await import("./mcp.js")).MCP_KINDS);
+}
+
 export const blockOf = (item) => new (KINDS[item.type] ?? OtherItem)(item);

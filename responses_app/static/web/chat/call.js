@@ -30,7 +30,13 @@ export class Call {
     return !this.answered && this.item.status !== "incomplete" && this.item.call_id !== undefined;
   }
 
-  answer(output) {
+  answers(item) {
+    return item.type === `${this.item.type}_output` && item.call_id === this.item.call_id;
+  }
+
+  // `output` is an input item, or the content of one.
+  answer(item) {
+    const output = item.output ?? item;
     this.answered = true;
     this.state.textContent = "Done";
     const text = typeof output === "string" ? output : JSON.stringify(output, null, 2);

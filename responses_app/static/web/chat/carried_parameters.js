@@ -9,25 +9,34 @@ const MAX_METADATA_PAIRS = 16;
 // Fills the form, lists the other parameters, and returns a note about them.
 export function carryOver(settings, { instructions, temperature, max_output_tokens, reasoning, tools = [], ...others }) {
   const { effort, ...rest } = reasoning ?? {};
-  const own = tools.filter((tool) => !demoName(tool));
+  const servers = tools.filter((tool) => isOfServer(settings, tool));
+  const own = tools.filter((tool) => !demoName(tool) && !servers.includes(tool));
   const carried = { ...others, ...(Object.keys(rest).length ? { reasoning: rest } : {}), ...(own.length ? { tools: own } : {}) };
-  settings.fill({ instructions, temperature, max_output_tokens, effort, tools: tools.map(demoName).filter(Boolean) }, carried);
+  settings.fill({ instructions, temperature, max_output_tokens, effort, tools: tools.map(demoName).filter(Boolean), servers: servers.map((tool) => tool.server_label) }, carried);
   render(settings);
   const names = Object.keys(carried);
   return names.length ? [`Also sent with your messages, as in the original request: ${names.join(", ")}. See Settings.`] : [];
 }
 
+// Returns true for a tool that the form declares in the same way.
+function isOfServer(settings, { type, server_label, server_url, connector_id, allowed_tools, require_approval }) {
+  const isPlain = !server_url && !connector_id && !allowed_tools && (require_approval ?? "always") === "always";
+  return type === "mcp" && isPlain && settings.servers.some((box) => box.value === server_label);
+}
+
+const keyOf = (tool) => tool.name ?? `${tool.type} ${tool.server_label ?? ""}`;
+
 // Merges the carried parameters into the body of a request. Values of the form take precedence.
 export function withCarried(body, { reasoning, tools = [], tool_choice, metadata, ...others }) {
   const explicit = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
   const all = { ...metadata, ...explicit.metadata };
-  const own = new Set(tools.map((tool) => tool.name));
-  const isResult = body.input.every((item) => item.type?.endsWith("_output"));
+  const own = new Set(tools.map(keyOf));
+  const isResult = body.input.every((item) => item.type?.endsWith("_output") || item.type === "mcp_approval_response");
   return {
     ...others,
     ...explicit,
     ...(reasoning ? { reasoning: { ...reasoning, ...explicit.reasoning } } : {}),
-    ...(tools.length ? { tools: [...tools, ...(explicit.tools ?? []).filter((tool) => !own.has(tool.name))] } : {}),
+    ...(tools.length ? { tools: [...tools, ...(explicit.tools ?? []).filter((tool) => !own.has(keyOf(tool)))] } : {}),
     // After a tool result, a forced tool choice would call the tool again without end.
     ...(tool_choice && !isResult ? { tool_choice } : {}),
     // Above the limit the branch key is left out.
@@ -55,7 +64,7 @@ function entry(settings, name) {
 }
 
 function format(name, value) {
-  if (name === "tools") return value.map((tool) => tool.name ?? tool.type).join(", ");
+  if (name === "tools") return value.map((tool) => tool.name ?? tool.server_label ?? tool.type).join(", ");
   if (name === "metadata") return Object.entries(value).map((pair) => pair.join(": ")).join(", ");
   if (name === "text" && value.format?.name) return `${value.format.type} “${value.format.name}”`;
   return typeof value === "string" ? value : JSON.stringify(value);

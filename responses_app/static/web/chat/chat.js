@@ -6,6 +6,7 @@ import { LiveRegion } from "./live_region.js";
 import { autoscroll } from "./autoscroll.js";
 import { Threads } from "./threads.js";
 import { Turn, textOf } from "./turn.js";
+import { loadBlocks } from "./blocks.js";
 
 // As in branches.js.
 const BRANCH = "branch_of";
@@ -50,6 +51,7 @@ class Chat {
     const response = await fetch(url, { redirect: "error" }).catch(() => null);
     if (!response?.ok) return this.showLoadError(response?.status);
     const { turns, earlier, conversation, parameters } = await response.json();
+    await loadBlocks(turns.flatMap((turn) => turn.response?.output ?? []));
     const notes = await this.settings.load(turns.at(-1)?.model, parameters);
     this.truncate(0);
     this.conversation = conversation;
@@ -80,10 +82,9 @@ class Chat {
 
   // Shows tool outputs in the cards of the calls.
   answerCards(input) {
-    const outputs = input.filter((item) => item.type?.endsWith("_output"));
     for (const card of this.turns.flatMap((turn) => turn.calls)) {
-      const match = outputs.find((item) => item.call_id === card.item.call_id);
-      if (match) card.answer(match.output);
+      const match = input.find((item) => card.answers(item));
+      if (match) card.answer(match);
     }
   }
 

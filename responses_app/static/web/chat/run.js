@@ -2,6 +2,7 @@
 import { TERMINAL, follow } from "./follow.js";
 import { Api, ApiError } from "./protocol.js";
 import { autoscroll } from "./autoscroll.js";
+import { loadBlocks } from "./blocks.js";
 
 // `start` as in follow.js. `round` counts consecutive automatic tool results.
 export async function run(chat, turn, start, round) {
@@ -38,6 +39,7 @@ async function show(chat, running, start) {
   const { turn, control } = running;
   const onRetry = (retries) => turn.showRetry(retries);
   for await (const event of follow(api(chat), start, { signal: control.signal, onRetry })) {
+    if (event.item) await loadBlocks([event.item]);
     turn.apply(event);
     if (event.type === "response.created" && start.body) onCreated(chat, running);
     if (event.type.endsWith(".delta")) autoscroll();

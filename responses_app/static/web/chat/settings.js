@@ -1,6 +1,6 @@
 // Request parameters of the form, saved for the next visit and filled from an opened conversation.
 const STORAGE_KEY = "chat-settings";
-const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself"];
+const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself", "servers"];
 
 export class Settings {
   constructor(form) {
@@ -60,9 +60,10 @@ export class Settings {
   }
 
   // Sets the controls. `carried` parameters are sent unchanged with every message.
-  fill({ instructions, temperature, max_output_tokens, effort, tools = [] }, carried = {}) {
+  fill({ instructions, temperature, max_output_tokens, effort, tools = [], servers = [] }, carried = {}) {
     for (const [name, value] of Object.entries({ instructions, temperature, max_output_tokens, effort })) this.form.elements[name].value = value ?? "";
     for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = tools.includes(box.value);
+    for (const box of this.servers) box.checked = servers.includes(box.value);
     this.carried = carried;
     this.form.querySelector(".inherited").hidden = true;
   }
@@ -71,13 +72,23 @@ export class Settings {
     return [...this.form.querySelectorAll("[name=tools]:checked")].map((box) => box.value);
   }
 
+  // The checkboxes of the MCP servers.
+  get servers() {
+    return [...this.form.querySelectorAll("[name=servers]")];
+  }
+
+  get serverTools() {
+    return this.servers.filter((box) => box.checked).map((box) => ({ type: "mcp", server_label: box.value, require_approval: "always" }));
+  }
+
   get runsToolsAutomatically() {
     return this.form.elements.by_itself.checked;
   }
 
   // The body of a create request. Empty fields are left out; `previous` names the conversation or the previous response.
   async requestBody(input, previous, metadata) {
-    const tools = this.tools.length ? (await import("./tools.js")).declared(this.tools) : [];
+    const demoTools = this.tools.length ? (await import("./tools.js")).declared(this.tools) : [];
+    const tools = [...demoTools, ...this.serverTools];
     const number = (name) => (this.value(name) === "" ? undefined : Number(this.value(name)));
     const body = {
       model: this.value("model"),
@@ -106,6 +117,8 @@ export class Settings {
 
   state(name) {
     if (name === "tools") return this.tools;
+    // Saved are the servers without a check mark, so that a new server has one.
+    if (name === "servers") return this.servers.filter((box) => !box.checked).map((box) => box.value);
     const field = this.form.elements[name];
     return field.type === "checkbox" ? field.checked : field.value;
   }
@@ -113,7 +126,8 @@ export class Settings {
   restore() {
     const saved = stored();
     for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = (saved.tools ?? []).includes(box.value);
-    for (const name of NAMES.filter((field) => field !== "tools" && saved[field] !== undefined)) {
+    for (const box of this.servers) box.checked = !(saved.servers ?? []).includes(box.value);
+    for (const name of NAMES.filter((field) => !["tools", "servers"].includes(field) && saved[field] !== undefined)) {
       const field = this.form.elements[name];
       if (field.type === "checkbox") field.checked = saved[name];
       // Skip an option that no longer exists.

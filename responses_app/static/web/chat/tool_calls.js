@@ -1,4 +1,4 @@
-// Open tool calls: demo tools run automatically, all other calls have a field for the result.
+// Open tool calls: demo tools run automatically, all other calls have a field for the result, and approvals have buttons.
 import { el } from "./dom.js";
 import { autoscroll } from "./autoscroll.js";
 
@@ -12,25 +12,31 @@ export async function answerCalls(chat, round) {
   const runs = chat.settings.runsToolsAutomatically && round < MAX_AUTOMATIC_ROUNDS && last.status === "completed";
   const { output } = runs ? await import("./tools.js") : {};
   for (const card of calls) {
-    const result = runs ? output(card.item) : null;
+    // An approval is a decision of the user.
+    const result = runs && card.item.type !== "mcp_approval_request" ? await output(card.item) : null;
     if (result !== null) outputs.set(card, result);
   }
   if (outputs.size === calls.length) return sendOutputs(chat, outputs, round + 1);
-  const fields = calls.filter((card) => !outputs.has(card)).map((card) => showForm(card, (text) => {
-    outputs.set(card, text);
-    card.answer(text);
+  const fields = calls.filter((card) => !outputs.has(card)).map((card) => show(card, (answer) => {
+    outputs.set(card, answer);
+    card.answer(answer);
     if (outputs.size === calls.length) sendOutputs(chat, outputs, 0);
   }));
   fields[0].focus({ preventScroll: true });
+  autoscroll();
+  const approval = calls.find((card) => card.open && card.item.type === "mcp_approval_request");
+  if (approval) chat.liveRegion.announce(`The model wants to run ${approval.item.name} of ${approval.item.server_label}. Approve or deny.`);
 }
 
 function sendOutputs(chat, outputs, round) {
-  for (const [card, text] of outputs) card.answer(text);
+  for (const [card, answer] of outputs) card.answer(answer);
   autoscroll();
-  return chat.send([...outputs].map(([card, text]) => card.outputOf(text)), { round });
+  return chat.send([...outputs].map(([card, answer]) => card.outputOf(answer)), { round });
 }
 
-// Shows a form in the card of a call. `onSubmit` gets the text.
+const show = (card, onAnswer) => (card.showForm ? card.showForm(onAnswer) : showForm(card, onAnswer));
+
+// Shows the form for the result of a call. `onSubmit` gets the text.
 function showForm(card, onSubmit) {
   const field = el("textarea", { rows: "2", required: true, "aria-label": `Result of ${card.item.name}`, placeholder: "Tool result" });
   const submit = (event) => {

@@ -1,6 +1,4 @@
 // Demo tools, which run in the browser: definitions and implementations.
-import { calculate } from "./calculator.js";
-
 const object = (properties, required) => ({ type: "object", properties, required, additionalProperties: false });
 
 const TOOLS = {
@@ -20,7 +18,7 @@ const TOOLS = {
     name: "calculator",
     description: "Evaluate a math expression",
     parameters: object({ expression: { type: "string" } }, ["expression"]),
-    run: ({ expression }) => ({ result: calculate(String(expression)) }),
+    run: async ({ expression }) => ({ result: (await import("./calculator.js")).calculate(String(expression)) }),
   },
   weather: {
     name: "get_weather",
@@ -46,11 +44,11 @@ export const declared = (names) =>
   });
 
 // The output of a call as text, or null for any other tool. An error is an output too, so that the model can try again.
-export function output(call) {
+export async function output(call) {
   const tool = Object.values(TOOLS).find((candidate) => candidate.name === call.name);
   if (!tool) return null;
   try {
-    const result = tool.run(JSON.parse(call.arguments || "{}"));
+    const result = await tool.run(JSON.parse(call.arguments || "{}"));
     return typeof result === "string" ? result : JSON.stringify(result);
   } catch (error) {
     return JSON.stringify({ error: error.message });

@@ -1,0 +1,107 @@
+"""A person sees calls of the demo MCP server, and approves or denies these, in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.support.server.serve_command import Server
+from tests.support.web.chat_visitor import Visitor, tape
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
+
+
+@pytest.fixture(scope="module")
+def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("mcp")
+    server = Server(folder / "data", "--engine", tape(folder), "--demo-tools")
+    try:
+        yield server.ready()
+    finally:
+        server.end()
+
+
+@pytest.fixture
+def demo_visitor(demo_server: Server, chromium: Browser) -> Iterator[Visitor]:
+    page = chromium.new_page()
+    page.goto(demo_server.manage("signin", "--url", demo_server.url))
+    visitor = Visitor(demo_server, chromium, storage_state=page.context.storage_state())
+    yield visitor
+    visitor.close()
+    page.context.close()
+    assert visitor.errors.seen == []
+
+
+def card(visitor: Visitor, name: str) -> Locator:
+    return visitor.page.get_by_role("region", name=name)
+
+
+def test_an_approved_call_runs_and_the_answer_follows(demo_visitor: Visitor) -> None:
+    demo_visitor.send("remotely")
+    page, approval = demo_visitor.page, card(demo_visitor, "Approval for get_weather of demo")
+    expect(page.get_by_text("Tools of demo: 3")).to_be_visible()
+    expect(approval).to_contain_text('"city": "Oslo"')
+    expect(approval).to_be_focused()
+    # An open approval has its buttons again after a reload.
+    page.reload()
+    expect(approval).to_contain_text("Approval needed")
+    page.get_by_role("button", name="Approve get_weather").press("Enter")
+    call = card(demo_visitor, "Call to get_weather of demo")
+    expect(call).to_contain_text("sunny")
+    expect(call).to_contain_text("Done")
+    expect(demo_visitor.last).to_contain_text("It is mild in Oslo.")
+    page.reload()
+    expect(call).to_contain_text("sunny")
+    expect(approval).to_contain_text("Approved")
+    expect(page.get_by_role("button", name="Approve get_weather")).to_have_count(0)
+
+
+def test_a_denied_call_does_not_run_and_the_reason_is_shown(demo_visitor: Visitor) -> None:
+    demo_visitor.send("remotely")
+    page, approval = demo_visitor.page, card(demo_visitor, "Approval for get_weather of demo")
+    page.get_by_label("Reason to deny get_weather").fill("not unusual")
+    page.get_by_role("button", name="Deny get_weather").click()
+    expect(demo_visitor.last).to_contain_text("Then I do not look.")
+    expect(approval).to_contain_text("Denied")
+    page.reload()
+    expect(approval).to_contain_text("Reason: not unusual")
+    expect(card(demo_visitor, "Call to get_weather of demo")).to_have_count(0)
+
+
+def test_a_message_denies_an_open_approval(demo_visitor: Visitor) -> None:
+    demo_visitor.send("remotely")
+    approval = card(demo_visitor, "Approval for get_weather of demo")
+    expect(approval).to_contain_text("Approval needed")
+    demo_visitor.send_and_wait("greetings", "Hello there!")
+    expect(approval).to_contain_text("Denied")
+
+
+def test_a_server_without_a_check_mark_is_not_offered(demo_visitor: Visitor) -> None:
+    settings = demo_visitor.page.locator("details.settings > summary")
+    settings.click()
+    demo_visitor.page.get_by_label("demo", exact=True).uncheck()
+    settings.click()
+    demo_visitor.send_and_wait("greetings", "Hello there!")
+    assert demo_visitor.fetched(demo_visitor.uid)["tools"] == []
+    demo_visitor.page.goto(f"{demo_visitor.server.url}/chat")
+    expect(demo_visitor.page.get_by_label("demo", exact=True)).not_to_be_checked()
+
+
+def test_the_response_page_shows_the_call_the_rounds_and_the_decision(demo_visitor: Visitor) -> None:
+    demo_visitor.send("remotely")
+    demo_visitor.page.get_by_role("button", name="Approve get_weather").click()
+    expect(demo_visitor.last).to_contain_text("It is mild in Oslo.")
+    demo_visitor.wait_for_end()
+    second = demo_visitor.uid
+    first = demo_visitor.fetched(second)["previous_response_id"]
+    page = demo_visitor.page
+    page.goto(f"{demo_visitor.server.url}/responses/{second}")
+    expect(page.locator("#answered")).to_contain_text("sunny")
+    expect(page.locator(".timeline .spans")).to_contain_text("demo: get_weather")
+    expect(page.locator(".timeline .spans")).to_contain_text("Round 1: generation")
+    page.goto(f"{demo_visitor.server.url}/responses/{first}")
+    expect(page.locator("#answered")).to_contain_text("get_weather: Get the current weather in a given location.")
+    expect(page.locator("#answered .pair")).to_contain_text("Approved")
+    expect(page.locator(".timeline .spans")).to_contain_text("demo: tools")

@@ -1,0 +1,137 @@
+"""Rounds and tools below the timeline, and blocks of MCP items on the response page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from django.test import TestCase
+
+from responses_app.models import Response
+from responses_app.store.log.event_index import event_headers
+from responses_app.store.log.records import EventFrame
+from responses_app.web.render.item_blocks import ItemBlock, ItemRenderer
+from responses_app.web.response.timeline import timeline
+from responses_app.web.response.tool_timeline import ToolTimeline, tool_timeline
+from tests.support.store.stored_logs import stored_response
+
+LISTING = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "demo"}
+TEXT = "response.output_text.delta"
+ARGUMENTS = "response.mcp_call_arguments.delta"
+
+
+def call(uid: str, name: str) -> dict[str, Any]:
+    return {"id": uid, "type": "mcp_call", "server_label": "demo", "name": name}
+
+
+# Types, milliseconds and fields of the events of a run with a listing, two parallel calls and an answer.
+EVENTS: list[tuple[str, int, dict[str, Any]]] = [
+    ("response.created", 0, {}),
+    ("response.in_progress", 0, {}),
+    ("response.output_item.added", 10, {"item": LISTING}),
+    ("response.mcp_list_tools.in_progress", 10, {"item_id": "mcpl_1"}),
+    ("response.mcp_list_tools.completed", 110, {"item_id": "mcpl_1"}),
+    ("response.output_item.added", 200, {"item": call("mcp_1", "slow")}),
+    ("response.mcp_call.in_progress", 200, {"item_id": "mcp_1"}),
+    (ARGUMENTS, 220, {"item_id": "mcp_1"}),
+    ("response.mcp_call_arguments.done", 240, {"item_id": "mcp_1"}),
+    ("response.output_item.added", 250, {"item": call("mcp_2", "fast")}),
+    ("response.mcp_call.in_progress", 250, {"item_id": "mcp_2"}),
+    (ARGUMENTS, 280, {"item_id": "mcp_2"}),
+    ("response.mcp_call_arguments.done", 300, {"item_id": "mcp_2"}),
+    ("response.mcp_call.completed", 400, {"item_id": "mcp_2"}),
+    ("response.mcp_call.failed", 740, {"item_id": "mcp_1"}),
+    (TEXT, 840, {}),
+    (TEXT, 900, {}),
+    ("response.completed", 1000, {}),
+]
+
+
+def stored(count: int = len(EVENTS)) -> Response:
+    frames = [
+        EventFrame(number, kind, orjson.dumps({"type": kind, **fields}), ms)
+        for number, (kind, ms, fields) in enumerate(EVENTS[:count])
+    ]
+    return stored_response(frames)
+
+
+def drawn(row: Response) -> ToolTimeline:
+    found = tool_timeline(row.pk, event_headers(row.pk))
+    assert found is not None
+    return found
+
+
+class ToolTimelineTest(TestCase):
+    """Spans of a stored log."""
+
+    def test_rows_have_rounds_and_parallel_tools(self) -> None:
+        found = drawn(stored())
+        spans = [(span.label, span.start, span.end, span.row) for span in found.spans]
+        self.assertEqual(
+            spans,
+            [
+                ("demo: tools", 10, 110, 1),
+                ("Round 1: generation", 110, 280, 0),
+                ("demo: slow", 240, 740, 1),
+                ("demo: fast", 300, 400, 2),
+                ("Round 2: generation", 740, 900, 0),
+            ],
+        )
+        self.assertEqual(found.durations, {"mcpl_1": 100, "mcp_1": 500, "mcp_2": 100})
+        self.assertEqual(found.height, 30)
+
+    def test_a_running_tool_lasts_until_the_last_event(self) -> None:
+        self.assertEqual(drawn(stored(14)).durations["mcp_1"], 160)
+
+    def test_a_log_without_tools_has_no_rows(self) -> None:
+        row = stored(2)
+        self.assertIsNone(tool_timeline(row.pk, event_headers(row.pk)))
+
+    def test_the_wait_for_tools_is_a_phase_and_prefill_follows(self) -> None:
+        found = timeline(event_headers(stored().pk))
+        assert found is not None
+        phases = [(phase.name, phase.end) for phase in found.phases]
+        self.assertEqual(phases[-3:], [("run", 740), ("prefill", 840), ("text", 1000)])
+
+    def test_spans_stay_inside_the_picture(self) -> None:
+        spans = drawn(stored()).spans
+        self.assertTrue(all(span.x >= 0 and span.x + span.width <= 1001 for span in spans))
+
+
+def rendered(*items: dict[str, Any]) -> list[ItemBlock]:
+    return ItemRenderer().blocks(items, incoming=False)
+
+
+class McpBlocksTest(TestCase):
+    """Blocks of MCP items."""
+
+    def test_listing_names_the_tools(self) -> None:
+        (block,) = rendered({**LISTING, "tools": [{"name": "look", "description": "Look <b>"}, {"name": "add"}]})
+        self.assertEqual((block.title, block.parts[0].text), ("mcp_list_tools: demo", "look: Look <b>\nadd"))
+
+    def test_failed_listing_shows_the_error(self) -> None:
+        (block,) = rendered({**LISTING, "tools": [], "error": "gone"})
+        self.assertEqual([part.text for part in block.parts], ["Error: gone"])
+
+    def test_call_shows_arguments_and_result(self) -> None:
+        (block,) = rendered({**call("mcp_1", "look"), "arguments": '{"a":1}', "output": "fine", "error": None})
+        self.assertEqual(block.title, "mcp_call: demo: look")
+        self.assertEqual([part.text for part in block.parts], ['{\n  "a": 1\n}', "fine"])
+
+    def test_call_shows_the_error_of_the_tool(self) -> None:
+        error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no such city"}]}
+        (block,) = rendered({**call("mcp_1", "look"), "arguments": "{}", "output": None, "error": error})
+        self.assertEqual(block.parts[-1].text, "Error (mcp_tool_execution_error): no such city")
+
+    def test_result_with_an_image_names_the_image(self) -> None:
+        output = '[{"type":"text","text":"a map"},{"type":"image","mimeType":"image/png","data":"AAAA"}]'
+        (block,) = rendered({**call("mcp_1", "look"), "arguments": "{}", "output": output, "error": None})
+        texts = [part.text for part in block.parts[1:]]
+        self.assertEqual(texts, ["a map", "[image, image/png, 4 characters of base64]"])
+
+    def test_decision_stands_beside_the_request(self) -> None:
+        request = {"id": "mcpr_1", "type": "mcp_approval_request", "server_label": "demo", "name": "look", "arguments": "{}"}
+        answer = {"id": "mcpa_1", "type": "mcp_approval_response", "approval_request_id": "mcpr_1", "approve": False}
+        (block,) = rendered(request, {**answer, "reason": "not now"})
+        assert block.pair is not None
+        self.assertEqual([part.text for part in block.pair.parts], ["Denied: not now"])
