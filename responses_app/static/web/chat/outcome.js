@@ -11,7 +11,7 @@ export function outcome(response, retry) {
   }
   if (response.status === "failed") {
     const message = response.error?.message ?? "Unknown error.";
-    return [el("p", { class: "bad", role: "alert" }, `Error: ${visible(message)}`), button("Try again", retry)];
+    return [el("p", { class: "bad", role: "alert" }, `Error: ${visible(message)}`), ...(retry ? [button("Try again", retry)] : [])];
   }
   return response.output.some(hasContent) ? [] : [el("p", { class: "quiet" }, "The model returned no text.")];
 }

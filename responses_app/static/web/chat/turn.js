@@ -58,7 +58,7 @@ export class Turn {
     response.output.forEach((item, index) => {
       if (!this.blocks.has(index)) this.block(index, item).complete(item);
     });
-    this.outcome.replaceChildren(...outcome(response, () => this.actions.regenerate(this)));
+    this.outcome.replaceChildren(...outcome(response, this.canRepeat ? () => this.actions.regenerate(this) : null));
     if (response.output_problems) import("./problems.js").then((module) => module.showProblems(this.outcome, response));
     this.usage = response.usage;
     this.showActions({ canRegenerate: response.status !== "failed" });
@@ -93,9 +93,14 @@ export class Turn {
   // A failed response has a retry button beside the error instead of `canRegenerate`.
   showActions({ canRegenerate }) {
     this.article.setAttribute("aria-busy", "false");
-    const regenerate = this.id && canRegenerate && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
+    const regenerate = this.id && canRegenerate && this.canRepeat && button("Regenerate", () => this.actions.regenerate(this), { class: "plain" });
     const log = this.id && el("a", { href: `${this.urls.responses}/${this.id}/events` }, "Events");
     this.foot.replaceChildren(...[this.branchSwitch(), regenerate, log, statistics(this.usage)].filter(Boolean));
+  }
+
+  // False for a turn with a decision about an approval request: each decision counts once.
+  get canRepeat() {
+    return !this.input.some((item) => item.type === "mcp_approval_response");
   }
 
   // Buttons of the branches.
