@@ -8,10 +8,12 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 # From the cheapest to the dearest; `bin/test --lane NAME` runs one lane.
-LANES = ("fast", "slow", "server", "browser", "engine", "clients")
+LANES = ("fast", "families", "slow", "server", "browser", "engine", "clients")
 # Fixtures that start a browser, or `bin/serve`; a test that needs one of them, also indirectly, belongs to that lane.
 BROWSER_FIXTURES = frozenset({"chromium", "browser"})
 SERVER_FIXTURES = frozenset({"shared", "chat_server", "server"})
+# Tables of all model families: thousands of short tests.
+FAMILIES = (("dialects", "families"), ("dialects", "formats"))
 # Folders whose tests start processes of their own.
 FOLDERS = {"clients": "clients", "contract": "engine", "server": "server", "bench": "server", "chaos": "server"}
 
@@ -28,6 +30,8 @@ def lane(item: pytest.Item) -> str:
         return "browser"
     if folder or fixtures & SERVER_FIXTURES:
         return "server"
+    if PurePath(item.nodeid).parts[1:3] in FAMILIES:
+        return "families"
     return "slow" if item.get_closest_marker("slow") else "fast"
 
 
