@@ -1,5 +1,4 @@
 // Views of output items, during the stream and when done: message, reasoning, tool call, or any other item.
-import { Call } from "./call.js";
 import { el, visible } from "./dom.js";
 import { GrowingText, longText } from "./long_text.js";
 
@@ -117,10 +116,15 @@ class OtherItem {
   }
 }
 
-const KINDS = { message: Message, reasoning: Reasoning, function_call: Call, custom_tool_call: Call };
+const CALL_KINDS = ["function_call", "custom_tool_call"];
+const KINDS = { message: Message, reasoning: Reasoning };
 
 // Loads the module of the cards that `items` need. Required before `blockOf`.
 export async function loadBlocks(items) {
+  if (items.some((item) => CALL_KINDS.includes(item.type))) {
+    const { Call } = await import("./call.js");
+    for (const kind of CALL_KINDS) KINDS[kind] = Call;
+  }
   if (items.some((item) => item.type.startsWith("mcp_"))) Object.assign(KINDS, (await import("./mcp.js")).MCP_KINDS);
 }
 
