@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -24,6 +25,8 @@ from tests.support.dialects import chat_tapes, harmony_tapes
 from tests.support.dialects.call_texts import CALL_TEXTS, TOOLS
 from tests.support.dialects.mutations import EXAMPLES, WORD, Change, changes, mutate
 from tests.support.dialects.parser_driver import CHATML, byte_vocabulary, chat, harmony
+
+pytestmark = pytest.mark.slow
 
 HARMONY_MARKERS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|call|>", "<|return|>", "<|constrain|>")
 # Tokens at which an engine stops.

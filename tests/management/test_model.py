@@ -15,6 +15,8 @@ from django.core.management import CommandError, call_command
 
 from responses_app.local.data_dir import ROOT
 
+pytestmark = pytest.mark.slow
+
 DEMO = ROOT / "responses_app/demo/chat_files"
 PLAIN = "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
 
@@ -58,7 +60,11 @@ def test_inputs_without_a_place_are_in_the_report_in_the_form_that_is_added(chec
     (checkpoint / "config.json").write_text(json.dumps({"model_type": "llama"}))
     found = run(str(checkpoint), "--chat-template", str(checkpoint / "plain.jinja")).splitlines()
     added = [line.removeprefix("added             ") for line in found if line.startswith("added")]
-    assert added == ["tools: described in the system message", "calls of earlier turns: as text"]
+    assert added == [
+        "tools: described in the system message",
+        "calls of earlier turns: as text",
+        "reasoning before a call: as text between the markers of reasoning",
+    ]
     assert '    {"name": "get_weather", "arguments": {"city": "Oslo"}}' in found
 
 

@@ -16,6 +16,8 @@ from responses_app.web.mcp_servers import run_test
 from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.web.page_case import WebCase
 
+pytestmark = pytest.mark.slow
+
 SECRETS = ("tok-authorization", "hdr-secret-value", "env-secret-value", "query-secret", "argument-secret")
 SERVERS: dict[str, dict[str, Any]] = {
     "docs": {

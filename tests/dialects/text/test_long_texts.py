@@ -23,6 +23,8 @@ from responses_app.dialects.text.slices import CUT, CUT_ANYWHERE, slices
 from responses_app.dialects.text.tokenizer import TokenizerAdapter
 from tests.support.dialects.parser_driver import WEATHER, chat, demo_vocabulary, harmony, turn, user
 
+pytestmark = pytest.mark.slow
+
 PIECES = [
     *("a", "B", "zZ", "é", "e\u0301", "ß", "ǅ", "中文", "한", "ก", "٣", "7", "123", "word", "DNA"),
     *(" ", "  ", "\n", "\r\n", "\t", "\u3000", "\u00a0", "\u2028", "\u0301", "\u200b"),

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import orjson
 import psutil
+import pytest
 from django.test import AsyncClient, override_settings
 
 from responses_app.models import Response
@@ -21,6 +22,8 @@ from tests.support.api.case import record_text
 from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.runs.server_tools import LIMIT_S, RoundsCase
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.slow
 
 # Longest time from a stop to the cancellation of the tool.
 STOP_LIMIT_S: Final = 1.0

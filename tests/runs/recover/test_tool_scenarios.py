@@ -11,6 +11,7 @@ import tempfile
 from typing import Any
 
 import orjson
+import pytest
 from asgiref.sync import async_to_sync
 from django.test import override_settings
 from hypothesis import example, given, settings
@@ -41,6 +42,8 @@ from tests.support.runs.tool_scenarios import (
     recordings,
     without_ids,
 )
+
+pytestmark = pytest.mark.slow
 
 KNOWN = [
     Scenario((), approves=True, cut=3),

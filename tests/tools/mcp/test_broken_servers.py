@@ -24,7 +24,7 @@ SECRET = "Bearer sk-secret-of-the-user"
 EMPTY = {"type": "object", "properties": {}}
 LIMITS = ToolLimits(connect_timeout_s=10, idle_timeout_s=10, call_timeout_s=20)
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 
 @pytest.fixture

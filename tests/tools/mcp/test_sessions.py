@@ -20,6 +20,8 @@ from responses_app.tools.mcp.sessions import McpSessions
 from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 LIMITS = ToolLimits(connect_timeout_s=20, idle_timeout_s=20, call_timeout_s=20, result_bytes=1000)
 
 
