@@ -93,6 +93,8 @@ def _turn(
 ) -> Turn:
     """Return the turn for `items`."""
     context_of = (create_request.reasoning or {}).get("context")
+    max_bytes = settings.RESPONSES_TOOL_RESULT_PROMPT_BYTES
+    items = [limit_tool_output(item, max_bytes) if item["type"] == "mcp_call" else item for item in items]
     return Turn(
         items=context.drop_earlier_reasoning(items) if context_of == "current_turn" else items,
         today=today,
@@ -117,8 +119,7 @@ def _with_server_tools(turn: Turn, offer: ToolOffer) -> Turn:
         choice = offer.tool_choice(turn.tool_choice)
     except UnsupportedInput as error:
         raise InvalidRequest(str(error), param=error.param, code=error.code) from error
-    items = [limit_tool_output(item, settings.RESPONSES_TOOL_RESULT_PROMPT_BYTES) for item in turn.items]
-    return replace(turn, items=items, tools=[*turn.tools, *offer.functions], tool_choice=choice)
+    return replace(turn, tools=[*turn.tools, *offer.functions], tool_choice=choice)
 
 
 @contextmanager

@@ -1,0 +1,60 @@
+"""Outputs of server tools in prompts: parts that are no text, and the limit of the length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from responses_app.tools.output_limit import limit_tool_output
+
+PICTURE = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+FILE = {"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "Buy milk."}}
+LINK = {"type": "resource_link", "uri": "https://example.com/report", "name": "report"}
+
+
+def shown(output: object, max_bytes: int = 1000) -> str:
+    text = output if isinstance(output, str) else orjson.dumps(output).decode()
+    return str(limit_tool_output({"type": "mcp_call", "output": text}, max_bytes)["output"])
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        pytest.param(
+            [{"type": "text", "text": "A map:"}, PICTURE],
+            "A map:\n[The result has a part of type image (image/png), which is shown to the user alone.]",
+            id="picture",
+        ),
+        pytest.param([FILE, {"type": "text", "text": "End."}], "Buy milk.\nEnd.", id="text of a resource"),
+        pytest.param(
+            [LINK],
+            "[The result has a part of type resource_link (https://example.com/report), which is shown to the user alone.]",
+            id="link",
+        ),
+    ],
+)
+def test_parts_become_text(parts: list[Any], text: str) -> None:
+    assert shown(parts) == text
+
+
+@pytest.mark.parametrize(
+    "output", ["[]", "[1]", '[{"type": "order", "id": 7}]', '[{"type": "text"', '{"type": "image"}', "text"]
+)
+def test_other_outputs_stay(output: str) -> None:
+    item = {"type": "mcp_call", "output": output}
+    assert limit_tool_output(item, 1000) is item
+
+
+def test_the_picture_does_not_count_for_the_limit() -> None:
+    assert "cut" not in shown([{**PICTURE, "data": "x" * 5000}])
+
+
+def test_long_text_is_cut_at_a_whole_character() -> None:
+    assert shown("é" * 600, 1001) == "é" * 500 + "\n[The output is too long: 100 more characters were cut.]"
+
+
+def test_items_of_the_client_stay() -> None:
+    item = {"type": "function_call_output", "output": "x" * 5000}
+    assert limit_tool_output(item, 1000) is item
