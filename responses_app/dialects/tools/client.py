@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import orjson
+
 from responses_app.dialects.tools import computer
 from responses_app.protocol.items.client_tools.client_call import ClientCallType
 from responses_app.protocol.items.registry import FAMILIES
@@ -35,7 +37,8 @@ def _schema(required: Sequence[str], **properties: Json) -> Json:
 
 
 _STRINGS: Final = {"type": "array", "items": {"type": "string"}}
-_LIMIT: Final = {"type": "integer"}
+# Milliseconds or bytes. Without a maximum a model may write numbers that no JSON of an event can hold.
+_LIMIT: Final = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
 _OPERATIONS: Final = ("create_file", "update_file", "delete_file")
 
 
@@ -195,9 +198,18 @@ def _command_result(result: Json) -> Json:
 
 
 def body(name: str, arguments: str) -> dict[str, Any] | None:
-    """Parse the arguments of a call to the item's fields; None if invalid."""
+    """Parse the arguments of a call to the item's fields; None if invalid, also for numbers and depths that no event can have."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return None
-    return CLIENT_TOOLS[name].body(value) if isinstance(value, dict) else None
+    found = CLIENT_TOOLS[name].body(value) if isinstance(value, dict) else None
+    return found if _can_encode(found) else None
+
+
+def _can_encode(value: object) -> bool:
+    try:
+        orjson.dumps(value)
+    except TypeError:
+        return False
+    return True

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import orjson
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.parser_filter import ParserFilter
@@ -146,6 +148,8 @@ async def _run_call(
     async with slots:
         try:
             result = await tools.run(call.item, lambda delta: deltas.put_nowait((ForItem(call.index, delta), False)))
+            # A result with numbers beyond 64 bits or too many levels would fail the response when its event is encoded.
+            orjson.dumps(asdict(result))
         except (Exception, asyncio.CancelledError) as error:
             task = asyncio.current_task()
             if task is not None and task.cancelling():

@@ -108,6 +108,9 @@ def test_call_is_mapped_for_every_grouping(name: str, every: int) -> None:
         ("computer", '{"actions": [{"type": "drag", "path": [{"x": 1}]}]}'),
         ("computer", '{"actions": [{"type": "click", "button": "top", "x": 1, "y": 2}]}'),
         ("computer_use_preview", '{"actions": []}'),
+        ("shell", '{"commands": ["ls"], "timeout_ms": 99999999999999999999}'),
+        ("tool_search", '{"query": 99999999999999999999}'),
+        ("tool_search", '{"query": ' + "[" * 300 + "]" * 300 + "}"),
     ],
 )
 def test_arguments_of_another_shape_stay_a_function_call(name: str, arguments: str) -> None:

@@ -85,3 +85,22 @@ class OtherLimitsTest(RoundsCase):
             last = (await self.stream(client))[-1]["response"]
             self.assertEqual((last["status"], len(self.calls(last))), ("failed", 3))
             self.assertIn("in 3 rounds", last["error"]["message"])
+
+
+class LargeNumberTools(CityTools):
+    """A tool with a result that no event can have."""
+
+    async def run(self, call: Mapping[str, Any], report: Callable[[Delta], None]) -> Delta:
+        await super().run(call, report)
+        return McpResult(error={"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "", "size": 2**70}]})
+
+
+class ResultTest(RoundsCase):
+    async def test_result_that_no_event_can_have_fails_the_call_alone(self) -> None:
+        self.tools = LargeNumberTools()
+        async with self.serving(
+            record_text(ONE_CALL), record_text(answer("It failed."), match=shows("The tool failed"))
+        ) as client:
+            with self.assertLogs("responses.tools", "ERROR"):
+                last = (await self.stream(client))[-1]["response"]
+            self.assertEqual((last["status"], self.calls(last)[0]["status"]), ("completed", "failed"))
