@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import Protocol
 
 from responses_app.local.transport_limits import TransportLimits
@@ -56,8 +57,9 @@ class ServerLifecycle:
         self._early = False
         self._hurry = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        # Not handlers of the loop: uvloop drops signals that come while the loop does not run, as during imports.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self.stop)
+            signal.signal(number, self._on_signal)
 
     def start(self) -> bool:
         """Start the engines. Return False after a signal. Raises the manager's exceptions."""
@@ -89,6 +91,14 @@ class ServerLifecycle:
             self._reviving = self._own(self._watch(self.postgres))
         self._server.run()
         return self._server.failure
+
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
+        """Handle a signal, also while the loop does not run."""
+        del number, frame
+        if self.loop.is_running():
+            self.loop.call_soon_threadsafe(self.stop)
+        else:
+            self.stop()
 
     def stop(self) -> None:
         """Begin the shutdown; a second call stops waiting for responses."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import weakref
 
@@ -17,8 +18,11 @@ class MemoryReleaseTest(ApiCase):
         gc.disable()
         try:
             async with self.serving(Recording([Delay(0.2), Tokens(tokens(HELLO))])) as client:
-                await self.made(client, background=True)
+                answered = asyncio.ensure_future(self.made(client, background=True))
+                # While the request is under way: on a slow machine the run may be over before the answer is here.
+                await eventually(lambda: self.hub.runs)
                 (run,) = (weakref.ref(one) for one in self.hub.runs.values())
+                await answered
                 await eventually(lambda: not self.hub.runs)
                 # The garbage collector is off: only the end of the last reference frees the run.
                 await eventually(lambda: run() is None)
