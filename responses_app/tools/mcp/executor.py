@@ -92,13 +92,14 @@ class McpExecutor:
         return McpTools([tool for tool in found if filters.is_allowed(tool, allowed)])
 
     async def _call(self, call: Json) -> McpResult:
-        label, name = call["server_label"], call["name"]
-        approval = call.get("approval_request_id")
-        if approval is not None and not await self._claim(approval):
-            raise McpError(ALREADY_USED, INVALID_PARAMS)
+        label, name, approval = call["server_label"], call["name"], call.get("approval_request_id")
         if self._offer.tool(label, name) is None:
             raise McpError(f"The server '{label}' has no tool '{name}' that may be called.", METHOD_NOT_FOUND)
-        outcome = await self._sessions.call(label, name, _parse_arguments(call["arguments"]))
+        arguments = _parse_arguments(call["arguments"])
+        # Last, so that a call that cannot be made uses no approval.
+        if approval is not None and not await self._claim(approval):
+            raise McpError(ALREADY_USED, INVALID_PARAMS)
+        outcome = await self._sessions.call(label, name, arguments)
         return McpResult(outcome.output, outcome.error)
 
 
