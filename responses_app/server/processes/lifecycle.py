@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import logging
 import signal
 import time
@@ -96,7 +97,8 @@ class ServerLifecycle:
         """Handle a signal, also while the loop does not run."""
         del number, frame
         if self.loop.is_running():
-            self.loop.call_soon_threadsafe(self.stop)
+            # The signal may interrupt a request, whose database thread ends with the request.
+            self.loop.call_soon_threadsafe(self.stop, context=contextvars.Context())
         else:
             self.stop()
 
@@ -148,7 +150,7 @@ class ServerLifecycle:
         self.stop()
 
     def _own(self, work: asyncio._CoroutineLike[None]) -> asyncio.Task[None]:
-        task = self.loop.create_task(work)
+        task = self.loop.create_task(work, context=contextvars.Context())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
