@@ -1,10 +1,11 @@
-"""Database models: API keys, responses, items, event logs, conversations, workers, approvals and project memberships."""
+"""Database models: API keys, responses, items, event logs, conversations, files, workers, approvals and project memberships."""
 
 from __future__ import annotations
 
 from responses_app.models.accounts import LoginAttempt, Membership
 from responses_app.models.approvals import Approval
 from responses_app.models.conversations import Conversation, ConversationItem
+from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
 from responses_app.models.log import Event, LogPage, StoredRequest
 from responses_app.models.responses import (
@@ -23,6 +24,7 @@ from responses_app.models.workers import Lease, Worker
 __all__ = [
     "CONVERSATION_LOCK",
     "MAX_CONCURRENT",
+    "MAX_FILENAME_CHARS",
     "MAX_REQUESTS_PER_MINUTE",
     "PROJECT_TERM_PREFIX",
     "SEARCH_VECTOR",
@@ -33,6 +35,9 @@ __all__ = [
     "ConversationItem",
     "Direction",
     "Event",
+    "File",
+    "FilePurpose",
+    "FileStatus",
     "Image",
     "Item",
     "Lease",

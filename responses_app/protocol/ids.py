@@ -14,5 +14,6 @@ PREFIXES: Final = {
     "response": "resp_",
     "call": CALL_ID_PREFIX,
     "conversation": "conv_",
+    "file": "file-",
     "request": "req_",
 }

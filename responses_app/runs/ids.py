@@ -18,5 +18,5 @@ def is_id(text: str) -> bool:
 
 
 def new_id(prefix: str) -> str:
-    """Return a new id, such as `msg_0193…`. `prefix` ends with an underscore."""
+    """Return a new id, such as `msg_0193…`. `prefix` ends with an underscore or a hyphen."""
     return f"{prefix}{uuid_utils.uuid7().hex}{secrets.token_hex(RANDOM_BYTES)}"

@@ -9,7 +9,8 @@ from responses_app.protocol.items.registry import FAMILIES
 
 
 @pytest.mark.parametrize(
-    ("kind", "prefix"), [("response", "resp_"), ("conversation", "conv_"), ("request", "req_"), ("call", "call_")]
+    ("kind", "prefix"),
+    [("response", "resp_"), ("conversation", "conv_"), ("request", "req_"), ("call", "call_"), ("file", "file-")],
 )
 def test_objects_have_the_prefixes_of_the_api(kind: str, prefix: str) -> None:
     assert PREFIXES[kind] == prefix
