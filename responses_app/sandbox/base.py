@@ -1,0 +1,149 @@
+"""Interface of the sandbox: containers with a Python interpreter each, and single runs of a program."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeAlias
+
+# Work folder of a container, as the code in the container names it.
+WORK_FOLDER = "/mnt/data"
+# Memory tiers of the OpenAI API reference, in MiB.
+MEMORY_TIERS = {"1g": 1024, "4g": 4096, "16g": 16_384, "64g": 65_536}
+
+Stream: TypeAlias = Literal["stdout", "stderr"]
+# Takes output of a run as soon as the code writes it.
+OnOutput: TypeAlias = Callable[[Stream, str], None]
+
+
+class SandboxError(Exception):
+    """Failure of the sandbox, not of the code in the sandbox. The message is fit for a client."""
+
+
+class SandboxUnavailable(SandboxError):
+    """No sandbox: the runner is not reachable, or namespaces are forbidden."""
+
+
+class SandboxBusy(SandboxUnavailable):
+    """Too many containers or single runs."""
+
+
+class ContainerExpired(SandboxError):
+    """Unknown container: expired, deleted, or lost at a restart of the sandbox."""
+
+
+class InvalidPath(SandboxError):
+    """Path that names no regular file of the work folder."""
+
+
+class FileMissing(SandboxError):
+    """No such file in the work folder."""
+
+
+class StorageFull(SandboxError):
+    """Work folder without space for the file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFile:
+    """Regular file of a work folder. `path` is absolute: `/mnt/data/x`. `size` is in bytes."""
+
+    path: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerStatus:
+    """State of a running container. `memory_mib` is the limit in effect, `idle_s` the seconds since the last use."""
+
+    container_id: str
+    memory_mib: int
+    is_running_code: bool
+    idle_s: float
+    expires_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """Result of a run of code in a container.
+
+    `logs` is stdout and stderr in the order of arrival, `value` the repr of the last expression, `figures` are PNG images.
+    `error` is the traceback, or a sentence for a run that was ended from outside. `was_killed`: all variables are lost.
+    """
+
+    logs: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    value: str | None = None
+    figures: tuple[bytes, ...] = ()
+    # New and changed files.
+    files: tuple[ContainerFile, ...] = ()
+    error: str | None = None
+    was_killed: bool = False
+    # Output beyond the limit was dropped.
+    is_truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OnceLimits:
+    """Limits of a single run: clock time in seconds, memory in MiB, bytes of stdout."""
+
+    wall_s: float = 30
+    memory_mib: int = 1024
+    output_bytes: int = 32 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class OnceResult:
+    """Result of a single run. `exit_code` is negative for a signal. `problem` names the limit that ended the run."""
+
+    exit_code: int
+    stdout: bytes
+    stderr: str
+    problem: str | None = None
+
+
+class Sandbox(Protocol):
+    """Back end for untrusted code. All methods raise SandboxUnavailable; methods of a container raise ContainerExpired."""
+
+    async def create(self, container_id: str, memory: str = "1g") -> ContainerStatus:
+        """Start a container, or return the status of a running one with this id. `memory` is a key of MEMORY_TIERS."""
+        ...
+
+    async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
+        """Run Python code in the container. Runs of the same container wait for each other. Cancellation ends the code."""
+        ...
+
+    async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> ContainerFile:
+        """Write a file. `path` is absolute or relative to the work folder. Raises InvalidPath, StorageFull."""
+        ...
+
+    def read_file(self, container_id: str, path: str) -> AsyncIterator[bytes]:
+        """Yield the bytes of a file in chunks. Raises InvalidPath, FileMissing. Symbolic links are not followed."""
+        ...
+
+    async def list_files(self, container_id: str) -> Sequence[ContainerFile]:
+        """Return the regular files of the work folder, sorted by path."""
+        ...
+
+    async def delete_file(self, container_id: str, path: str) -> None:
+        """Delete a file. Raises InvalidPath, FileMissing."""
+        ...
+
+    async def delete(self, container_id: str) -> None:
+        """End a container with its files. An unknown id is no error."""
+        ...
+
+    async def status(self, container_id: str) -> ContainerStatus:
+        """Return the status without counting as a use."""
+        ...
+
+    async def run_once(
+        self, module: str, stdin: bytes | AsyncIterator[bytes], limits: OnceLimits | None = None, arguments: Sequence[str] = ()
+    ) -> OnceResult:
+        """Run `python -m module` with the packages of the server in a new sandbox without a work folder."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...
