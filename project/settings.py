@@ -7,6 +7,7 @@ from pathlib import Path
 from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
 from project.tls import cookie_name, proxy_header
+from project.web_search import parse_web_search
 from responses_app.local.data_dir import data_dir
 from responses_app.local.database_url import default_url
 from responses_app.local.secrets import check_secret_key, secret_key
@@ -130,6 +131,7 @@ RESPONSES_TOOL_RESULT_BYTES = envint("RESPONSES_TOOL_RESULT_BYTES", 1_000_000, m
 RESPONSES_TOOL_PARALLEL_CALLS = envint("RESPONSES_TOOL_PARALLEL_CALLS", 8, minimum=1)
 RESPONSES_TOOL_CALLS = envint("RESPONSES_TOOL_CALLS", 64, minimum=1)
 RESPONSES_TOOL_ROUNDS = envint("RESPONSES_TOOL_ROUNDS", 32, minimum=1)
+RESPONSES_WEB_SEARCH = parse_web_search(envstr("RESPONSES_WEB_SEARCH"))
 
 LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {

@@ -1,0 +1,102 @@
+"""Web search of the operator: parsing of RESPONSES_WEB_SEARCH. No message contains a value, as values may be secrets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+from responses_app.tools.http_headers import value_problem
+from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, KEYS_NEEDED, NAMES, folder_of
+
+NAME = "RESPONSES_WEB_SEARCH"
+KEYS = ("backend", "url", "key", "private_hosts")
+
+
+def parse_web_search(value: str) -> dict[str, Any]:
+    """Parse JSON, the JSON file that `value` names, or `folder:///path`. Return an empty dict without web search.
+
+    Raises ImproperlyConfigured.
+    """
+    value = value.strip()
+    if not value:
+        return {}
+    if value.startswith("folder:"):
+        setting: object = {"backend": FOLDER, "url": value}
+    else:
+        setting = _load(value if value.startswith("{") else _read_file(value))
+    problem = _problem(setting)
+    if problem or not isinstance(setting, dict):
+        raise ImproperlyConfigured(f"{NAME}: {problem}")
+    return setting
+
+
+def _read_file(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "the file is not UTF-8 text"
+        message = f"{NAME} must be a JSON object, the path of a JSON file, or a URL folder:///path: {reason}"
+        raise ImproperlyConfigured(message) from None
+
+
+def _load(text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        place = f"line {error.lineno}, column {error.colno}" if isinstance(error, json.JSONDecodeError) else "no place"
+        raise ImproperlyConfigured(f"{NAME} is not valid JSON ({place})") from None
+
+
+def _problem(setting: object) -> str | None:
+    if not isinstance(setting, dict):
+        return "must be an object"
+    unknown = [key for key in setting if key not in KEYS]
+    if unknown:
+        return f"unknown key {unknown[0]!r}; the keys are {', '.join(KEYS)}"
+    if setting.get("backend") not in NAMES:
+        return f"'backend' must be one of {', '.join(NAMES)}"
+    wrong = next((key for key in ("url", "key") if not isinstance(setting.get(key, ""), str)), None)
+    if wrong:
+        return f"{wrong!r} must be a text"
+    return _hosts_problem(setting.get("private_hosts", [])) or (
+        _folder_problem(setting) if setting["backend"] == FOLDER else _service_problem(setting)
+    )
+
+
+def _hosts_problem(hosts: object) -> str | None:
+    if isinstance(hosts, list) and all(isinstance(host, str) and host and host == host.lower() for host in hosts):
+        return None
+    return "'private_hosts' must be a list of host names in lower case, each with or without a port"
+
+
+def _folder_problem(setting: dict[str, Any]) -> str | None:
+    url = setting.get("url", "")
+    if not url.startswith("folder:///"):
+        return "'url' must be a URL of the form folder:///path"
+    return None if folder_of(url).is_dir() else "the folder of 'url' does not exist"
+
+
+def _service_problem(setting: dict[str, Any]) -> str | None:
+    name, key = setting["backend"], setting.get("key", "")
+    url = setting.get("url") or DEFAULT_URLS[name]
+    if not url:
+        return f"'url' is needed for the back end {name!r}"
+    if not _is_http_url(url):
+        return "'url' must be an http or https URL without a user name and a password"
+    if not key and name in KEYS_NEEDED:
+        return f"'key' is needed for the back end {name!r}"
+    problem = value_problem(key)
+    return f"'key': {problem}" if problem else None
+
+
+def _is_http_url(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and "@" not in parts.netloc

@@ -1,0 +1,1 @@
+"""Search back ends: adapters to search services, and a folder of pages."""

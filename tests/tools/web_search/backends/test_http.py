@@ -1,0 +1,125 @@
+"""Search services over HTTP: requests and results of each, failures, the further attempt, and no key in any message."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from responses_app.tools.web_search.backends import registry
+from responses_app.tools.web_search.backends.base import SearchContext, SearchFailed, SearchResult, UserLocation
+from responses_app.tools.web_search.backends.http import MAX_PAUSE_S, HttpSearchBackend
+from responses_app.tools.web_search.domains import DomainFilter
+from tests.support.web_search.search_service import KEY, URLS, SearchService, run_search_service
+
+SERVICES = ["searxng", "brave", "tavily", "exa"]
+LOCATION = UserLocation("Berlin", "Land Berlin", "DE", "Europe/Berlin")
+
+
+@pytest.fixture
+def service() -> Iterator[SearchService]:
+    with run_search_service() as running:
+        yield running
+
+
+class Pauses(list[float]):
+    """Recorded pauses, which take no time."""
+
+    async def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+def search(service: SearchService, name: str, key: str = KEY, query: str = "tea", **context: Any) -> list[SearchResult]:
+    backend = HttpSearchBackend(registry.APIS[name], service.url(name), key, pause=context.pop("pause", Pauses()))
+    return asyncio.run(backend.search(query, SearchContext(**context)))
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_results_have_url_title_snippet_and_date(service: SearchService, name: str) -> None:
+    found = search(service, name)
+    assert found == [SearchResult(url, f"Title {n}", f"Snippet & {n}", "2026-01-02") for n, url in enumerate(URLS)]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_results_of_other_domains_are_dropped(service: SearchService, name: str) -> None:
+    allowed = DomainFilter.of(["Example.com", "example.org"])
+    assert [one.url for one in search(service, name, domains=allowed)] == [URLS[0], URLS[2]]
+    blocked = DomainFilter.of(None, ["example.net"])
+    assert [one.url for one in search(service, name, domains=blocked)] == [URLS[0], URLS[2]]
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_number_of_results_is_limited(service: SearchService, name: str) -> None:
+    assert len(search(service, name, max_results=2)) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "expected"),
+    [
+        ("searxng", "query", {"q": "tea (site:a.example OR site:b.example)", "format": "json"}),
+        ("brave", "query", {"q": "tea (site:a.example OR site:b.example)", "count": "5"}),
+        ("brave", "headers", {"x-loc-city": "Berlin", "x-loc-country": "DE", "x-loc-timezone": "Europe/Berlin"}),
+        ("tavily", "body", {"query": "tea", "max_results": 5, "include_domains": ["a.example", "b.example"]}),
+        ("exa", "body", {"query": "tea", "numResults": 5, "includeDomains": ["a.example", "b.example"], "userLocation": "DE"}),
+    ],
+)
+def test_request_has_the_domains_the_number_and_the_location(
+    service: SearchService, name: str, part: str, expected: dict[str, Any]
+) -> None:
+    search(service, name, max_results=5, domains=DomainFilter.of(["a.example", "b.example"]), location=LOCATION)
+    assert expected.items() <= getattr(service.requests[0], part).items()
+
+
+def test_location_that_no_header_can_carry_is_not_sent(service: SearchService) -> None:
+    assert search(service, "brave", location=UserLocation(city="Zürich\r\nX-A: b", country="CH"))
+    headers = service.requests[0].headers
+    assert (headers.get("x-loc-city"), headers["x-loc-country"]) == (None, "CH")
+
+
+def test_response_without_matches_has_no_results(service: SearchService) -> None:
+    assert search(service, "brave", query="nothing") == []
+
+
+@pytest.mark.parametrize("status", [429, 500, 503])
+def test_temporary_failure_is_attempted_again(service: SearchService, status: int) -> None:
+    service.failures, service.retry_after = [status], "3"
+    pauses = Pauses()
+    assert len(search(service, "searxng", pause=pauses)) == 3
+    assert (len(service.requests), pauses) == (2, [3.0])
+
+
+def test_long_retry_after_is_bounded(service: SearchService) -> None:
+    service.failures, service.retry_after = [429], "3600"
+    pauses = Pauses()
+    search(service, "searxng", pause=pauses)
+    assert pauses == [MAX_PAUSE_S]
+
+
+@pytest.mark.parametrize(("failures", "requests"), [([429, 503], 2), ([400], 1), ([302], 1)])
+def test_failure_names_the_status(service: SearchService, failures: list[int], requests: int) -> None:
+    service.failures = list(failures)
+    with pytest.raises(SearchFailed, match=f"SearXNG answered with HTTP status {failures[-1]}"):
+        search(service, "searxng")
+    assert len(service.requests) == requests
+
+
+@pytest.mark.parametrize("name", ["brave", "tavily", "exa"])
+def test_refused_key_is_not_in_the_message(service: SearchService, name: str) -> None:
+    with pytest.raises(SearchFailed, match="HTTP status") as caught:
+        search(service, name, key="another-s3cret")
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b'{"results": 3}', b'{"results": [3]}', b'{"results": [{"url": 3}]}'])
+def test_broken_answer_is_a_failure(service: SearchService, raw: bytes) -> None:
+    service.raw = raw
+    with pytest.raises(SearchFailed, match="not a list of results"):
+        search(service, "tavily")
+
+
+def test_service_that_does_not_answer_is_a_failure(service: SearchService) -> None:
+    closed = HttpSearchBackend(registry.APIS["searxng"], "http://127.0.0.1:9", pause=Pauses())
+    with pytest.raises(SearchFailed, match="does not answer"):
+        asyncio.run(closed.search("tea", SearchContext()))
