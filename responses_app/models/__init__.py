@@ -1,4 +1,4 @@
-"""Database models: API keys, responses, items, event logs, conversations, files, workers, approvals and project memberships."""
+"""Database models: API keys, responses, items, event logs, conversations, files, workers, approvals, tool outputs, memberships."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from responses_app.models.responses import (
     Response,
     Status,
 )
+from responses_app.models.tool_outputs import ToolOutput
 from responses_app.models.workers import Lease, Worker
 
 __all__ = [
@@ -48,5 +49,6 @@ __all__ = [
     "Response",
     "Status",
     "StoredRequest",
+    "ToolOutput",
     "Worker",
 ]

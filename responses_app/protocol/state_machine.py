@@ -30,6 +30,7 @@ from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import Delta, Encryptor, EndItem, Family, ForItem, Item, Json, OpenItem, Step
 from responses_app.protocol.items.message import OUTPUT_TEXT, MessageItem, OpenTextPart, TextDelta
 from responses_app.protocol.items.registry import FAMILIES, Registry
+from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput, ToolResult
 
 
 class OutputStateMachine:
@@ -43,6 +44,7 @@ class OutputStateMachine:
         "_held",
         "_index",
         "_kind",
+        "_model_outputs",
         "_new_id",
         "_table",
         "_waiting",
@@ -60,6 +62,8 @@ class OutputStateMachine:
         # Open items behind the current one, by output index: calls without their results.
         self._waiting: dict[int, OpenItem] = {}
         self._closed: dict[int, Item] = {}
+        # Outputs of server tools that the model reads instead of the item, by output index.
+        self._model_outputs: dict[int, ModelOutput] = {}
         # Log-probabilities of tokens without text, until the text of their phase comes.
         self._held: TextDelta | None = None
 
@@ -67,6 +71,19 @@ class OutputStateMachine:
     def items(self) -> list[Item]:
         """Return the closed items, in the order of the output indexes."""
         return [self._closed[index] for index in sorted(self._closed)]
+
+    @property
+    def prompt_items(self) -> list[Item]:
+        """Return the closed items as `items`, those of server tools with the key MODEL_OUTPUT where the tool gave one."""
+        outputs = self._model_outputs
+        return [
+            {**self._closed[index], MODEL_OUTPUT: outputs[index]} if index in outputs else self._closed[index]
+            for index in sorted(self._closed)
+        ]
+
+    def item_id(self, output_index: int) -> str:
+        """Return the id of the closed item at `output_index`."""
+        return str(self._closed[output_index]["id"])
 
     @property
     def opened_items(self) -> int:
@@ -186,6 +203,8 @@ class OutputStateMachine:
 
     def _finish(self, item: OpenItem, finish: Step, delta: Delta) -> list[Event]:
         emitted = finish(item, delta)
+        if isinstance(delta, ToolResult) and delta.model_output is not None:
+            self._model_outputs[item.index] = delta.model_output
         self._store_closed(item)
         return emitted
 

@@ -85,8 +85,8 @@ class Writer:
         """Restore the writer of a response from a log.
 
         `logged` holds all events of the deltas written so far. The writer goes on with the next event; `new_id` makes the ids of
-        new items. Three things are in no event: log-probabilities that wait for their text, the queries of an open file search, and
-        the problems of the output so far.
+        new items. Four things are in no event: log-probabilities that wait for their text, the queries of an open file search, the
+        problems of the output so far, and the outputs of server tools for the model alone.
         """
         snapshot = fold(logged, families=families)
         writer = cls(snapshot, new_id, encrypt, families)
@@ -116,6 +116,15 @@ class Writer:
     def items(self) -> list[Item]:
         """Return the closed items, in the order of the output indexes."""
         return self._output.items
+
+    @property
+    def prompt_items(self) -> list[Item]:
+        """Return the closed items as the next prompt needs them: with the outputs of server tools that no event shows."""
+        return self._output.prompt_items
+
+    def item_id(self, output_index: int) -> str:
+        """Return the id of the closed item at `output_index`."""
+        return self._output.item_id(output_index)
 
     @property
     def pending_calls(self) -> list[tuple[int, Item]]:

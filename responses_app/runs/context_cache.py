@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from responses_app.dialects.text.token_cache import CachedTokens, TokenCache
 from responses_app.runs.execute.run import Run
 from responses_app.runs.prepare.planner import PreparedRequest
+from responses_app.store.content import tool_outputs
 from responses_app.store.content.history import ConversationContext
 
 
@@ -27,13 +28,14 @@ class CachedContext:
 def cache_context(run: Run, plan: PreparedRequest, memo: TokenCache, request_bytes: int) -> CachedContext:
     """Return the context of a run that has ended in this process. `request_bytes` is the size of requests and answers so far in bytes."""
     before, response = plan.before, run.response
+    outputs = tool_outputs.attached([*plan.items, *run.prompt_items])
     context = ConversationContext(
         keys=[*before.keys, *run.keys],
         items=[*before.items, *plan.own, *response["output"]],
         thread=before.thread or run.uid,
         status=response["status"],
         images=plan.images,
+        tool_outputs=outputs,
     )
-    return CachedContext(
-        run.uid, context, memo.used, request_bytes, request_bytes + memo.size + sum(map(len, plan.images.values()))
-    )
+    size = request_bytes + memo.size + sum(map(len, plan.images.values())) + tool_outputs.size(outputs)
+    return CachedContext(run.uid, context, memo.used, request_bytes, size)

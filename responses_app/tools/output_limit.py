@@ -7,24 +7,35 @@ from typing import Any
 
 import orjson
 
+from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
+
 PART_TYPES = frozenset({"audio", "image", "resource", "resource_link", "text"})
 
 
 def limit_tool_output(item: Mapping[str, Any], max_bytes: int) -> Mapping[str, Any]:
-    """Return `item` with the output of an MCP call as the model reads it. The stored item keeps the whole output.
+    """Return `item` with the output of a server tool as the model reads it. The stored item has the whole output.
 
     Pictures and other parts that are no text become notices. Behind `max_bytes` bytes the output is cut, with a notice.
     """
+    shown = item.get(MODEL_OUTPUT)
+    if shown is not None:
+        return {**item, MODEL_OUTPUT: _limit(shown, max_bytes)}
     output = item.get("output")
     if item.get("type") != "mcp_call" or not isinstance(output, str):
         return item
-    text = _text_of_parts(output)
-    if len(text) > max_bytes // 4:
-        text = _cut(text, max_bytes)
+    text = _cut(_text_of_parts(output), max_bytes)
     return item if text is output else {**item, "output": text}
 
 
+def _limit(output: ModelOutput, max_bytes: int) -> ModelOutput:
+    text = _cut(output.text, max_bytes) if output.text else output.text
+    notices = [_describe({"type": "image", "mimeType": url[5:].partition(";")[0]}) for url in output.images]
+    return ModelOutput("\n".join([*([text] if text else []), *notices]) if notices else text)
+
+
 def _cut(text: str, max_bytes: int) -> str:
+    if len(text) <= max_bytes // 4:
+        return text
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= max_bytes:
         return text

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
+from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.tools.output_limit import limit_tool_output
 
 PICTURE = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
@@ -53,6 +54,26 @@ def test_the_picture_does_not_count_for_the_limit() -> None:
 
 def test_long_text_is_cut_at_a_whole_character() -> None:
     assert shown("é" * 600, 1001) == "é" * 500 + "\n[The output is too long: 100 more characters were cut.]"
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        pytest.param(ModelOutput("Tea."), "Tea.", id="text"),
+        pytest.param(
+            ModelOutput("x" * 1005), "x" * 1000 + "\n[The output is too long: 5 more characters were cut.]", id="long"
+        ),
+        pytest.param(
+            ModelOutput("A plot:", ["data:image/png;base64,AAAA"]),
+            "A plot:\n[The result has a part of type image (image/png), which is shown to the user alone.]",
+            id="picture",
+        ),
+        pytest.param(ModelOutput(None), None, id="nothing"),
+    ],
+)
+def test_output_for_the_model_is_limited(output: ModelOutput, text: str | None) -> None:
+    item = {"type": "code_interpreter_call", MODEL_OUTPUT: output}
+    assert limit_tool_output(item, 1000)[MODEL_OUTPUT] == ModelOutput(text)
 
 
 def test_items_of_the_client_stay() -> None:

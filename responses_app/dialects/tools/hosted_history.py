@@ -11,6 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from responses_app.dialects.tools.mcp_names import function_name
 from responses_app.protocol.items.registry import FAMILIES
+from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -29,7 +30,7 @@ def as_calls(items: Sequence[Json]) -> Iterator[Json]:
             yield _output(item, item["call_id"], item["result"])
         elif item.get("type") in _CONVERTED:
             name, arguments, output = _CONVERTED[item["type"]]
-            yield from _pair(item, name(item), arguments(item), output(item))
+            yield from _pair(item, name(item), arguments(item), _shown_output(item, output))
         elif item.get("type") == "mcp_list_tools" and item.get("error"):
             yield from _pair(
                 item, function_name(item["server_label"], "list_tools"), "{}", f"The listing failed: {item['error']}"
@@ -38,7 +39,19 @@ def as_calls(items: Sequence[Json]) -> Iterator[Json]:
             yield item
 
 
-def _pair(item: Json, name: str, arguments: str, output: str) -> Iterable[Json]:
+def _shown_output(item: Json, own: Callable[[Json], str]) -> str | list[Json]:
+    """Return the output that the tool gave for the model, with pictures as content parts; without one, the output by `own`."""
+    shown: ModelOutput | None = item.get(MODEL_OUTPUT)
+    if shown is None:
+        return own(item)
+    text = own(item) if shown.text is None else shown.text
+    if not shown.images:
+        return text
+    texts = [{"type": "input_text", "text": text}] if text else []
+    return [*texts, *({"type": "input_image", "image_url": url, "detail": "auto"} for url in shown.images)]
+
+
+def _pair(item: Json, name: str, arguments: str, output: str | list[Json]) -> Iterable[Json]:
     return _call(item, item["id"], name, arguments), _output(item, item["id"], output)
 
 
@@ -46,7 +59,7 @@ def _call(item: Json, call_id: str, name: str, arguments: str) -> Json:
     return {"type": "function_call", "id": item["id"], "call_id": call_id, "name": name, "arguments": arguments}
 
 
-def _output(item: Json, call_id: str, output: str) -> Json:
+def _output(item: Json, call_id: str, output: str | list[Json]) -> Json:
     return {"type": "function_call_output", "id": item["id"], "call_id": call_id, "output": output}
 
 

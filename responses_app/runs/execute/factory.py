@@ -106,6 +106,7 @@ class RoundFactory:
             self._prepares,
             create_request.max_output_tokens,
             create_request.echo.get("max_tool_calls"),
+            create_request.include,
         )
 
     @property

@@ -8,6 +8,7 @@ from typing import Protocol
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.events import Event
+from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.token_log import Entry
@@ -53,6 +54,10 @@ class ResponseOutput:
     def save(self, entry: Entry) -> None:
         """Save `entry` in the token log with the next append."""
         self.publisher.unsaved.append(entry)
+
+    def save_model_output(self, output_index: int, output: ModelOutput) -> None:
+        """Save the output of the closed call at `output_index` with the next append."""
+        self.publisher.unsaved_outputs[self.writer.item_id(output_index)] = output
 
     def publish(self) -> None:
         """Publish the buffer without waiting for the commit."""

@@ -10,6 +10,7 @@ from functools import partial
 import orjson
 
 from responses_app.protocol.events import Event
+from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.runs.execute.broadcast import Broadcast
 from responses_app.runs.execute.token_log import Entry, pack
 from responses_app.store.log.records import Append, Ending, EventFrame, ResponseLog
@@ -20,7 +21,8 @@ class DurablePublisher:
     """Way of the events of a run to the log and then to `broadcast`; without a log, events are visible at once.
 
     `unsaved` are the entries of the token log since the last append. The next append saves these entries beside its frames, so
-    that all frames in the log can be produced again. With `wait_for_commit` false only the opening and the terminal event wait for
+    that all frames in the log can be produced again. `unsaved_outputs` are outputs of server tools for the model, by item id, which
+    the next append saves, too. With `wait_for_commit` false only the opening and the terminal event wait for
     the database.
     """
 
@@ -29,6 +31,7 @@ class DurablePublisher:
     ) -> None:
         self.broadcast = broadcast
         self.unsaved: list[Entry] = []
+        self.unsaved_outputs: dict[str, ModelOutput] = {}
         self._recorder, self._log, self._wait_for_commit = recorder, log, wait_for_commit
         # Number of appends under way, the error of the last rejected one, and the waiter for the moment when none is under way.
         self._pending = 0
@@ -104,12 +107,13 @@ class DurablePublisher:
         frames = self._frames(events)
         if self._log is None:
             self.unsaved.clear()
+            self.unsaved_outputs.clear()
             self.broadcast.broadcast(frames)
             return
         self._record_first_delta(frames)
         end = ending() if ending is not None else None
-        append = Append(self._log, frames, opens, starts, end, pack(self.unsaved), strict)
-        self.unsaved = []
+        append = Append(self._log, frames, opens, starts, end, pack(self.unsaved), strict, self.unsaved_outputs)
+        self.unsaved, self.unsaved_outputs = [], {}
         if not (self._wait_for_commit or end is not None or opens or strict):
             self._recorder.append(append, _ignore)
             self.broadcast.broadcast(frames)

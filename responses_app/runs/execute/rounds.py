@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import Finish
 from responses_app.protocol.deltas import Delta, EndItem, ForItem
 from responses_app.protocol.items.base import Item
+from responses_app.protocol.items.server_tools.tool_result import ToolResult
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.output import ResponseOutput, RoundOutput
 from responses_app.runs.execute.response_object import usage
@@ -18,6 +19,7 @@ from responses_app.runs.execute.server_calls import UNKNOWN_OUTCOME, PendingCall
 from responses_app.runs.execute.token_log import RoundEnd, RoundStart
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.tools.base import ToolExecutor
+from responses_app.tools.includes import drop_excluded
 from responses_app.tools.limits import ToolLimits
 
 CALL_LIMIT_REACHED = "This call was not made: the limit of tool calls for this response is reached. Answer without more calls."
@@ -110,6 +112,8 @@ class ToolLoop:
     prepares: bool = False
     max_output_tokens: int | None = None
     max_tool_calls: int | None = None
+    # Parts of results that items show: the `include` of the request.
+    include: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,22 +219,25 @@ class Rounds:
         runnable = []
         for call in calls:
             if call.index not in allowed:
-                await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, CALL_LIMIT_REACHED)))
+                await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, CALL_LIMIT_REACHED)), loop)
             elif may_have_run and not loop.tools.is_repeatable(call.item):
-                await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, UNKNOWN_OUTCOME)))
+                await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, UNKNOWN_OUTCOME)), loop)
             else:
                 runnable.append(call)
         async with aclosing(run_calls(runnable, loop.tools, loop.limits.parallel_calls)) as deltas:
             async for delta in deltas:
-                await self._append_tool_delta(delta)
+                await self._append_tool_delta(delta, loop)
 
-    async def _append_tool_delta(self, delta: ForItem) -> None:
+    async def _append_tool_delta(self, delta: ForItem, loop: ToolLoop) -> None:
+        delta = replace(delta, delta=drop_excluded(delta.delta, loop.include))
         self._output.write([delta])
         self._output.save(delta)
+        if isinstance(delta.delta, ToolResult) and delta.delta.model_output is not None:
+            self._output.save_model_output(delta.output_index, delta.delta.model_output)
         await self._output.publish_and_wait()
 
     async def _begin_next(self, loop: ToolLoop) -> None:
-        number, items = self._number + 1, self._output.writer.items
+        number, items = self._number + 1, self._output.writer.prompt_items
         if number == loop.limits.rounds + loop.prepares:
             raise TooManyRounds(loop.limits.rounds)
         following = await loop.next_round(number, items, self.total.output)

@@ -100,6 +100,11 @@ class Run:
         return self._writer.response
 
     @property
+    def prompt_items(self) -> Sequence[Mapping[str, Any]]:
+        """Closed items as the next prompt needs them: with the outputs of server tools that no event shows."""
+        return self._writer.prompt_items
+
+    @property
     def stored(self) -> bool:
         """Return whether the response is stored."""
         return self._publisher.is_stored
@@ -255,7 +260,7 @@ class Run:
 
     async def _append_compaction(self, hook: CompactionHook) -> None:
         """Write the compaction that ends a long context, if `hook` returns a compaction. Count the tokens as output of this response."""
-        found = await hook(self._writer.response["output"], self._rounds.context_length)
+        found = await hook(self._writer.prompt_items, self._rounds.context_length)
         if found is not None:
             compaction, tokens = found
             self._rounds.add_output(tokens)

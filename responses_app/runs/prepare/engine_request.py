@@ -94,7 +94,7 @@ def _turn(
     """Return the turn for `items`."""
     context_of = (create_request.reasoning or {}).get("context")
     max_bytes = settings.RESPONSES_TOOL_RESULT_PROMPT_BYTES
-    items = [limit_tool_output(item, max_bytes) if item["type"] == "mcp_call" else item for item in items]
+    items = [limit_tool_output(item, max_bytes) for item in items]
     return Turn(
         items=context.drop_earlier_reasoning(items) if context_of == "current_turn" else items,
         today=today,

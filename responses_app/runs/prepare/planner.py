@@ -27,6 +27,7 @@ from responses_app.runs.prepare import (
 )
 from responses_app.runs.prepare.engine_request import build_engine_request, client_path, map_engine_down
 from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summary_request
+from responses_app.store.content import tool_outputs
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import ImageBytes
 from responses_app.tools.base import ToolExecutor, ToolOffer
@@ -80,6 +81,7 @@ async def plan(
         create_request.project, is_large, partial(_prepared, create_request, before.items, own)
     )
     await approvals.check_unused(create_request, items, own)
+    items = await tool_outputs.with_outputs(create_request.project, items, before.tool_outputs)
     uids = [one["id"] for one in own]
     with map_engine_down(served):
         _check_vision(effective, served, items, references, uids)
@@ -117,6 +119,7 @@ async def replan(
 ) -> PreparedRequest:
     """Prepare the response `uid` again, from the stored input items `own` and the date of the first start. Raises ApiError."""
     effective, items = _items_for_model(create_request, before.items, own.items)
+    items = await tool_outputs.with_outputs(create_request.project, items)
     keys, everything = [*before.keys, *own.keys], [*before.items, *own.items]
     images_by_url = await images.previous_images(keys, everything)
     uids = [one["id"] for one in own.items]
@@ -142,8 +145,9 @@ async def plan_round(
 ) -> tuple[GenerateRequest, OutputParser]:
     """Build the engine request `uid` and the parser of a further round. Raises ApiError.
 
-    `output` are the items of the response so far, `spent` its output tokens so far. A tool choice that forces a call holds for
-    the first round with a generation only (`is_first`): otherwise the model could never answer.
+    `output` are the items of the response so far, with the outputs of server tools for the model. `spent` are its output tokens so
+    far. A tool choice that forces a call holds for the first round with a generation only (`is_first`): otherwise the model could
+    never answer.
     """
     create_request = plan.create_request
     choice = create_request.tool_choice if is_first else _free_choice(create_request.tool_choice)

@@ -89,7 +89,7 @@ class _Replay:
             self._write(state.parser.feed(entry))
 
     async def _start_round(self, start: RoundStart) -> None:
-        state, items = self.state, self.state.writer.items
+        state, items = self.state, self.state.writer.prompt_items
         progress = RoundProgress(state.progress.number + 1, len(items), state.progress.usage.plus(self._spent))
         request, state.parser = await self._plan_round(progress.number, items, progress.usage.output)
         state.request = replace(request, prompt=start.prompt)

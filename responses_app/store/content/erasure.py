@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from responses_app.models import ApiKey, Approval, Conversation, Event, Image, Item, LogPage, Membership, Response
+from responses_app.models import ApiKey, Approval, Conversation, Event, Image, Item, LogPage, Membership, Response, ToolOutput
 from responses_app.store.cluster import leases
 from responses_app.store.content import orphans
 from responses_app.store.content.deletion import erase
@@ -22,7 +22,7 @@ Counts = Mapping[str, int]
 
 
 def count_rows(responses: QuerySet[Response], items: QuerySet[Item], conversations: QuerySet[Conversation]) -> Counts:
-    """Count rows by kind: responses, conversations, items, events, pages and images."""
+    """Count rows by kind: responses, conversations, items, events, pages, images and tool outputs."""
     return {
         "responses": responses.count(),
         "of them running": responses.filter(ended_at=None).count(),
@@ -31,6 +31,7 @@ def count_rows(responses: QuerySet[Response], items: QuerySet[Item], conversatio
         "conversations": conversations.count(),
         "items": items.count(),
         "fetched images": Image.objects.filter(item__in=items).count(),
+        "tool outputs": ToolOutput.objects.filter(response__in=responses).count(),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ import orjson
 from django.db.models import Q
 
 from responses_app.models import Direction, Item, Response, Status
+from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 from responses_app.store.log.records import ImageBytes
 
 ENDED = (Status.COMPLETED, Status.INCOMPLETE, Status.FAILED, Status.CANCELLED)
@@ -30,6 +31,8 @@ class ConversationContext:
     # Primary key of the conversation of the new response.
     conversation: int | None = None
     images: ImageBytes | None = None
+    # Outputs of server tools for the model, by item id; None if not loaded.
+    tool_outputs: Mapping[str, ModelOutput] | None = None
 
     @property
     def unsaved(self) -> Sequence[dict[str, Any]]:

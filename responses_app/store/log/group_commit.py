@@ -31,7 +31,7 @@ from responses_app.models import (
     Status,
     StoredRequest,
 )
-from responses_app.store.content import images
+from responses_app.store.content import images, tool_outputs
 from responses_app.store.content.tool_names import tool_names
 from responses_app.store.db import WAIT_FOR_DISK_SQL
 from responses_app.store.log.records import Append, ConversationLocked, Fenced, RequestRecord, ResponseLog
@@ -66,7 +66,7 @@ def write(appends: Sequence[Append]) -> None:
     with _map_fencing():
         connection.ensure_connection()
         _use_async_commit()
-        if not any(append.opens or append.starts or append.ending or append.wait_for_disk for append in appends):
+        if not any(map(_needs_transaction, appends)):
             # The usual commit has only deltas: a single statement without BEGIN and COMMIT, hence a single round trip.
             _copy(appends)
             return
@@ -77,6 +77,9 @@ def write(appends: Sequence[Append]) -> None:
             _open([append for append in appends if append.opens])
             _start([append.log.row.pk for append in appends if append.starts])
             _copy(appends)
+            for append in appends:
+                if append.tool_outputs:
+                    tool_outputs.insert(append.log.row, append.tool_outputs)
             _end(cursor, [append for append in appends if append.ending])
 
 
@@ -108,6 +111,11 @@ def lost_appends(append: Append) -> list[Append]:
     lost = [recent for _, recent in log.recent if last is not None and recent.frames[0].number > last]
     expected = [] if last is None else [last + 1, *(recent.frames[-1].number + 1 for recent in lost)]
     return lost if lost and expected == [recent.frames[0].number for recent in (*lost, append)] else []
+
+
+def _needs_transaction(append: Append) -> bool:
+    """Return whether `append` has more than frames of a running response, or waits for the disk."""
+    return bool(append.opens or append.starts or append.ending or append.wait_for_disk or append.tool_outputs)
 
 
 @contextmanager

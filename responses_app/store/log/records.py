@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import DatabaseError
 
 from responses_app.models import Response
+from responses_app.protocol.items.server_tools.tool_result import ModelOutput
 
 # Bytes by item id and URL.
 ImageBytes: TypeAlias = Mapping[tuple[str, str], bytes]
@@ -97,3 +98,5 @@ class Append:
     # Entries of the token log that produced these frames.
     tokens: bytes | None = None
     wait_for_disk: bool = False
+    # Outputs of server tools for the model, by item id: their events are among the frames.
+    tool_outputs: Mapping[str, ModelOutput] = field(default_factory=dict)

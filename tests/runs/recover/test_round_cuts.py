@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from responses_app.engines.replay.engine import Recording, ReplayEngine
-from responses_app.models import Event
+from responses_app.models import Event, ToolOutput
 from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.reducer import fold
 from responses_app.runs.execute.token_log import RoundEnd, RoundStart
@@ -26,6 +26,7 @@ from tests.support.runs.server_tools import (
     TWO_CALLS,
     CodeTools,
     CutCase,
+    HiddenOutputTools,
     InOrder,
     answer,
     call,
@@ -50,6 +51,17 @@ class CutTest(CutCase):
             self.assertEqual([kinds.count(kind) for kind in (RoundEnd, ForItem, RoundStart)], [1, 2, 1])
             self.assertGreater(len(cuts), 20)
             self.assertEqual(different, [])
+
+    async def test_outputs_for_the_model_alone_are_continued_to_the_same_bytes(self) -> None:
+        self.tools = HiddenOutputTools()
+        texts = [f"For the model: {city}" for city in ("Rome", "Oslo")]
+        first = record_text(TWO_CALLS, match=lambda prompt: texts[0] not in prompt_text(prompt))
+        self.engine = ReplayEngine([first, record_text(answer("Warm and cold."), match=shows(*texts))], loop=True)
+        async with self.serving() as client:
+            cuts, different, _ = await self.different_cuts(client)
+            self.assertGreater(len(cuts), 20)
+            self.assertEqual(different, [])
+            self.assertEqual(await ToolOutput.objects.acount(), 2)
 
     async def test_progress_of_tools_is_continued_to_the_same_bytes_too(self) -> None:
         self.tools = CodeTools()

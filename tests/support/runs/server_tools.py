@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import orjson
 from django.test import AsyncClient
 
 from responses_app.engines.replay.engine import Recording
-from responses_app.models import Direction, Event, Item, Lease, Response
+from responses_app.models import Direction, Event, Item, Lease, Response, ToolOutput
 from responses_app.protocol.deltas import (
     Arguments,
     CodeCall,
@@ -47,6 +48,8 @@ def answer(text: str) -> str:
 THOUGHT = f"<|channel|>analysis<|message|>Two cities.<|end|>{START}"
 TWO_CALLS = THOUGHT + call("demo__look", "Rome", "<|end|>") + START + call("demo__look", "Oslo")
 MIXED = call("demo__look", "Rome", "<|end|>") + START + call("get_weather", "Oslo")
+# One pixel.
+PICTURE = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
 ROME, OSLO = "It is warm in Rome.", "It is cold in Oslo."
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}, "strict": False}
 
@@ -189,6 +192,21 @@ class CodeTools(InOrder):
         return CodeResult([{"type": "logs", "logs": message}], failed=True)
 
 
+class HiddenOutputTools(CodeTools):
+    """Runs of code whose items show less than the model reads: with the include only the logs, and a text and a picture for the model."""
+
+    async def run(self, call: Mapping[str, Any], report: Callable[[Delta], None]) -> Delta:
+        result = await super().run(call, report)
+        assert isinstance(result, CodeResult)
+        city = orjson.loads(call["code"])["city"]
+        return replace(result, model_text=hidden_text(city), model_images=[PICTURE])
+
+
+def hidden_text(city: str) -> str:
+    """The text that only the model reads."""
+    return f"For the model: {city}\0."
+
+
 def shows(*texts: str) -> Callable[[Sequence[int]], bool]:
     """Match prompts that contain all of `texts`."""
 
@@ -256,6 +274,9 @@ class CutCase(RoundsCase):
         await Item.objects.filter(response=pk, direction=Direction.OUTPUT).adelete()
         await Event.objects.filter(response=pk).adelete()
         await Event.objects.abulk_create([one for one in saved if one.number <= number])
+        done = [one.data for one in saved if one.number <= number and one.type == "response.output_item.done"]
+        closed = [orjson.loads(data)["item"]["id"] for data in done]
+        await ToolOutput.objects.filter(response=pk).exclude(item_uid__in=closed).adelete()
         await Lease.objects.filter(pk=pk).adelete()
         await Response.objects.filter(pk=pk).aupdate(status="in_progress", ended_at=None)
         await Lease.objects.acreate(response_id=pk, worker=None, model="m", epoch=1)

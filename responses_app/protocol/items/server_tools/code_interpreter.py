@@ -9,6 +9,7 @@ from typing import Final
 from responses_app.protocol.events import ArgumentStreamSpec, Event
 from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Arguments, Delta, Family, Item, Json
+from responses_app.protocol.items.server_tools.tool_result import ToolResult
 from responses_app.protocol.items.streamed_call import StreamedCall
 
 RUNNING: Final = "interpreting"
@@ -27,7 +28,7 @@ class CodeStarted(Delta):
 
 
 @dataclass(frozen=True, slots=True)
-class CodeResult(Delta):
+class CodeResult(ToolResult):
     """The outputs of the code."""
 
     outputs: Sequence[Json] | None = None

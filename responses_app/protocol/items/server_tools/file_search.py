@@ -10,6 +10,7 @@ from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Delta, Family, Item, Json
 from responses_app.protocol.items.server_tools.search_call import SEARCH_PROGRESS, SEARCHING, SearchCall, SearchStarted
+from responses_app.protocol.items.server_tools.tool_result import ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class FileSearch(Delta):
 
 
 @dataclass(frozen=True, slots=True)
-class FileResult(Delta):
+class FileResult(ToolResult):
     """The end of a file search."""
 
     queries: Sequence[str]

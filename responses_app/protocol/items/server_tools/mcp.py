@@ -18,6 +18,7 @@ from responses_app.protocol.items.base import (
     OpenItem,
     OutputItem,
 )
+from responses_app.protocol.items.server_tools.tool_result import ToolResult
 from responses_app.protocol.items.streamed_call import StreamedCall
 
 UNLISTED_MESSAGE: Final = "The response ended before the server had listed its tools."
@@ -49,7 +50,7 @@ class McpCall(Delta):
 
 
 @dataclass(frozen=True, slots=True)
-class McpResult(Delta):
+class McpResult(ToolResult):
     """The result of an MCP call: an output or an error (`mcp_tool_execution_error`, `mcp_protocol_error`, `http_error`)."""
 
     output: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,6 +10,7 @@ from responses_app.protocol.events import Event
 from responses_app.protocol.ids import IdFactory
 from responses_app.protocol.items.base import COMPLETED_INCOMPLETE_OR_FAILED, Delta, Family, Item, Json
 from responses_app.protocol.items.server_tools.search_call import SEARCH_PROGRESS, SEARCHING, SearchCall, SearchStarted
+from responses_app.protocol.items.server_tools.tool_result import ToolResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +19,12 @@ class WebSearch(Delta):
 
 
 @dataclass(frozen=True, slots=True)
-class WebResult(Delta):
-    """End of a web search; `action` is in the wire form."""
+class WebResult(ToolResult):
+    """End of a web search; `action` is in the wire form. The item has `results` only if these are not None."""
 
     action: Json
     failed: bool = False
+    results: Sequence[Json] | None = None
 
 
 class WebSearchCall(SearchCall):
@@ -30,8 +33,9 @@ class WebSearchCall(SearchCall):
     __slots__ = ()
 
     def finish(self, delta: WebResult) -> list[Event]:
-        """Close the search with the action."""
-        return self.finish_with({"action": delta.action}, failed=delta.failed)
+        """Close the search with the action and the results."""
+        results = {} if delta.results is None else {"results": list(delta.results)}
+        return self.finish_with({"action": delta.action, **results}, failed=delta.failed)
 
 
 def _initial(_delta: WebSearch, _new_id: IdFactory) -> Item:
