@@ -85,7 +85,7 @@ class Writer:
         """Restore the writer of a response from a log.
 
         `logged` holds all events of the deltas written so far. The writer goes on with the next event; `new_id` makes the ids of
-        new items. Four things are in no event: log-probabilities that wait for their text, the queries of an open file search, the
+        new items. Four things are in no event: log-probabilities that wait for their text, the arguments of an open search, the
         problems of the output so far, and the outputs of server tools for the model alone.
         """
         snapshot = fold(logged, families=families)

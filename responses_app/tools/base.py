@@ -15,13 +15,18 @@ class ToolOffer(Protocol):
 
     @property
     def functions(self) -> Sequence[Json]:
-        """Function tools that the model is offered beside the tools of the request."""
+        """Function tools that the model is offered beside the tools of the request.
+
+        A function with the key `recipient` is presented to gpt-oss as its own tool of this name (`dialects.tools.builtin`).
+        """
         ...
 
     def opening(self, function: str) -> Delta | None:
         """Return the delta that opens the item of a call of `function`; None if the client runs this function.
 
-        An `McpApprovalRequest` without arguments means that the call needs an approval; the arguments are filled in later.
+        An `McpApprovalRequest` without arguments means that the call needs an approval; the arguments are filled in later. The same
+        holds for `WebSearch` and `FileSearch`, which open when the arguments are complete. `Arguments` follow other openings; those
+        of a `CodeCall` are the code, without the JSON of the model.
         """
         ...
 
@@ -33,8 +38,10 @@ class ToolOffer(Protocol):
 class ToolExecutor(Protocol):
     """Tools of a run. A call is an output item of a server-tool family, with the arguments.
 
-    The methods get the call as the item that the events show, without an output. `items` are the items of the context and of the
-    output so far: a new owner of the run makes the same offer and the same openings from the same items.
+    The methods get the call as the item that the events show, without an output. An open search call has two more keys: `arguments`
+    is the text of the model, perhaps no valid JSON, and `function` of a web search is the name of the called function. `items` are
+    the items of the context and of the output so far: a new owner of the run makes the same offer and the same openings from the
+    same items.
     """
 
     def offer(self, items: Sequence[Json]) -> ToolOffer:

@@ -114,7 +114,7 @@ def _free_with_calls(turn: Turn, tools: Toolset, output: OutputFormat, before: l
         return None
     only_one, trigger = not turn.parallel_tool_calls, calls.syntax.trigger
     formats = [each for each in calls.syntax.tags(tools.offered, only_one=only_one) if each["begin"].startswith(trigger)]
-    text = triggered(trigger, formats, *no_more, only_one=only_one)
+    text = triggered([trigger], formats, *no_more, only_one=only_one)
     return constraint(sequence(*before, text) if limited and before else text)
 
 

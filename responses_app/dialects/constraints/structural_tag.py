@@ -74,9 +74,14 @@ def tags(formats: Sequence[Format], separator: str, *, only_one: bool) -> Format
     }
 
 
-def triggered(trigger: str, formats: Sequence[Format], *excludes: str, only_one: bool) -> Format:
-    """Match free text without the strings in `excludes`; text beginning with `trigger` must match a tag of `formats`."""
-    tag_json: Format = {"type": "triggered_tags", "triggers": [trigger], "tags": list(formats), "stop_after_first": only_one}
+def triggered(triggers: Sequence[str], formats: Sequence[Format], *excludes: str, only_one: bool) -> Format:
+    """Match free text without the strings in `excludes`; text beginning with a trigger must match a tag of `formats`."""
+    tag_json: Format = {
+        "type": "triggered_tags",
+        "triggers": list(triggers),
+        "tags": list(formats),
+        "stop_after_first": only_one,
+    }
     return {**tag_json, "excludes": list(excludes)} if excludes else tag_json
 
 

@@ -8,6 +8,7 @@ from openai_harmony import load_harmony_encoding
 
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.harmony import structural_tags
+from responses_app.dialects.harmony.own_tools import functions_of
 from responses_app.dialects.harmony.parser import HarmonyParser
 from responses_app.dialects.harmony.prompt import messages
 from responses_app.dialects.harmony.render import HarmonyRenderer
@@ -34,13 +35,11 @@ class HarmonyDialect:
     def render(self, turn: Turn, budget: Budget | None = None) -> list[int]:
         """Render the prompt token ids, up to `<|start|>assistant`. Raises UnsupportedInput, TooLong, Stopped."""
         tools = toolset(turn)
-        rendered = messages(turn, tools)
+        rendered, functions = messages(turn, tools), functions_of(tools)
         tokens: list[int] = []
         try:
             for message in rendered:
-                tokens += self._renderer.tokens(
-                    message, functions=bool(tools.offered), token_cache=turn.token_cache, budget=budget
-                )
+                tokens += self._renderer.tokens(message, functions=bool(functions), token_cache=turn.token_cache, budget=budget)
         except TooLong:
             raise
         except ValueError as error:  # the text has lone surrogates

@@ -9,6 +9,7 @@ from typing import ClassVar
 from openai_harmony import HarmonyEncoding, HarmonyError, StreamableParser
 
 from responses_app.dialects.harmony.header import MessageHeader, header_problem, is_well_formed, parse_lenient
+from responses_app.dialects.harmony.own_tools import functions_of
 from responses_app.dialects.harmony.tokens import (
     ASSISTANT,
     CALL,
@@ -27,6 +28,7 @@ from responses_app.dialects.text.decoder import Utf8Validator
 from responses_app.dialects.text.delta_buffer import ARGUMENTS, COMMENTARY, FINAL, REASONING, DeltaBuffer, TextChannel
 from responses_app.dialects.text.json_tracker import JsonTracker
 from responses_app.dialects.text.logprobs import to_wire
+from responses_app.dialects.tools import builtin
 from responses_app.dialects.tools.selection import Toolset
 from responses_app.engine_interface import Chunk, Logprob
 from responses_app.protocol.deltas import Call, Delta, Json
@@ -75,7 +77,8 @@ class HarmonyParser:
         self._tools = tools
         self._one_call = one_call
         self._bound = bound
-        self._names = frozenset(str(tool["name"]) for tool in tools.offered)
+        self._recipients = builtin.recipients(tools.offered)
+        self._names = frozenset(str(tool["name"]) for tool in functions_of(tools))
         self._deltas = DeltaBuffer()
         self._parser = StreamableParser(encoding, None)
         self._header: list[int] | None = []  # None while a message is open
@@ -221,11 +224,16 @@ class HarmonyParser:
         if header.stray:
             self._deltas.append(COMMENTARY, header.stray)
             self._deltas.end()
-        self._deltas.add(Call(name))
-        self._channel, self._json = ARGUMENTS, JsonTracker() if name in self._names else None
+        is_own = header.recipient in self._recipients
+        is_raw = is_own and header.recipient in builtin.RAW_RECIPIENTS
+        self._deltas.add(Call(name, "custom" if is_raw else "function"))
+        has_json = not is_raw and (is_own or name in self._names)
+        self._channel, self._json = ARGUMENTS, JsonTracker() if has_json else None
 
     def _function_name(self, recipient: str | None) -> str | None:
         """Return the function named by the recipient; None for persons, formats and undeclared tools."""
+        if recipient in self._recipients:
+            return self._recipients[recipient]
         if recipient in self._names:
             return recipient
         if recipient is None or not recipient.startswith(_FUNCTIONS):

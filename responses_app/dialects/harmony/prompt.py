@@ -27,6 +27,8 @@ from responses_app.dialects.content import (
     tool_name,
     unsupported,
 )
+from responses_app.dialects.harmony.own_tools import call_text, functions_of, own_tools
+from responses_app.dialects.tools import builtin
 from responses_app.dialects.tools.selection import Tool, Toolset
 
 EFFORTS = {
@@ -84,7 +86,7 @@ def messages(turn: Turn, tools: Toolset) -> list[HarmonyMessage]:
     developer messages. Reasoning is rendered only after the last final answer, as in training, unless `all_reasoning` is set.
     """
     head = _head(turn.items)
-    rendered: list[HarmonyMessage] = [_system(turn), *_developer(turn, head, tools)]
+    rendered: list[HarmonyMessage] = [_system(turn, tools), *_developer(turn, head, tools)]
     for item, position in _positions(turn, head):
         rendered.extend(_convert(item, position))
     return rendered
@@ -95,7 +97,7 @@ def _head(items: Sequence[Item]) -> int:
     return next((index for index, item in enumerate(items) if item.get("role") not in _SYSTEM_ROLES), len(items))
 
 
-def _system(turn: Turn) -> Message:
+def _system(turn: Turn, tools: Toolset) -> Message:
     if turn.effort not in EFFORTS:
         raise UnsupportedInput(
             f"Unsupported value: {turn.effort!r} is not supported with this model. Supported values are: 'low', 'medium', and 'high'.",
@@ -103,6 +105,8 @@ def _system(turn: Turn) -> Message:
             "unsupported_value",
         )
     content = SystemContent.new().with_reasoning_effort(EFFORTS[turn.effort])
+    for namespace in own_tools(tools.offered):
+        content = content.with_tools(namespace)
     return Message.from_role_and_content(Role.SYSTEM, content.with_conversation_start_date(turn.today.isoformat()))
 
 
@@ -111,7 +115,8 @@ def _developer(turn: Turn, head: int, tools: Toolset) -> list[DeveloperMessage]:
     rules += [message_text(item, f"input[{index}]") for index, item in enumerate(turn.items[:head])]
     rules.append(_response_format(turn.format))
     text = "\n\n".join(rule for rule in rules if rule)
-    return [DeveloperMessage(text, tools.offered)] if text or tools.offered else []
+    functions = functions_of(tools)
+    return [DeveloperMessage(text, functions)] if text or functions else []
 
 
 def _response_format(form: Item) -> str:
@@ -182,13 +187,21 @@ def _reasoning(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
 def _call(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
     if item.get("namespace"):
         raise UnsupportedInput("Namespaces are not supported with this model.", f"{position.path}.namespace", "invalid_value")
+    if item.get(builtin.RECIPIENT):
+        return [_own_call(item, item[builtin.RECIPIENT])]
     head = Head(Role.ASSISTANT, None, "commentary", f"functions.{item['name']}", "<|constrain|>json")
     return [TextMessage(head, item.get("arguments") or "")]
 
 
+def _own_call(item: Item, recipient: str) -> TextMessage:
+    """Convert a call of gpt-oss's own tool `recipient`."""
+    return TextMessage(Head(Role.ASSISTANT, None, "analysis", recipient, "code"), call_text(recipient, item["arguments"]))
+
+
 def _output(item: Item, position: _ItemPosition) -> list[HarmonyMessage]:
-    head = Head(Role.TOOL, f"functions.{tool_name(item, position.names)}", "commentary", "assistant")
-    return [TextMessage(head, output_text(item, position.path))]
+    own = item.get(builtin.RECIPIENT)
+    name, channel = (own, "analysis") if own else (f"functions.{tool_name(item, position.names)}", "commentary")
+    return [TextMessage(Head(Role.TOOL, name, channel, "assistant"), output_text(item, position.path))]
 
 
 _HANDLERS: dict[str, Callable[[Item, _ItemPosition], list[HarmonyMessage]]] = {

@@ -8,6 +8,7 @@ from responses_app.dialects.constraints.structural_tag import (
     any_text,
     arguments,
     constraint,
+    json_value,
     literal,
     one_of,
     optional,
@@ -16,10 +17,12 @@ from responses_app.dialects.constraints.structural_tag import (
     text_format,
     triggered,
 )
+from responses_app.dialects.tools import builtin
 from responses_app.dialects.tools.selection import Tool, Toolset
 from responses_app.engine_interface import Constraint
 
 _TO = "<|channel|>commentary to="
+_OWN_TO = "<|channel|>analysis to="
 _TEXT = any_text("<|channel|>", "<|start|>", "<|message|>")
 
 
@@ -52,12 +55,26 @@ _PREAMBLE = _message("commentary")
 
 
 def _call(tool: Tool) -> Format:
-    return sequence(literal(_header(tool)), arguments(tool))
+    return sequence(literal(_headers(tool)[0]), _content(tool))
 
 
 def _free_with_calls(tools: Toolset, *, only_one: bool) -> Constraint:
-    return constraint(triggered(_TO, [tag(_header(tool), arguments(tool), "") for tool in tools.offered], only_one=only_one))
+    tags = [tag(header, _content(tool), "") for tool in tools.offered for header in _headers(tool)]
+    triggers = [trigger for trigger in (_TO, _OWN_TO) if any(one["begin"].startswith(trigger) for one in tags)]
+    return constraint(triggered(triggers, tags, only_one=only_one))
 
 
-def _header(tool: Tool) -> str:
-    return f"{_TO}functions.{tool['name']} <|constrain|>json<|message|>"
+def _headers(tool: Tool) -> list[str]:
+    """Return the headers of a call; gpt-oss's own tools may be called in two channels."""
+    if builtin.RECIPIENT in tool:
+        return [f"{trigger}{tool[builtin.RECIPIENT]} code<|message|>" for trigger in (_OWN_TO, _TO)]
+    return [f"{_TO}functions.{tool['name']} <|constrain|>json<|message|>"]
+
+
+def _content(tool: Tool) -> Format:
+    """Return the format of a call's text: code, or JSON arguments. gpt-oss's own tools have more arguments than declared."""
+    if tool.get(builtin.RECIPIENT) in builtin.RAW_RECIPIENTS:
+        return _TEXT
+    if builtin.RECIPIENT in tool:
+        return json_value({"type": "object"})
+    return arguments(tool)

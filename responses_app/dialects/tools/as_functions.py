@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from responses_app.dialects.base import OutputParser, Turn
 from responses_app.dialects.constraints import grammar as constraints_grammar
 from responses_app.dialects.parser_filter import ParserFilter
-from responses_app.dialects.tools import client, hosted_history
+from responses_app.dialects.tools import builtin, client, hosted_history
 from responses_app.dialects.tools.client import CLIENT_TOOLS
 from responses_app.dialects.tools.custom_input import InputUnwrapper
 from responses_app.protocol.deltas import Arguments, Call, ClientCall, Delta, EndItem, OutputProblem
@@ -72,9 +72,17 @@ def to_functions(turn: Turn, ebnf: Ebnf = constraints_grammar.ebnf) -> tuple[Tur
     not_plain = {name: entry for name, entry in origins.items() if entry.kind != "function" or entry.namespace or entry.async_}
     if not not_plain and not any(map(_is_not_plain, turn.items)) and len(offered) == len(turn.tools):
         return turn, {}
-    items = [_item(item) for item in hosted_history.as_calls(turn.items) if item.get("type") != "additional_tools"]
+    history = hosted_history.as_calls(turn.items, builtin.recipients(turn.tools))
+    items = [_item(item) for item in history if item.get("type") != "additional_tools"]
     tools = [_function(name, tool, ebnf) for name, (tool, _) in offered.items()]
     return replace(turn, items=items, tools=tools, tool_choice=_choice(turn.tool_choice)), not_plain
+
+
+def offered_names(turn: Turn) -> frozenset[str]:
+    """Return the function names of all offered tools."""
+    return frozenset(
+        function_name(_name(tool), space) for tool, space in [*_offered(turn.tools), *_offered(_added(turn), found=True)]
+    )
 
 
 def custom_tool_formats(turn: Turn) -> list[Json]:

@@ -1,15 +1,13 @@
-"""Incremental extraction of the text inside `{"input": "..."}`."""
+"""Incremental extraction of the text inside `{"input": "..."}`, or under another key."""
 
 from __future__ import annotations
 
 import json
 import re
+from functools import cache
 
 from responses_app.dialects.text.json_tracker import JsonTracker
 
-_HEAD = re.compile(r'\s*\{\s*"input"\s*:\s*"')
-# Any beginning of the head: each group may be where the text ends so far.
-_HEAD_SO_FAR = re.compile(r'\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:u(?:t(?:"\s*(?::\s*)?)?)?)?)?)?)?)?)?')
 # An escape of a JSON string; a surrogate pair is one escape.
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 # The same, or the beginning of an escape at the end of the text.
@@ -18,9 +16,10 @@ _ESCAPE_SO_FAR = re.compile(f"(?P<unfinished>{_UNFINISHED})|{_ESCAPE.pattern}", 
 
 
 class InputUnwrapper:
-    """Extractor of the text inside `{"input": "..."}` as generated; any other text passes unchanged."""
+    """Extractor of the text inside `{"input": "..."}` as generated; any other text passes unchanged. `key` replaces `input`."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: str = "input") -> None:
+        self._head, self._head_so_far = _head_patterns(key)
         self._pending = ""
         self._json = JsonTracker()
         self._is_inside = self._is_raw = False
@@ -40,12 +39,12 @@ class InputUnwrapper:
         return text
 
     def _match_head(self) -> str:
-        head = _HEAD.match(self._pending)
+        head = self._head.match(self._pending)
         if head is not None:
             rest, self._pending, self._is_inside = self._pending[head.end() :], "", True
             self._json.read(head[0])
             return self._decode(rest)
-        self._is_raw = _HEAD_SO_FAR.fullmatch(self._pending) is None
+        self._is_raw = self._head_so_far.fullmatch(self._pending) is None
         return self.flush() if self._is_raw else ""
 
     def _decode(self, more: str) -> str:
@@ -57,6 +56,16 @@ class InputUnwrapper:
         end = escape.start() if escape is not None and self._json.in_string else len(text)
         self._pending = text[end:]
         return _ESCAPE.sub(_decode_escape, text[:end])
+
+
+@cache
+def _head_patterns(key: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the pattern of the text before the value of `key`, and the pattern of any beginning of that text."""
+    beginning = r'"\s*(?::\s*)?'
+    for char in reversed(key):
+        # Each group may be where the text ends so far.
+        beginning = f"{char}(?:{beginning})?"
+    return re.compile(rf'\s*\{{\s*"{key}"\s*:\s*"'), re.compile(rf'\s*(?:\{{\s*(?:"(?:{beginning})?)?)?')
 
 
 def _decode_escape(escape: re.Match[str]) -> str:

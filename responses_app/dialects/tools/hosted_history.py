@@ -1,14 +1,16 @@
 """History of server tools: earlier calls and results presented to models as function calls.
 
-The tools themselves are not offered. An MCP call that was denied, or not yet approved, has an explanation as output.
+Calls of built-in tools have the function names of `dialects.tools.builtin`, also where the request does not offer the tools. An MCP
+call that was denied, or not yet approved, has an explanation as output.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from responses_app.dialects.tools import builtin
 from responses_app.dialects.tools.mcp_names import function_name
 from responses_app.protocol.items.registry import FAMILIES
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
@@ -16,8 +18,11 @@ from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, 
 Json: TypeAlias = Mapping[str, Any]
 
 
-def as_calls(items: Sequence[Json]) -> Iterator[Json]:
-    """Convert each item of a server tool to a call and an output; drop items without information for a model."""
+def as_calls(items: Sequence[Json], recipients: Collection[str] = ()) -> Iterator[Json]:
+    """Convert each item of a server tool to a call and an output; drop items without information for a model.
+
+    `recipients` are the offered tools of gpt-oss: their calls and outputs have the name of the tool under `builtin.RECIPIENT`.
+    """
     approvals = {item["approval_request_id"]: item for item in items if item.get("type") == "mcp_approval_response"}
     called = {item.get("approval_request_id") for item in items if item.get("type") == "mcp_call"}
     for item in items:
@@ -30,7 +35,8 @@ def as_calls(items: Sequence[Json]) -> Iterator[Json]:
             yield _output(item, item["call_id"], item["result"])
         elif item.get("type") in _CONVERTED:
             name, arguments, output = _CONVERTED[item["type"]]
-            yield from _pair(item, name(item), arguments(item), _shown_output(item, output))
+            pair = _pair(item, name(item), arguments(item), _shown_output(item, output))
+            yield from (_with_recipient(one, name(item), recipients) for one in pair)
         elif item.get("type") == "mcp_list_tools" and item.get("error"):
             yield from _pair(
                 item, function_name(item["server_label"], "list_tools"), "{}", f"The listing failed: {item['error']}"
@@ -53,6 +59,11 @@ def _shown_output(item: Json, own: Callable[[Json], str]) -> str | list[Json]:
 
 def _pair(item: Json, name: str, arguments: str, output: str | list[Json]) -> Iterable[Json]:
     return _call(item, item["id"], name, arguments), _output(item, item["id"], output)
+
+
+def _with_recipient(item: Json, name: str, recipients: Collection[str]) -> Json:
+    recipient = builtin.RECIPIENTS.get(name)
+    return {**item, builtin.RECIPIENT: recipient} if recipient in recipients else item
 
 
 def _call(item: Json, call_id: str, name: str, arguments: str) -> Json:
@@ -92,9 +103,15 @@ def _mcp_output(item: Json) -> str:
     return str(item["output"]) if item.get("output") is not None else _fields_or_status(item, "error")
 
 
-def _search_arguments(item: Json) -> str:
-    """Return the arguments of a web search. Sources are results, not arguments."""
-    return _dump({key: value for key, value in (item.get("action") or {}).items() if key != "sources" and value is not None})
+def _web_function(item: Json) -> str:
+    return _WEB_FUNCTIONS.get((item.get("action") or {}).get("type"), builtin.WEB_SEARCH)
+
+
+def _web_arguments(item: Json) -> str:
+    """Return the arguments of a web search. Sources are results, not arguments; several queries were a single call."""
+    action = item.get("action") or {}
+    shown = {key: action[key] for key in ("query", "url", "pattern") if action.get(key) is not None}
+    return _dump(shown or {"query": (action.get("queries") or [""])[0]})
 
 
 def _sources(item: Json) -> str:
@@ -103,13 +120,20 @@ def _sources(item: Json) -> str:
 
 
 def _tool(item: Json) -> str:
-    return FAMILIES[item["type"]].tool
+    return _BUILTIN.get(item["type"]) or FAMILIES[item["type"]].tool
 
 
+_BUILTIN: Final[Mapping[str, str]] = {"file_search_call": builtin.FILE_SEARCH, "code_interpreter_call": builtin.PYTHON}
+# Type of the action of a web search -> function.
+_WEB_FUNCTIONS: Final[Mapping[str | None, str]] = {
+    "open_page": builtin.OPEN_PAGE,
+    "find_in_page": builtin.FIND_IN_PAGE,
+    "find": builtin.FIND_IN_PAGE,
+}
 _ItemText: TypeAlias = Callable[[Json], str]
 # Item type -> functions for the function name, the arguments and the output.
 _CONVERTED: Final[Mapping[str, tuple[_ItemText, _ItemText, _ItemText]]] = {
-    "web_search_call": (_tool, _search_arguments, _sources),
+    "web_search_call": (_web_function, _web_arguments, _sources),
     "file_search_call": (
         _tool,
         lambda item: _dump({"queries": item["queries"]}),

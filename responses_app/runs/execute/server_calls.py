@@ -12,16 +12,21 @@ import orjson
 
 from responses_app.dialects.base import OutputParser
 from responses_app.dialects.parser_filter import ParserFilter
+from responses_app.dialects.tools import builtin
+from responses_app.dialects.tools.custom_input import InputUnwrapper
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import (
     Arguments,
     Call,
     ClientCall,
+    CodeCall,
     Delta,
     EndItem,
+    FileSearch,
     ForItem,
     McpApprovalRequest,
     OutputProblem,
+    WebSearch,
 )
 from responses_app.tools.base import ToolExecutor, ToolOffer
 
@@ -43,19 +48,21 @@ class PendingCall:
 class ServerCallParser(ParserFilter):
     """Parser that turns calls of server tools into items of their families instead of function calls.
 
-    A call that needs an approval becomes a request for the approval when its arguments are complete.
+    The code of a code interpreter call is streamed, without the JSON around the code. A search, and a request for an approval, opens
+    when the arguments are complete: the opening delta has the arguments.
     Behind a server call the deltas that end an item wait for the next delta. So the end of a round with server calls always has an
     event, and the log contains that end before the calls run.
     """
 
-    _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest, OutputProblem)
+    _ITEM_ENDS = (EndItem, ClientCall, McpApprovalRequest, WebSearch, FileSearch, OutputProblem)
 
     def __init__(self, parser: OutputParser, offer: ToolOffer) -> None:
         super().__init__(parser)
         self._offer = offer
         self._has_server_calls = False
         self._held: list[Delta] = []
-        self._approval: _ApprovalBuffer | None = None
+        self._buffered: _BufferedCall | None = None
+        self._code: InputUnwrapper | None = None
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
         mapped = [one for delta in deltas for one in self._map(delta)]
@@ -63,28 +70,43 @@ class ServerCallParser(ParserFilter):
 
     def _flush(self) -> list[Delta]:
         held, self._held = self._held, []
-        return [*held, *self._end_approval()]
+        return [*held, *self._end_call()]
 
     def _map(self, delta: Delta) -> list[Delta]:
-        if self._approval is not None and isinstance(delta, Arguments):
-            self._approval.texts.append(delta.text)
-            return []
-        if self._approval is not None and isinstance(delta, OutputProblem):
-            return [replace(delta, item="next")]
-        ended = self._end_approval()
-        if not isinstance(delta, Call):
-            # The request for an approval is a whole item, so the end of the call is no event of its own.
-            return ended if ended and isinstance(delta, EndItem) else [*ended, delta]
-        opening = self._offer.opening(delta.name)
-        if isinstance(opening, McpApprovalRequest):
-            self._approval = _ApprovalBuffer(opening, [])
-            return ended
-        self._has_server_calls |= opening is not None
-        return [*ended, opening or delta]
+        if isinstance(delta, Arguments):
+            return self._map_arguments(delta)
+        if isinstance(delta, OutputProblem):
+            # The item of a buffered call is not open yet.
+            return [delta if self._buffered is None else replace(delta, item="next")]
+        ended = self._end_call()
+        if isinstance(delta, Call):
+            return [*ended, *self._begin_call(delta)]
+        # The request for an approval is a whole item, so the end of the call is no event of its own.
+        is_whole = isinstance(delta, EndItem) and any(isinstance(one, McpApprovalRequest) for one in ended)
+        return ended if is_whole else [*ended, delta]
 
-    def _end_approval(self) -> list[Delta]:
-        buffered, self._approval = self._approval, None
-        return [] if buffered is None else [replace(buffered.request, arguments="".join(buffered.texts) or "{}")]
+    def _map_arguments(self, delta: Arguments) -> list[Delta]:
+        if self._buffered is not None:
+            self._buffered.texts.append(delta.text)
+            return []
+        return [delta] if self._code is None else _code_deltas(self._code.read(delta.text))
+
+    def _begin_call(self, delta: Call) -> list[Delta]:
+        opening = self._offer.opening(delta.name)
+        self._has_server_calls |= opening is not None and not isinstance(opening, McpApprovalRequest)
+        if isinstance(opening, McpApprovalRequest | WebSearch | FileSearch):
+            self._buffered = _BufferedCall(opening, [])
+            return []
+        if isinstance(opening, CodeCall) and delta.kind == "function":
+            self._code = InputUnwrapper(builtin.CODE_KEY)
+        return [opening or delta]
+
+    def _end_call(self) -> list[Delta]:
+        """Return the opening of the buffered call, or the rest of the code."""
+        buffered, code, self._buffered, self._code = self._buffered, self._code, None, None
+        if buffered is not None:
+            return [replace(buffered.opening, arguments="".join(buffered.texts) or "{}")]
+        return [] if code is None else _code_deltas(code.flush())
 
     def _hold_item_ends(self, deltas: list[Delta]) -> list[Delta]:
         deltas, self._held = [*self._held, *deltas], []
@@ -94,11 +116,15 @@ class ServerCallParser(ParserFilter):
 
 
 @dataclass(slots=True)
-class _ApprovalBuffer:
-    """Call that needs an approval, with the arguments so far."""
+class _BufferedCall:
+    """Call whose item opens when the arguments are complete, with the arguments so far."""
 
-    request: McpApprovalRequest
+    opening: McpApprovalRequest | WebSearch | FileSearch
     texts: list[str]
+
+
+def _code_deltas(text: str) -> list[Delta]:
+    return [Arguments(text)] if text else []
 
 
 class OpeningParser:

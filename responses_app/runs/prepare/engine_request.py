@@ -18,7 +18,7 @@ from responses_app.dialects.constraints.structural_tag import widen_white_space
 from responses_app.dialects.text.budget import Budget, TooLong
 from responses_app.dialects.text.stop_sequences import with_stop_sequences
 from responses_app.dialects.text.token_cache import TokenCache
-from responses_app.dialects.tools import as_functions
+from responses_app.dialects.tools import as_functions, builtin
 from responses_app.dialects.tools.unknown_tools import UnknownToolFilter
 from responses_app.engine_interface import Constraint, EngineUnavailable, GenerateRequest, Sampling
 from responses_app.errors import InvalidRequest, ServiceUnavailable
@@ -114,7 +114,13 @@ def _turn(
 
 
 def _with_server_tools(turn: Turn, offer: ToolOffer) -> Turn:
-    """Return the turn with the tools of the server as functions. Raises InvalidRequest for a choice of absent tools."""
+    """Return the turn with the tools of the server as functions. Raises InvalidRequest for absent tools and for a name used twice."""
+    taken = builtin.taken_name(as_functions.offered_names(turn), offer.functions)
+    if taken is not None:
+        message = (
+            f"Invalid 'tools': the name '{taken}' belongs to a tool that the server runs for this request; rename your tool."
+        )
+        raise InvalidRequest(message, param="tools", code="invalid_value")
     try:
         choice = offer.tool_choice(turn.tool_choice)
     except UnsupportedInput as error:

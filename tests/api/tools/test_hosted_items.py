@@ -50,7 +50,7 @@ ITEMS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
             "code": "print(6*7)",
             "outputs": [{"type": "logs", "logs": "forty-two"}, {"type": "image", "url": "data:image/png;base64,SECRETBLOB"}],
         },
-        ("functions.code_interpreter", "print(6*7)", "forty-two"),
+        ("functions.python", "print(6*7)", "forty-two"),
     ),
     "image_generation_call": (
         {

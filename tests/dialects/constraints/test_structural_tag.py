@@ -13,6 +13,7 @@ from responses_app.dialects.base import Dialect, Turn, UnsupportedInput
 from responses_app.dialects.constraints.schema_limits import SchemaLimits
 from responses_app.dialects.constraints.structural_tag import not_yet_binding, widen_white_space
 from responses_app.dialects.harmony.tokens import CALL, END_OF_TEXT, RETURN, token_bytes
+from responses_app.dialects.tools import builtin
 from tests.support.dialects.parser_driver import CLOCK, OPENING, WEATHER, chat, demo_vocabulary, harmony, harmony_tokens, turn
 
 PERSON = {
@@ -27,6 +28,7 @@ PERSON = {
 }
 ADA = '{"name": "Ada", "age": 36}'
 NAMED = {"type": "function", "name": "get_weather"}
+BUILTIN = tuple(builtin.FUNCTIONS[name] for name in ("python", "web_search", "file_search"))
 CHOICES: dict[str, dict[str, Any]] = {
     "required": {"tool_choice": "required", "tools": (WEATHER, CLOCK)},
     "named": {"tool_choice": NAMED, "tools": (WEATHER, CLOCK)},
@@ -40,6 +42,9 @@ CHOICES: dict[str, dict[str, Any]] = {
     "schema_or_call": {"format": PERSON, "tools": (WEATHER,)},
     "free": {"tools": (WEATHER, CLOCK)},
     "free_single": {"tools": (WEATHER, CLOCK), "parallel_tool_calls": False},
+    "own": {"tools": (*BUILTIN, WEATHER)},
+    "own_python": {"tools": (*BUILTIN, WEATHER), "tool_choice": {"type": "function", "name": "python"}},
+    "own_required": {"tools": BUILTIN, "tool_choice": "required"},
     "odd": {"tools": ({**CLOCK, "parameters": {"type": "object", "properties": {"a": {"oneOf": [{}, {}]}}}},)},
 }
 
@@ -115,6 +120,8 @@ PREAMBLE = "<|channel|>commentary<|message|>I look.<|end|><|start|>assistant"
 FINAL = "<|channel|>final<|message|>"
 OSLO = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}'
 NOW = "<|channel|>commentary to=functions.clock <|constrain|>json<|message|>{}"
+PYTHON = "<|channel|>analysis to=python code<|message|>"
+SEARCH = "<|channel|>analysis to=browser.search code<|message|>"
 HARMONY = [
     ("required", ANALYSIS + OSLO + "<|call|>", True),
     ("required", ANALYSIS + PREAMBLE + NOW + "<|call|>", True),
@@ -146,6 +153,17 @@ HARMONY = [
     ("free", OSLO.removesuffix("}") + "<|call|>", False),
     ("free_single", ANALYSIS + OSLO + "<|call|>", True),
     ("free_single", OSLO + "<|end|><|start|>assistant" + NOW + "<|call|>", False),
+    ("own", ANALYSIS + PYTHON + "print(1)<|call|>", True),
+    ("own", ANALYSIS + PYTHON.replace("analysis", "commentary") + "print(1)<|call|>", True),
+    ("own", ANALYSIS + SEARCH + '{"query": "x", "topn": 3}<|call|>', True),
+    ("own", ANALYSIS + SEARCH + '{"query": <|call|>', False),
+    ("own", ANALYSIS + SEARCH.replace("search", "close") + "{}<|call|>", False),
+    ("own", ANALYSIS + OSLO + "<|call|>", True),
+    ("own", ANALYSIS + FINAL + "Hello.<|return|>", True),
+    ("own_python", ANALYSIS + PYTHON + "print(1)<|call|>", True),
+    ("own_python", ANALYSIS + SEARCH + "{}<|call|>", False),
+    ("own_required", ANALYSIS + SEARCH + "{}<|call|>", True),
+    ("own_required", ANALYSIS + FINAL + "Hello.<|return|>", False),
     ("odd", NOW.replace("{}", '{"b": [1, null]}') + "<|call|>", True),
     ("odd", NOW.replace("{}", "[1]") + "<|call|>", False),
 ]

@@ -15,9 +15,10 @@ from responses_app.protocol.items.server_tools.tool_result import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class FileSearch(Delta):
-    """The beginning of a file search."""
+    """Beginning of a file search. `arguments` are the arguments of the model, which the tool gets and no event shows."""
 
     queries: Sequence[str] = ()
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class FileSearchCall(SearchCall):
         self.searching = False
 
     def take_opening(self, delta: FileSearch) -> None:
-        """Store the queries of `delta` for the end of the item."""
-        self.queries = list(delta.queries)
+        """Store the queries of `delta` for the end of the item, and the arguments for the tool."""
+        self.queries, self.arguments = list(delta.queries), delta.arguments
 
     def mark_searching(self, delta: SearchStarted) -> list[Event]:
         """Show that the search runs. Repeated calls do nothing."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from responses_app.protocol.events import Event
-from responses_app.protocol.items.base import Delta, Json, OpenItem
+from responses_app.protocol.items.base import Delta, Family, Item, Json, OpenItem
 
 SEARCHING: Final = "searching"
 SEARCH_PROGRESS: Final = ("in_progress", SEARCHING, "completed")
@@ -18,9 +18,17 @@ class SearchStarted(Delta):
 
 
 class SearchCall(OpenItem):
-    """An open search call."""
+    """An open search call. `arguments` are the arguments of the model, which no event shows."""
 
-    __slots__ = ()
+    __slots__ = ("arguments",)
+
+    def __init__(self, family: Family, body: Item, index: int) -> None:
+        super().__init__(family, body, index)
+        self.arguments = ""
+
+    def body_so_far(self) -> Item:
+        """Return the item with the arguments of the model, for the tool."""
+        return {**self.body, "arguments": self.arguments}
 
     def mark_searching(self, _delta: SearchStarted) -> list[Event]:
         """Show that the search runs."""

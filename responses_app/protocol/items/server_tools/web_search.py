@@ -15,7 +15,10 @@ from responses_app.protocol.items.server_tools.tool_result import ToolResult
 
 @dataclass(frozen=True, slots=True)
 class WebSearch(Delta):
-    """The beginning of a web search."""
+    """Beginning of a web search. `function` and `arguments` are the call of the model, which the tool gets and no event shows."""
+
+    function: str = "web_search"
+    arguments: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,19 @@ class WebResult(ToolResult):
 class WebSearchCall(SearchCall):
     """An open web search call."""
 
-    __slots__ = ()
+    __slots__ = ("function",)
+
+    def __init__(self, family: Family, body: Item, index: int) -> None:
+        super().__init__(family, body, index)
+        self.function = ""
+
+    def take_opening(self, delta: WebSearch) -> None:
+        """Store the call of the model for the tool."""
+        self.function, self.arguments = delta.function, delta.arguments
+
+    def body_so_far(self) -> Item:
+        """Return the item with the call of the model, for the tool."""
+        return {**super().body_so_far(), "function": self.function}
 
     def finish(self, delta: WebResult) -> list[Event]:
         """Close the search with the action and the results."""

@@ -1,0 +1,50 @@
+"""gpt-oss's own tools `python` and `browser`, as the harmony library presents these tools in the system message."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from openai_harmony import ToolNamespaceConfig
+
+from responses_app.dialects.tools import builtin
+from responses_app.dialects.tools.selection import Tool, Toolset
+
+_PYTHON: Final = "python"
+_BROWSER: Final = "browser"
+_PYTHON_DESCRIPTION: Final = (
+    "Use this tool to execute Python code in your chain of thought, and to make plots, tables and files for the user.\n\n"
+    "When you send a message containing Python code to python, it will be executed in a stateful Jupyter notebook environment. python "
+    "will respond with the output of the execution or time out after 120.0 seconds. The drive at '/mnt/data' can be used to save and "
+    "persist user files. Internet access for this session is disabled. Figures of matplotlib are shown to the user. To offer a file to "
+    "the user, link it in the final answer as [name](sandbox:/mnt/data/name)."
+)
+
+
+def functions_of(tools: Toolset) -> list[Tool]:
+    """Return the offered tools that are declared as functions in the developer message."""
+    return [tool for tool in tools.offered if builtin.RECIPIENT not in tool]
+
+
+def own_tools(offered: Sequence[Tool]) -> list[ToolNamespaceConfig]:
+    """Return the own tools of gpt-oss among the offered tools."""
+    recipients = builtin.recipients(offered)
+    found = []
+    if any(recipient.partition(".")[0] == _BROWSER for recipient in recipients):
+        found.append(ToolNamespaceConfig.browser())
+    if _PYTHON in recipients:
+        found.append(ToolNamespaceConfig(name=_PYTHON, description=_PYTHON_DESCRIPTION, tools=[]))
+    return found
+
+
+def call_text(recipient: str, arguments: str) -> str:
+    """Return the text of a call of an own tool, from the JSON arguments of the function: code, or the arguments of the own tool."""
+    values = json.loads(arguments)
+    if recipient in builtin.RAW_RECIPIENTS:
+        return str(values[builtin.CODE_KEY])
+    if "url" in values:
+        # A page is opened by its address under `id`; a search in a page is about the newest page.
+        address = {} if "pattern" in values else {"id": values["url"]}
+        values = {**address, **{key: value for key, value in values.items() if key != "url"}}
+    return json.dumps(values, ensure_ascii=False)
