@@ -1,4 +1,4 @@
-"""Used approvals of MCP calls."""
+"""Used approvals and denials of MCP calls."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from django.db.models.functions import Now
 
 
 class Approval(models.Model):
-    """Used approval: the response that made the call of an approval request. The constraint allows a single use in a project."""
+    """Used answer to an approval request: the response that made the call, or that read the denial.
+
+    The constraint allows a single use in a project.
+    """
 
     project = models.CharField(max_length=100)
     request_uid = models.CharField("approval request", max_length=128)

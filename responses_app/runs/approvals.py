@@ -1,8 +1,8 @@
-"""Approvals of MCP calls in a context: each answers a request of the context, and is used once."""
+"""Approvals and denials of MCP calls in a context: each answers a request of the context, and is used once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -12,6 +12,7 @@ from responses_app.runs.create_request import CreateRequest
 from responses_app.store.content import approvals
 
 Item = Mapping[str, Any]
+OUTPUT_TYPES = frozenset({"reasoning", "mcp_list_tools", "mcp_approval_request"})
 
 
 def check_approvals(create_request: CreateRequest, items: Sequence[Item], own: Sequence[Item]) -> None:
@@ -37,18 +38,49 @@ def check_approvals(create_request: CreateRequest, items: Sequence[Item], own: S
 
 
 async def check_unused(create_request: CreateRequest, items: Sequence[Item], own: Sequence[Item]) -> None:
-    """Check that no other response has used the approvals of the request. Raises InvalidRequest."""
-    new = _new_approvals(items, own)
+    """Check that no other response has used the approvals and denials of the request. Raises InvalidRequest."""
+    new = [*_new_approvals(items, own), *_new_denials(items, own)]
     used = await sync_to_async(approvals.used)(create_request.project, new) if new else set()
     if used:
         raise _already_answered(min(used))
 
 
+async def claim_denials(create_request: CreateRequest, items: Sequence[Item], own: Sequence[Item], uid: str) -> None:
+    """Use the denials of the request for the response `uid`. Raises InvalidRequest if another response was faster.
+
+    Approvals are claimed by their calls.
+    """
+    new = set(_new_denials(items, own))
+    lost = new - await sync_to_async(approvals.claim)(create_request.project, [*new], uid) if new else set()
+    if lost:
+        raise _already_answered(min(lost))
+
+
 def _new_approvals(items: Sequence[Item], own: Sequence[Item]) -> list[str]:
     """Return the ids of the approval requests that `own` items approve and whose calls are to be made."""
-    made, uids = _made(items), {item["id"] for item in own}
-    approved = (item for item in items if item["type"] == "mcp_approval_response" and item["approve"] and item["id"] in uids)
-    return [item["approval_request_id"] for item in approved if item["approval_request_id"] not in made]
+    made, approved = _made(items), _own_answers(items, own, approve=True)
+    return [item["approval_request_id"] for _, item in approved if item["approval_request_id"] not in made]
+
+
+def _new_denials(items: Sequence[Item], own: Sequence[Item]) -> list[str]:
+    """Return the ids of the approval requests that `own` items deny.
+
+    A denial before output of the model is history: clients without stored responses send the denial again in each request.
+    """
+    last_output = max((place for place, item in enumerate(items) if _is_output(item)), default=-1)
+    return [item["approval_request_id"] for place, item in _own_answers(items, own, approve=False) if place > last_output]
+
+
+def _own_answers(items: Sequence[Item], own: Sequence[Item], *, approve: bool) -> Iterator[tuple[int, Item]]:
+    uids = {item["id"] for item in own}
+    for place, item in enumerate(items):
+        if item["type"] == "mcp_approval_response" and item["approve"] is approve and item["id"] in uids:
+            yield place, item
+
+
+def _is_output(item: Item) -> bool:
+    """Return whether the model, or a tool of the server, has written `item`."""
+    return item.get("role") == "assistant" or item["type"] in OUTPUT_TYPES or item["type"].endswith("_call")
 
 
 def _made(items: Sequence[Item]) -> set[str | None]:

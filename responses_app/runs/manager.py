@@ -18,6 +18,7 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.errors import InvalidRequest, ServiceUnavailable
 from responses_app.models import Response
+from responses_app.runs import approvals
 from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.compaction import compact, make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
@@ -143,6 +144,8 @@ class RunManager:
         run = create_run(uid, create_request, served, planned, self._recorder, worker, tools, compaction)
         if not parked and not await served.engine.is_healthy():
             raise ServiceUnavailable(f"The engine of '{served.name}' does not answer. Try again in a moment.")
+        # Last, so that a refused request uses no denial.
+        await approvals.claim_denials(create_request, planned.items, planned.own, uid)
         return run, planned
 
     async def count(self, create_request: CreateRequest) -> int:

@@ -85,15 +85,22 @@ class McpExecutor:
 
     async def _list(self, label: str) -> McpTools:
         try:
-            found = await self._sessions.list_tools(label)
+            return McpTools(await self._allowed_tools(label))
         except McpError as error:
             return McpTools(error=str(error.error["message"]))
+
+    async def _allowed_tools(self, label: str) -> list[Json]:
+        """Return the tools of the server that the request allows. Raises McpError."""
         allowed = self._tools[label].get("allowed_tools")
-        return McpTools([tool for tool in found if filters.is_allowed(tool, allowed)])
+        return [tool for tool in await self._sessions.list_tools(label) if filters.is_allowed(tool, allowed)]
 
     async def _call(self, call: Json) -> McpResult:
         label, name, approval = call["server_label"], call["name"], call.get("approval_request_id")
-        if self._offer.tool(label, name) is None:
+        tool = self._offer.tool(label, name)
+        if tool is None and approval is not None:
+            # The context may have the approval request alone: without the listing, or behind a compaction.
+            tool = next((one for one in await self._allowed_tools(label) if one["name"] == name), None)
+        if tool is None:
             raise McpError(f"The server '{label}' has no tool '{name}' that may be called.", METHOD_NOT_FOUND)
         arguments = _parse_arguments(call["arguments"])
         # Last, so that a call that cannot be made uses no approval.

@@ -43,14 +43,17 @@ class McpSessions:
         # Sessions whose connections broke: they are closed with the others, as calls may still end in them.
         self._broken: list[McpSession] = []
         self._locks = {label: asyncio.Lock() for label in servers}
+        self._list_locks = {label: asyncio.Lock() for label in servers}
 
     async def list_tools(self, label: str, *, use_cache: bool = True) -> Sequence[Json]:
         """Return the tools of a server as `mcp_list_tools` shows these. Raises McpError."""
         key = hashlib.sha256(orjson.dumps(self._project) + self._servers[label].identity).digest()
-        found = _lists.get(key) if use_cache else None
-        if found is None:
-            found = _lists[key] = await self._list(await self._session(label))
-        return found
+        # A listing and an approved call begin side by side, and need a single request.
+        async with self._list_locks[label]:
+            found = _lists.get(key) if use_cache else None
+            if found is None:
+                found = _lists[key] = await self._list(await self._session(label))
+            return found
 
     async def call(
         self, label: str, name: str, arguments: Json, report_progress: Callable[[], None] | None = None

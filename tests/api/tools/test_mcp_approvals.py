@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ from responses_app.models import ApiKey, Approval
 from responses_app.store.content import approvals
 from tests.support.api.case import HELLO, KeyedClient, record_text
 from tests.support.api.mcp_case import McpCase
-from tests.support.runs.server_tools import START
+from tests.support.runs.server_tools import START, answer
 
 DELETE = '<|channel|>commentary to=functions.files__delete <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'
 DELETE_TWICE = DELETE.replace("<|call|>", "<|end|>") + START + DELETE.replace("a.txt", "b.txt")
@@ -23,6 +24,7 @@ REQUEST = {
     "name": "delete",
     "arguments": '{"path":"a"}',
 }
+HELLO_USER = {"role": "user", "content": "Hello"}
 LISTING = {
     "type": "mcp_list_tools",
     "id": "mcpl_1",
@@ -95,6 +97,43 @@ class UsedApprovalsTest(McpCase):
             }
             self.refused(await self.post(client, **body), 400, None, "input", "was already answered")
 
+    async def test_denial_is_used_once(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            body: dict[str, Any] = {"previous_response_id": first["id"], "tools": [self.tool]}
+            denied = await self.made(client, input=[answer_to(request["id"], approve=False)], **body)
+            row = await Approval.objects.aget()
+            self.assertEqual((row.request_uid, row.response_uid), (request["id"], denied["id"]))
+            text = f"The approval request {request['id']} was already answered."
+            for approve in (True, False):
+                with self.subTest(approve=approve):
+                    second = await self.post(client, input=[answer_to(request["id"], approve=approve)], **body)
+                    self.refused(second, 400, None, "input", text)
+
+    async def test_used_approval_cannot_be_denied(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            body: dict[str, Any] = {"previous_response_id": first["id"], "tools": [self.tool]}
+            await self.made(client, input=[answer_to(request["id"])], **body)
+            second = await self.post(client, input=[answer_to(request["id"], approve=False)], **body)
+            self.refused(second, 400, None, "input", "was already answered")
+
+    async def test_denial_in_the_history_of_a_stateless_client_is_accepted_again(self) -> None:
+        history = [HELLO_USER, LISTING, REQUEST, answer_to("mcpr_1", approve=False)]
+        async with self.serving(record_text(HELLO), record_text(HELLO)) as client:
+            body: dict[str, Any] = {"tools": [self.tool], "store": False}
+            made = await self.made(client, input=history, **body)
+            again = await self.made(client, input=[*history, *made["output"], HELLO_USER], **body)
+            self.assertEqual(again["status"], "completed")
+
+    async def test_two_denials_at_once_are_used_once(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            body: dict[str, Any] = {"previous_response_id": first["id"], "tools": [self.tool]}
+            answers = [self.post(client, input=[answer_to(request["id"], approve=False)], **body) for _ in range(2)]
+            statuses = sorted(response.status_code for response in await asyncio.gather(*answers))
+            self.assertEqual(statuses, [200, 400])
+
     async def test_approval_in_a_conversation_is_found(self) -> None:
         async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
             thread = orjson.loads((await client.post("/v1/conversations", b"{}", content_type="application/json")).content)[
@@ -102,6 +141,51 @@ class UsedApprovalsTest(McpCase):
             ]
             _, request = await self.request_of(client, conversation=thread)
             made = await self.made(client, conversation=thread, input=[answer_to(request["id"])], tools=[self.tool])
+            self.assertEqual(self.calls(made), [(request["id"], "deleted a.txt")])
+
+
+class LostListingTest(McpCase):
+    """Approved calls whose context has no listing of the server: the server is listed again, and the call is made."""
+
+    async def test_reference_to_the_approval_request_suffices(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            _, request = await self.request_of(client)
+            items = [HELLO_USER, {"type": "item_reference", "id": request["id"]}, answer_to(request["id"])]
+            made = await self.made(client, input=items, tools=[self.tool])
+            self.assertEqual([item["type"] for item in made["output"]], ["mcp_list_tools", "mcp_call", "message"])
+            self.assertEqual(self.calls(made), [(request["id"], "deleted a.txt")])
+
+    async def test_tool_outside_of_allowed_tools_is_not_called(self) -> None:
+        async with self.serving(record_text(HELLO)) as client:
+            tool = {**self.tool, "allowed_tools": ["add"]}
+            made = await self.made(client, input=[REQUEST, answer_to("mcpr_1")], tools=[tool])
+            self.assertEqual(self.calls(made), [("mcpr_1", None)])
+            self.assertEqual(await Approval.objects.acount(), 0)
+
+    async def test_approval_request_before_a_compaction_can_be_answered(self) -> None:
+        lines = [record_text(DELETE), record_text(answer("A summary.")), record_text(HELLO)]
+        async with self.serving(*lines) as client:
+            management = [{"type": "compaction", "compact_threshold": 1000}]
+            text = "word " * 2000
+            first = await self.made(client, input=text, tools=[self.tool], context_management=management)
+            self.assertEqual([item["type"] for item in first["output"]][-2:], ["mcp_approval_request", "compaction"])
+            request = first["output"][-2]
+            body: dict[str, Any] = {"previous_response_id": first["id"], "tools": [self.tool]}
+            made = await self.made(client, input=[answer_to(request["id"])], **body)
+            self.assertEqual(self.calls(made), [(request["id"], "deleted a.txt")])
+
+    async def test_approval_request_that_truncation_drops_can_be_answered(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)) as client:
+            first, request = await self.request_of(client)
+            filler = [{"role": "user", "content": "word " * 2000}, {"role": "assistant", "content": "word " * 2000}] * 3
+            self.engine._max_model_len = 6000
+            body: dict[str, Any] = {
+                "previous_response_id": first["id"],
+                "input": [*filler, answer_to(request["id"])],
+                "tools": [self.tool],
+            }
+            self.refused(await self.post(client, **body), 400, "context_length_exceeded", "input")
+            made = await self.made(client, **body, truncation="auto")
             self.assertEqual(self.calls(made), [(request["id"], "deleted a.txt")])
 
 
