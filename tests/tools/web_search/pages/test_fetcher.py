@@ -19,7 +19,7 @@ TEXT = b"<p>Tea</p>"
 
 
 def page(body: bytes = TEXT, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
-    return lambda handler: answer(handler, body, **{"content_type": "text/html; charset=latin-1", **headers})
+    return lambda handler: answer(handler, body, 200, **{"content_type": "text/html; charset=latin-1", **headers})
 
 
 @pytest.fixture(scope="module")
