@@ -13,7 +13,7 @@ from responses_app.tools.web_search.domains import DomainFilter
 
 FILES = {
     "docs.example.com/index.html": "<title>Tea &amp;\n more</title><script>coffee()</script><p>All about tea.</p>",
-    "docs.example.com/guide/green tea.md": "# Green tea\nGreen tea is steamed. " + "Tea. " * 3,
+    "docs.example.com/guide/green tea.MD": "# Green tea\nGreen tea is steamed. " + "Tea. " * 3,
     "blog.example.org/post.txt": "Coffee, and a little tea.",
     "loose.txt": "tea without a host",
     "docs.example.com/picture.png": "tea",
@@ -34,7 +34,7 @@ def urls(folder: FolderBackend, query: str, context: SearchContext | None = None
 
 def test_pages_are_ranked_by_words_and_titles(folder: FolderBackend) -> None:
     assert urls(folder, "green TEA?") == [
-        "https://docs.example.com/guide/green%20tea.md",
+        "https://docs.example.com/guide/green%20tea.MD",
         "https://docs.example.com/",
         "https://blog.example.org/post.txt",
     ]
@@ -70,8 +70,8 @@ def test_changed_file_is_read_again(folder: FolderBackend, tmp_path: Path) -> No
         ("https://docs.example.com/", ("text/html", FILES["docs.example.com/index.html"])),
         ("https://docs.example.com", ("text/html", FILES["docs.example.com/index.html"])),
         (
-            "https://docs.example.com/guide/green%20tea.md#top",
-            ("text/markdown", FILES["docs.example.com/guide/green tea.md"]),
+            "https://docs.example.com/guide/green%20tea.MD#top",
+            ("text/markdown", FILES["docs.example.com/guide/green tea.MD"]),
         ),
         ("http://blog.example.org/post.txt", ("text/plain", FILES["blog.example.org/post.txt"])),
     ],
