@@ -1,36 +1,114 @@
-"""Outputs of server tools in prompts: text alone, up to a length."""
+"""Outputs of server tools in prompts: text up to a length, and pictures for models that see."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import orjson
 
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 
-PART_TYPES = frozenset({"audio", "image", "resource", "resource_link", "text"})
+PART_TYPES: Final = frozenset({"audio", "image", "resource", "resource_link", "text"})
+# URLs of the pictures that the prompt shows, by position among the pictures of an item. The prompt finds the bytes by item and URL.
+ShownPictures: TypeAlias = Mapping[int, str]
+Json: TypeAlias = Mapping[str, Any]
 
 
-def limit_tool_output(item: Mapping[str, Any], max_bytes: int) -> Mapping[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Picture of an output: data URL in base64, and a notice for models that do not get it."""
+
+    url: str
+    notice: str
+
+
+Segment: TypeAlias = str | Picture
+
+
+def pictures_of(item: Json) -> list[Picture]:
+    """Return the pictures in the output of a server tool, not decoded and not checked."""
+    return [segment for segment in _segments(item) or () if isinstance(segment, Picture)]
+
+
+def limit_tool_output(item: Json, max_bytes: int, shown: ShownPictures | None = None) -> Json:
     """Return `item` with the output of a server tool as the model reads it. The stored item has the whole output.
 
-    Pictures and other parts that are no text become notices. Behind `max_bytes` bytes the output is cut, with a notice.
+    Pictures that are not `shown`, and other parts that are no text, become notices. Behind `max_bytes` bytes the text is cut, with
+    a notice. Without a text for the model the text of the item stays.
     """
-    shown = item.get(MODEL_OUTPUT)
-    if shown is not None:
-        return {**item, MODEL_OUTPUT: _limit(shown, max_bytes)}
-    output = item.get("output")
-    if item.get("type") != "mcp_call" or not isinstance(output, str):
+    segments = _segments(item)
+    if segments is None:
         return item
-    text = _cut(_text_of_parts(output), max_bytes)
-    return item if text is output else {**item, "output": text}
+    shown, texts, position = shown or {}, list[str](), 0
+    for segment in segments:
+        if isinstance(segment, str):
+            texts.append(segment)
+            continue
+        texts += [] if position in shown else [segment.notice]
+        position += 1
+    text, own = _cut("\n".join(texts), max_bytes), item.get(MODEL_OUTPUT)
+    if own is None and item.get("output") == text:
+        return item
+    has_text = own is None or own.text is not None
+    return {**item, MODEL_OUTPUT: ModelOutput(text if has_text else None, tuple(shown[at] for at in sorted(shown)))}
 
 
-def _limit(output: ModelOutput, max_bytes: int) -> ModelOutput:
-    text = _cut(output.text, max_bytes) if output.text else output.text
-    notices = [_describe({"type": "image", "mimeType": url[5:].partition(";")[0]}) for url in output.images]
-    return ModelOutput("\n".join([*([text] if text else []), *notices]) if notices else text)
+def _segments(item: Json) -> list[Segment] | None:
+    """Return the texts and pictures of an output; None for items that show the whole output themselves."""
+    output: ModelOutput | None = item.get(MODEL_OUTPUT)
+    if output is not None:
+        texts = [] if output.text is None else [output.text]
+        return [*texts, *(Picture(url, _notice("image", [url[5:].partition(";")[0]])) for url in output.images)]
+    if item.get("type") != "mcp_call":
+        return None
+    if isinstance(item.get("output"), str):
+        return _segments_of_text(item["output"])
+    return _segments_of_error(item.get("error"))
+
+
+def _segments_of_text(output: str) -> list[Segment]:
+    """Return the segments of an output that is a list of content parts in JSON; any other output as a text."""
+    if not output.startswith('[{"'):
+        return [output]
+    try:
+        parts = orjson.loads(output)
+    except orjson.JSONDecodeError:
+        return [output]
+    if not all(map(_is_part, parts)) or all(part["type"] == "text" for part in parts):
+        return [output]
+    return [_segment(part) for part in parts]
+
+
+def _segments_of_error(error: object) -> list[Segment] | None:
+    """Return the segments of a tool's error with parts that are no text; None for any other error."""
+    parts = error.get("content") if isinstance(error, Mapping) else None
+    if not isinstance(parts, list) or not all(map(_is_part, parts)) or all(part["type"] == "text" for part in parts):
+        return None
+    return ["The tool failed:", *map(_segment, parts)]
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, dict) and value.get("type") in PART_TYPES
+
+
+def _segment(part: Json) -> Segment:
+    if part["type"] == "text":
+        return str(part.get("text", ""))
+    resource = part.get("resource") or {}
+    if isinstance(resource.get("text"), str):
+        return str(resource["text"])
+    media_type, data = part.get("mimeType") or resource.get("mimeType"), part.get("data") or resource.get("blob")
+    notice = _notice(part["type"], (media_type, part.get("uri") or resource.get("uri")))
+    if part["type"] != "audio" and str(media_type).startswith("image/") and isinstance(data, str):
+        return Picture(f"data:{media_type};base64,{data}", notice)
+    return notice
+
+
+def _notice(kind: str, names: Sequence[object]) -> str:
+    details = ", ".join(str(name) for name in names if name)
+    return f"[The result has a part of type {kind}{f' ({details})' if details else ''}, which is shown to the user alone.]"
 
 
 def _cut(text: str, max_bytes: int) -> str:
@@ -41,33 +119,3 @@ def _cut(text: str, max_bytes: int) -> str:
         return text
     start = data[:max_bytes].decode("utf-8", "ignore")
     return f"{start}\n[The output is too long: {len(text) - len(start)} more characters were cut.]"
-
-
-def _text_of_parts(output: str) -> str:
-    """Return the text of an output that is a list of content parts in JSON; any other output unchanged."""
-    if not output.startswith('[{"'):
-        return output
-    try:
-        parts = orjson.loads(output)
-    except orjson.JSONDecodeError:
-        return output
-    if not all(map(_is_part, parts)) or all(part["type"] == "text" for part in parts):
-        return output
-    return "\n".join(_describe(part) for part in parts)
-
-
-def _is_part(value: object) -> bool:
-    return isinstance(value, dict) and value.get("type") in PART_TYPES
-
-
-def _describe(part: Mapping[str, Any]) -> str:
-    if part["type"] == "text":
-        return str(part.get("text", ""))
-    resource = part.get("resource") or {}
-    if isinstance(resource.get("text"), str):
-        return str(resource["text"])
-    names: Sequence[object] = (part.get("mimeType") or resource.get("mimeType"), part.get("uri") or resource.get("uri"))
-    details = ", ".join(str(name) for name in names if name)
-    return (
-        f"[The result has a part of type {part['type']}{f' ({details})' if details else ''}, which is shown to the user alone.]"
-    )

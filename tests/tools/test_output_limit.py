@@ -17,7 +17,8 @@ LINK = {"type": "resource_link", "uri": "https://example.com/report", "name": "r
 
 def shown(output: object, max_bytes: int = 1000) -> str:
     text = output if isinstance(output, str) else orjson.dumps(output).decode()
-    return str(limit_tool_output({"type": "mcp_call", "output": text}, max_bytes)["output"])
+    item = limit_tool_output({"type": "mcp_call", "output": text}, max_bytes)
+    return str(item[MODEL_OUTPUT].text)
 
 
 @pytest.mark.parametrize(

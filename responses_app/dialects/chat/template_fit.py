@@ -14,6 +14,7 @@ from responses_app.dialects.chat.call_text import CallText, Message, output_cont
 
 # The length of call ids that templates of Mistral require.
 SHORT_ID = 9
+IMAGES_OF_OUTPUT = "Images of the output of {}:"
 THINKING_PART = "content part of type thinking"
 MARKED_TEXT = "text between the markers of reasoning"
 # Stand for the markers while the template is rendered: many templates remove text between the real ones. No client knows these.
@@ -35,7 +36,8 @@ class TemplateFit:
     """Places of inputs in a chat template.
 
     False for `tools`, `calls` or `outputs` means that the template drops or rejects these. Tools are then described in the system
-    message, calls are text of assistant messages, and outputs are user messages. `reasoning_key` is the key of an assistant
+    message, calls are text of assistant messages, and outputs are user messages. Without `output_images` the images of outputs follow
+    the outputs in a user message. `reasoning_key` is the key of an assistant
     message, `content` for markers in the text, `THINKING_PART` for a part of the content, `MARKED_TEXT` for text of the
     content that the template passes on unseen, None for models that do not reason.
     """
@@ -43,6 +45,7 @@ class TemplateFit:
     tools: bool = True
     calls: bool = True
     outputs: bool = True
+    output_images: bool = True
     parallel_calls: bool = True
     text: TextPlace = TextPlace.BESIDE
     arguments_as_json: bool = False
@@ -91,6 +94,7 @@ class TemplateFit:
             "tools: described in the system message": not self.tools,
             "calls of earlier turns: as text": not self.calls,
             "outputs of calls: as user messages": not self.outputs,
+            "images of outputs: in a user message behind": not self.output_images and self.outputs,
             "several calls of a turn: a message for each": not self.parallel_calls and self.calls,
             "text beside a call: in a message before": self.text is TextPlace.BEFORE and self.calls,
             "text beside a call: with the call as text": self.text is TextPlace.WITH_CALLS_AS_TEXT and self.calls,
@@ -133,11 +137,18 @@ class TemplateFit:
         return {**call, "id": self._id(call["id"]), "function": function}
 
     def _outputs(self, outputs: Sequence[Message]) -> Iterator[Message]:
+        images: list[Message] = []
         for output in outputs:
-            if self.outputs:
-                yield {**output, "tool_call_id": self._id(output["tool_call_id"])}
-            else:
+            content = output["content"]
+            if not self.outputs:
                 yield _user(output)
+                continue
+            if not self.output_images and not isinstance(content, str):
+                images += [{"type": "text", "text": IMAGES_OF_OUTPUT.format(output["name"])}, *_of_type(content, "image")]
+                content = "\n".join(part["text"] for part in _of_type(content, "text"))
+            yield {**output, "content": content, "tool_call_id": self._id(output["tool_call_id"])}
+        if images:
+            yield {"role": "user", "content": images, _IS_OUTPUT: True}
 
     def _id(self, call_id: Any) -> Any:
         text = str(call_id)
@@ -189,6 +200,10 @@ def _join(first: str | list[Message], second: str | list[Message]) -> str | list
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     return [*_parts(first), *_parts(second)]
+
+
+def _of_type(content: Sequence[Message], kind: str) -> list[Message]:
+    return [part for part in content if part["type"] == kind]
 
 
 def _parts(content: str | list[Message]) -> list[Message]:

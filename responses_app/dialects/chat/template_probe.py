@@ -65,6 +65,8 @@ class TemplateProbe:
             fit = replace(fit, tools=False)
         fit = self._choose(fit, _CALL_FORMS, _AS_TEXT, _loop(1), ("marktool", "markfirst"))
         fit = self._choose(fit, ({}, {"outputs": False}), _AS_TEXT, _loop(1), ("markfirst", "resultfirst"))
+        if self.template.image is not None and fit.outputs:
+            fit = replace(fit, output_images=self._renders_output_images(fit))
         two = ("markfirst", "marksecond", "resultfirst", "resultsecond")
         fit = self._choose(fit, ({}, {"parallel_calls": False}), _AS_TEXT, _loop(2), two)
         as_text = {"text": TextPlace.WITH_CALLS_AS_TEXT}
@@ -114,6 +116,13 @@ class TemplateProbe:
         ]
         # A template may reject system messages or calls.
         return bool(texts[0]) and all(mark in text for text in texts if text for mark in _TOOL_MARKS)
+
+    def _renders_output_images(self, fit: TemplateFit) -> bool:
+        """Return True if the template writes the placeholder of an image in an output, behind the text of the output."""
+        parts = [{"type": "text", "text": "resultfirst"}, {"type": "image"}]
+        messages = [{**each, "content": parts} if each["role"] == "tool" else each for each in _loop(1)]
+        text = self._render(fit.apply(messages, self.call_text, self.marks), tools=self.with_tools and fit.tools)
+        return str(self.template.image) in text.partition("resultfirst")[2]
 
     def _render(self, messages: Sequence[Message], *, tools: bool) -> str:
         """Render messages; empty if the template rejects the messages."""

@@ -21,7 +21,8 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.dialects.tools import as_functions, builtin
 from responses_app.dialects.tools.unknown_tools import UnknownToolFilter
 from responses_app.engine_interface import Constraint, EngineUnavailable, GenerateRequest, Sampling
-from responses_app.errors import InvalidRequest, ServiceUnavailable
+from responses_app.errors import InvalidRequest, RateLimited, ServiceUnavailable
+from responses_app.images.decode_pool import DecoderBusy
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import constraint_check, context, definitions, long_work
@@ -30,6 +31,7 @@ from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.log.records import ImageBytes
 from responses_app.tools.base import ToolOffer
 from responses_app.tools.output_limit import limit_tool_output
+from responses_app.tools.pictures import PromptPictures, choose_pictures
 
 MIN_TOP_P = 1e-6
 # Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.
@@ -55,7 +57,8 @@ async def build_engine_request(
     tools that the server runs.
     """
     assert served.dialect is not None  # noqa: S101 - started
-    turn = _turn(create_request, served, items, today or datetime.now(UTC).date(), memo)
+    pictures = await _pictures(create_request, served.dialect, items)
+    turn = _turn(create_request, served, items, pictures, today or datetime.now(UTC).date(), memo)
     if offer is not None:
         turn = _with_server_tools(turn, offer)
     grammars = await definitions.convert(create_request.project, as_functions.custom_tool_formats(turn))
@@ -65,7 +68,7 @@ async def build_engine_request(
     prompts = PromptRenderer(
         served.engine,
         served.dialect,
-        images_by_url,
+        {**images_by_url, **pictures.images},
         measure=measure or create_request.truncation == "auto",
         project=create_request.project,
     )
@@ -84,17 +87,28 @@ async def build_engine_request(
     return request, with_stop_sequences(mapped, create_request.stop)
 
 
+async def _pictures(create_request: CreateRequest, dialect: Dialect, items: Sequence[Mapping[str, Any]]) -> PromptPictures:
+    """Choose the pictures in outputs of server tools that the prompt shows; none for a model without vision. Raises RateLimited."""
+    if not dialect.supports_images:
+        return PromptPictures()
+    try:
+        return await choose_pictures(create_request.project, items)
+    except DecoderBusy as error:
+        raise RateLimited(str(error)) from error
+
+
 def _turn(
     create_request: CreateRequest,
     served: ServedModel,
     items: Sequence[Mapping[str, Any]],
+    pictures: PromptPictures,
     today: date,
     memo: TokenCache | None,
 ) -> Turn:
     """Return the turn for `items`."""
     context_of = (create_request.reasoning or {}).get("context")
     max_bytes = settings.RESPONSES_TOOL_RESULT_PROMPT_BYTES
-    items = [limit_tool_output(item, max_bytes) for item in items]
+    items = [limit_tool_output(item, max_bytes, pictures.shown.get(item.get("id", ""))) for item in items]
     return Turn(
         items=context.drop_earlier_reasoning(items) if context_of == "current_turn" else items,
         today=today,

@@ -40,6 +40,11 @@ TEXT_ONLY_TOOLS = LOOP % (
     "{% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}"
     "{% elif part.type == 'image' and message.role != 'tool' %}<image>{% endif %}{% endfor %}"
 )
+# Images are in the first message only in this template.
+FIRST_ONLY = LOOP % (
+    "{% for part in message.content %}{% if part.type == 'text' %}{{ part.text }}"
+    "{% elif part.type == 'image' and messages | length == 1 %}<image>{% endif %}{% endfor %}"
+)
 NO_RULES = "{% if messages[0].role == 'system' %}{{ raise_exception('no') }}{% endif %}" + EITHER
 REFUSING = LOOP % "{% if message.content is not string %}{{ raise_exception('text only') }}{% endif %}{{ message.content }}"
 SPECIAL = ("<image>", "<|vision_start|>", "<|image_pad|>", "<|vision_end|>", "<eos>")
@@ -145,11 +150,28 @@ def test_tools_return_images() -> None:
     assert text(PARTS, *returned("Here:", IMAGE)).endswith("[tool]Here:<image>")
 
 
+@pytest.mark.parametrize(
+    ("items", "prompt"),
+    [
+        pytest.param(returned("Here:", IMAGE), "[tool]Here:[user]Images of the output of draw:<image>", id="end"),
+        pytest.param(
+            [*returned("Here:", IMAGE), user("And", IMAGE)],
+            "[tool]Here:[user]Images of the output of draw:<image>And<image>",
+            id="before a message",
+        ),
+        pytest.param([user(IMAGE), *returned("Here:")], "[tool]Here:", id="no image in the output"),
+    ],
+)
+def test_images_of_outputs_follow_where_the_template_would_lose_these(items: list[dict[str, Any]], prompt: str) -> None:
+    rendered = text(TEXT_ONLY_TOOLS, *items)
+    assert rendered.endswith(prompt)
+    assert rendered.count("<image>") == len(list(iter_images(items)))
+
+
 def test_an_image_that_the_template_would_lose_is_refused_by_its_path() -> None:
     with pytest.raises(UnsupportedInput) as caught:
-        text(TEXT_ONLY_TOOLS, user(IMAGE), *returned("Here:", IMAGE))
-    assert (caught.value.param, caught.value.code) == ("input[3].output[1]", "unsupported_value")
-    assert text(TEXT_ONLY_TOOLS, user(IMAGE), *returned("Here:")).count("<image>") == 1
+        text(FIRST_ONLY, user("One"), user("Two", IMAGE))
+    assert (caught.value.param, caught.value.code) == ("input[1].content[1]", "unsupported_value")
 
 
 @pytest.mark.parametrize("dialect", [harmony(), chat(TEXT), chat(PARTS, supports_images=False)])
