@@ -11,6 +11,7 @@ from responses_app.errors import InvalidRequest
 from responses_app.schemas.base import StrictModel, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, translate, wrong_type
 from responses_app.schemas.tools import CLIENT, HOSTED, is_run_by_server, server_types
+from responses_app.tools.declarations import WEB_SEARCH_TYPES, declared_tool
 
 MODES = ("none", "auto", "required")
 # Tools that a choice names by type alone.
@@ -32,6 +33,12 @@ class NamedMcpTool(StrictModel):
     type: Literal["mcp"]
     server_label: str
     name: str | None = None
+
+
+class BuiltinTool(StrictModel):
+    """`tool_choice` of a built-in tool; also an entry of `allowed_tools`."""
+
+    type: str
 
 
 class AllowedTools(StrictModel):
@@ -102,8 +109,10 @@ def _entry(raw: object, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[st
 
 def _named(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
     kind = _kind(raw, loc)
-    if is_run_by_server(kind):
+    if kind == "mcp" and is_run_by_server(kind):
         return _named_mcp(raw, tools, loc)
+    if is_run_by_server(kind):
+        return _chosen_builtin(raw, kind, tools, loc)
     if kind in CLIENT and set(raw) == {"type"}:
         _present(kind, tools)
         return {"type": kind}
@@ -130,6 +139,23 @@ def _named_mcp(raw: dict[str, Any], tools: Sequence[Mapping[str, Any]], loc: Loc
     if named.name is not None and names is not None and named.name not in names:
         raise _absent(f"{named.server_label}.{named.name}")
     return named.model_dump(exclude_none=True)
+
+
+def _chosen_builtin(raw: dict[str, Any], kind: str, tools: Sequence[Mapping[str, Any]], loc: Loc) -> dict[str, Any]:
+    """Parse the choice of a built-in tool. The types of web searches are names of the same tool. Raises InvalidRequest."""
+    try:
+        BuiltinTool.model_validate(raw)
+    except ValidationError as error:
+        raise translate(error, loc, BuiltinTool.model_fields) from error
+    kinds = WEB_SEARCH_TYPES if kind in WEB_SEARCH_TYPES else {kind}
+    if not any(tool["type"] in kinds for tool in tools):
+        raise _absent(kind)
+    if declared_tool(tools, kinds) is None and loc == ("tool_choice",):
+        message = (
+            f"Tool choice '{kind}': the tool has no access to the web in this request, so the model cannot be made to call it."
+        )
+        raise InvalidRequest(message, param="tool_choice", code="invalid_value")
+    return {"type": kind}
 
 
 def _present(kind: str, tools: Sequence[Mapping[str, Any]]) -> None:

@@ -61,7 +61,7 @@ class ServerCallParser(ParserFilter):
         self._offer = offer
         self._has_server_calls = False
         self._held: list[Delta] = []
-        self._buffered: _BufferedCall | None = None
+        self._buffered: _UnopenedCall | None = None
         self._code: InputUnwrapper | None = None
 
     def _filter(self, deltas: list[Delta]) -> list[Delta]:
@@ -95,7 +95,7 @@ class ServerCallParser(ParserFilter):
         opening = self._offer.opening(delta.name)
         self._has_server_calls |= opening is not None and not isinstance(opening, McpApprovalRequest)
         if isinstance(opening, McpApprovalRequest | WebSearch | FileSearch):
-            self._buffered = _BufferedCall(opening, [])
+            self._buffered = _UnopenedCall(opening, [])
             return []
         if isinstance(opening, CodeCall) and delta.kind == "function":
             self._code = InputUnwrapper(builtin.CODE_KEY)
@@ -116,7 +116,7 @@ class ServerCallParser(ParserFilter):
 
 
 @dataclass(slots=True)
-class _BufferedCall:
+class _UnopenedCall:
     """Call whose item opens when the arguments are complete, with the arguments so far."""
 
     opening: McpApprovalRequest | WebSearch | FileSearch

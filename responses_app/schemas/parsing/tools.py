@@ -14,7 +14,7 @@ from responses_app.schemas.base import check_tools, count_tools, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, translate, wrong_type
 from responses_app.schemas.json_schema.limits import complexity_problem
 from responses_app.schemas.json_schema.strict import shape_problem, strict_problem
-from responses_app.schemas.parsing import mcp_tools
+from responses_app.schemas.parsing import builtin_tools, mcp_tools
 from responses_app.schemas.tools import (
     CLIENT,
     HOSTED,
@@ -26,6 +26,7 @@ from responses_app.schemas.tools import (
     is_run_by_server,
     server_types,
 )
+from responses_app.tools.declarations import is_cached_search
 
 ACTIVE = ("function", "custom", "namespace", *CLIENT)
 # Fields with credentials, which are not stored and not repeated.
@@ -36,7 +37,7 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bo
     """Parse `tools` to the form that the response repeats. Raises InvalidRequest, also for an unsupported type.
 
     A deferred tool needs a tool search among `tools`, unless `found` is true, because a search has returned the tools.
-    An input item has no MCP tools (`in_item`), because the server stores items and stores no credentials.
+    An input item has no tools that the server runs (`in_item`), because the server stores items and stores no credentials.
     """
     if raw is None:
         return []
@@ -47,8 +48,9 @@ def read(raw: object, loc: Loc = ("tools",), *, found: bool = False, in_item: bo
     if not found and not any(tool["type"] == "tool_search" for tool in tools):
         _check_none_deferred(tools, loc)
     if in_item:
-        _check_no_mcp(tools, loc)
+        _check_no_server_tools(tools, loc)
     mcp_tools.check_labels(tools, loc)
+    builtin_tools.check_single(tools, loc)
     seen: set[str] = set()
     for index, tool in enumerate(tools):
         inside = [function_name(one["name"], tool["name"]) for one in tool["tools"]] if tool["type"] == "namespace" else []
@@ -73,7 +75,7 @@ def _check_none_deferred(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
             raise InvalidRequest(message, param=where, code="invalid_value")
 
 
-def _check_no_mcp(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
+def _check_no_server_tools(tools: Sequence[Mapping[str, Any]], loc: Loc) -> None:
     for index, tool in enumerate(tools):
         if is_run_by_server(tool["type"]):
             where = json_path((*loc, index, "type"))
@@ -92,7 +94,7 @@ def active_types() -> list[str]:
 
 def inactive_types(tools: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the types of the tools that the response repeats but the model is not offered."""
-    return sorted({str(tool["type"]) for tool in tools if not _is_active(tool["type"])})
+    return sorted({str(tool["type"]) for tool in tools if not _is_active(tool["type"]) or is_cached_search(tool)})
 
 
 def _tool(raw: object, loc: Loc) -> dict[str, Any]:
@@ -104,7 +106,7 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     if (kind in settings.RESPONSES_INACTIVE_TOOLS and kind not in ACTIVE) or _is_codex_search(raw):
         return {key: value for key, value in raw.items() if key not in SECRET}
     if is_run_by_server(kind):
-        return mcp_tools.parse_mcp_tool(raw, loc)
+        return builtin_tools.PARSERS.get(kind, mcp_tools.parse_mcp_tool)(raw, loc)
     allowed = active_types()
     if kind in HOSTED:
         raise InvalidRequest(
@@ -144,8 +146,12 @@ def _flags(tool: FunctionTool | CustomTool) -> dict[str, bool]:
 
 
 def _is_codex_search(raw: Mapping[str, Any]) -> bool:
-    """Return True for the web search tool that Codex adds to every request; rejecting the tool would reject all of Codex."""
-    return raw["type"] == "web_search" and isinstance(raw.get("external_web_access"), bool)
+    """Return True for the web search tool that Codex adds to every request, where the server runs no such tool.
+
+    Rejecting the tool would reject all of Codex.
+    """
+    is_codex = raw["type"] == "web_search" and isinstance(raw.get("external_web_access"), bool)
+    return is_codex and (not is_run_by_server("web_search") or is_cached_search(raw))
 
 
 def _custom(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
