@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from responses_app.tools.web_search.domains import DomainFilter
 
@@ -56,6 +56,7 @@ class SearchBackend(Protocol):
         ...
 
 
+@runtime_checkable
 class PageSource(Protocol):
     """Search back end that has the pages of its results."""
 

@@ -1,0 +1,171 @@
+"""Web search tool of a run: searches, opened pages, and texts found in pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from responses_app.dialects.tools import builtin
+from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSearch
+from responses_app.tools.arguments import InvalidArguments, parse_arguments
+from responses_app.tools.base import Json
+from responses_app.tools.builtin_offer import BuiltinOffer
+from responses_app.tools.web_search import call_arguments as read
+from responses_app.tools.web_search.backends.base import SearchBackend, SearchFailed
+from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, Display, show_matches, show_page, show_results
+from responses_app.tools.web_search.history import BrowsingHistory, LinkMissing
+from responses_app.tools.web_search.options import TYPES, WebSearchOptions
+from responses_app.tools.web_search.pages.page import Page, PageFailed
+from responses_app.tools.web_search.reader import PageReader
+
+MAX_RESULTS = 20
+TOO_SLOW = "The web does not answer in time."
+
+
+class WebSearchExecutor:
+    """Web search tool, a `ToolExecutor`. A call takes at most `timeout_s` seconds."""
+
+    def __init__(self, options: WebSearchOptions, backend: SearchBackend, reader: PageReader, timeout_s: float) -> None:
+        self._options, self._backend, self._reader, self._timeout_s = options, backend, reader, timeout_s
+        self._history = BrowsingHistory()
+
+    def offer(self, items: Sequence[Json]) -> BuiltinOffer:
+        """Return the offer of the three functions. The displays of `items` are those that the model can refer to."""
+        self._history = BrowsingHistory(items)
+        openings = {name: _opening(name) for name in (builtin.WEB_SEARCH, builtin.OPEN_PAGE, builtin.FIND_IN_PAGE)}
+        return BuiltinOffer(TYPES, openings, self._options.describe())
+
+    def openings(self, items: Sequence[Json]) -> list[Delta]:
+        """Return nothing: a web search needs no preparation."""
+        del items
+        return []
+
+    def can_run(self, item: Json) -> bool:
+        """Return True for web search calls."""
+        return bool(item["type"] == "web_search_call")
+
+    def counts(self, item: Json) -> bool:
+        """Return True: each call counts for the limits."""
+        del item
+        return True
+
+    def is_repeatable(self, call: Json) -> bool:
+        """Return True: a search and the reading of a page change nothing."""
+        del call
+        return True
+
+    async def run(self, call: Json, report: Callable[[Delta], None]) -> WebResult:
+        """Search, open a page, or find a text in a page."""
+        report(SearchStarted())
+        cursor, action = self._history.reserve(), _unknown_action(call)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                arguments = parse_arguments(call["arguments"])
+                action = _written_action(action, arguments)
+                result = await self._run(str(call["function"]), arguments, cursor)
+        except TimeoutError:
+            return WebResult(action, failed=True, model_text=TOO_SLOW)
+        except (InvalidArguments, LinkMissing, PageFailed, SearchFailed) as error:
+            return WebResult(action, failed=True, model_text=str(error))
+        self._history.add(result.model_text or "")
+        return result
+
+    def failure(self, call: Json, message: str) -> WebResult:
+        """Return the end of a call that failed with `message`."""
+        return WebResult(_unknown_action(call), failed=True, model_text=message)
+
+    async def close(self) -> None:
+        """Stop reading pages."""
+        await self._reader.close()
+
+    async def _run(self, function: str, arguments: Mapping[str, Any], cursor: int) -> WebResult:
+        if function == builtin.OPEN_PAGE:
+            return await self._open(arguments, cursor)
+        if function == builtin.FIND_IN_PAGE:
+            return await self._find(arguments, cursor)
+        return await self._search(arguments, cursor)
+
+    async def _search(self, arguments: Mapping[str, Any], cursor: int) -> WebResult:
+        query, context = read.query(arguments), self._options.context
+        wanted = read.integer(arguments, "topn")
+        if wanted:
+            context = replace(context, max_results=min(max(wanted, 1), MAX_RESULTS))
+        found = await self._backend.search(query, context)
+        action = {
+            "type": "search",
+            "query": query,
+            "queries": [query],
+            "sources": [{"type": "url", "url": one.url} for one in found],
+        }
+        results = [{"url": one.url, "title": one.title, "snippet": one.snippet} for one in found]
+        return WebResult(action, results=results, model_text=show_results(cursor, query, found))
+
+    async def _open(self, arguments: Mapping[str, Any], cursor: int) -> WebResult:
+        page = await self._reader.read(await self._url_to_open(arguments))
+        start = max(read.integer(arguments, "line", "loc") or 0, 0)
+        if start and start >= len(page.lines):
+            raise LinkMissing(f"The page has no line {start}: its last line is {len(page.lines) - 1}.")
+        wanted = read.integer(arguments, "num_lines") or 0
+        count = min(wanted, 2 * self._options.lines) if wanted > 0 else self._options.lines
+        return WebResult({"type": "open_page", "url": page.url}, model_text=show_page(cursor, page, start, count))
+
+    async def _find(self, arguments: Mapping[str, Any], cursor: int) -> WebResult:
+        pattern = read.pattern(arguments)
+        page = await self._page_to_search(arguments)
+        action = {"type": "find_in_page", "url": page.url, "pattern": pattern}
+        return WebResult(action, model_text=show_matches(cursor, page, pattern))
+
+    async def _url_to_open(self, arguments: Mapping[str, Any]) -> str:
+        """Return the address of `url`, of the link `id`, or of a page that is open. Raises LinkMissing and PageFailed."""
+        url, number, cursor = read.url(arguments), read.integer(arguments, "id"), read.cursor(arguments)
+        if url is not None:
+            return url
+        if number is None or number < 0:
+            return self._page_url(self._history.page(cursor))
+        return await self._link_url(*self._history.link(number, cursor))
+
+    async def _page_to_search(self, arguments: Mapping[str, Any]) -> Page:
+        """Return the page of `url`, of the display or link `id`, or the newest page. Raises LinkMissing and PageFailed."""
+        url, number, cursor = read.url(arguments), read.integer(arguments, "id"), read.cursor(arguments)
+        if url is None and number is not None and number >= 0 and not self._history.has_page(number):
+            url = await self._link_url(*self._history.link(number, cursor))
+        elif url is None:
+            url = self._page_url(self._history.page(cursor if number is None or number < 0 else number))
+        return await self._reader.read(url)
+
+    async def _link_url(self, display: Display, index: int) -> str:
+        if display.url is None:
+            found = next((one.url for number, one in display.results.items() if number % LINKS_PER_DISPLAY == index), None)
+        else:
+            links = (await self._reader.read(display.url)).links
+            found = links[index] if index < len(links) else None
+        if found is None:
+            raise LinkMissing(f"The display {display.cursor} has no link with the index {index}.")
+        return found
+
+    def _page_url(self, display: Display) -> str:
+        if display.url is None:
+            raise LinkMissing(f"The display {display.cursor} has search results. Open one of the results first.")
+        return display.url
+
+
+def _opening(function: str) -> Callable[[], Delta]:
+    return lambda: WebSearch(function)
+
+
+def _unknown_action(call: Json) -> Json:
+    """Return the action of a call that failed before its arguments were read."""
+    function = call.get("function")
+    if function == builtin.OPEN_PAGE:
+        return {"type": "open_page", "url": ""}
+    if function == builtin.FIND_IN_PAGE:
+        return {"type": "find_in_page", "url": "", "pattern": ""}
+    return {"type": "search", "query": ""}
+
+
+def _written_action(action: Json, arguments: Mapping[str, Any]) -> Json:
+    """Return the action with the texts that the model has written."""
+    texts = {key: arguments[key] for key in action if key != "type" and isinstance(arguments.get(key), str)}
+    return {**action, **texts, **({"queries": [texts["query"]]} if "query" in texts else {})}

@@ -1,0 +1,59 @@
+"""Page reader of a run: pages of the search back end or of the web, with a cache."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from responses_app.tools.web_search.backends.base import PageMissing, PageSource, SearchBackend
+from responses_app.tools.web_search.pages import text_pool
+from responses_app.tools.web_search.pages.fetcher import FetchedPage, PageFetcher
+from responses_app.tools.web_search.pages.page import Page, PageFailed
+
+
+class PageReader:
+    """Reader of pages for `project`. Each page is read once; a page that failed is read again.
+
+    A back end that has the pages itself, as a folder, is never left for the network.
+    """
+
+    def __init__(self, project: str, backend: SearchBackend, fetcher: PageFetcher) -> None:
+        self._project, self._backend, self._fetcher = project, backend, fetcher
+        self._pages: dict[str, asyncio.Task[Page]] = {}
+
+    async def read(self, url: str) -> Page:
+        """Return the page at `url`. Raises PageFailed."""
+        if url not in self._pages:
+            self._pages[url] = asyncio.create_task(self._read(url), name="read a page")
+        task = self._pages[url]
+        try:
+            # Another call may wait for the same page.
+            return await asyncio.shield(task)
+        except PageFailed:
+            self._pages.pop(url, None)
+            raise
+
+    async def close(self) -> None:
+        """Stop reading."""
+        tasks = [*self._pages.values()]
+        self._pages = {}
+        for task in tasks:
+            task.cancel()
+        for task in tasks:
+            with suppress(PageFailed, asyncio.CancelledError):
+                await task
+
+    async def _read(self, url: str) -> Page:
+        found = await (self._from_backend(url) if isinstance(self._backend, PageSource) else self._fetcher.fetch(url))
+        return await text_pool.read_text(self._project, found.url, found.media_type, found.charset, found.data)
+
+    async def _from_backend(self, url: str) -> FetchedPage:
+        if not self._fetcher.domains.allows(url):
+            raise PageFailed("The request does not allow this page.")
+        if not isinstance(self._backend, PageSource):
+            raise PageFailed("The search back end has no pages.")
+        try:
+            media_type, data = await self._backend.read_page(url)
+        except PageMissing:
+            raise PageFailed("There is no page with this address.") from None
+        return FetchedPage(url, media_type, "utf-8", data)
