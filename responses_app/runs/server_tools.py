@@ -1,17 +1,27 @@
-"""Server tools of a request: the executor of the MCP tools."""
+"""Server tools of a request: the executors of the MCP tools and of the built-in tools, joined."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 from asgiref.sync import sync_to_async
 
 from responses_app.runs.create_request import CreateRequest
 from responses_app.store.content import approvals
 from responses_app.tools.base import ToolExecutor
+from responses_app.tools.composite import CompositeExecutor
 from responses_app.tools.limits import ToolLimits
 
 
 def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     """Return the tools that the server runs for the response `uid`; None without such tools in the request."""
+    executors = [executor for make in EXECUTORS if (executor := make(create_request, uid)) is not None]
+    if len(executors) > 1:
+        return CompositeExecutor(executors)
+    return executors[0] if executors else None
+
+
+def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     tools = create_request.mcp_tools
     if not tools:
         return None
@@ -26,3 +36,7 @@ def server_tools(create_request: CreateRequest, uid: str) -> ToolExecutor | None
     known = {label: servers.server_of(tool, create_request.secrets.get(label, {})) for label, tool in tools.items()}
     sessions = McpSessions(known, ToolLimits.from_settings(), create_request.project)
     return McpExecutor(tools, sessions, claim)
+
+
+# Each returns the executor of a tool for a request and the id of the response; None if the request has no such tool.
+EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (_mcp,)

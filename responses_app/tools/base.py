@@ -44,6 +44,10 @@ class ToolExecutor(Protocol):
     same items.
     """
 
+    async def prepare(self, items: Sequence[Json]) -> None:
+        """Look up in the database what `items` refer to. Called before the first `offer`."""
+        ...
+
     def offer(self, items: Sequence[Json]) -> ToolOffer:
         """Return the tools that `items` allow to offer."""
         ...

@@ -37,6 +37,11 @@ class CompositeExecutor:
     def __init__(self, executors: Sequence[ToolExecutor]) -> None:
         self._executors = executors
 
+    async def prepare(self, items: Sequence[Json]) -> None:
+        """Prepare all tools."""
+        for executor in self._executors:
+            await executor.prepare(items)
+
     def offer(self, items: Sequence[Json]) -> CompositeOffer:
         """Return the offer of all tools."""
         return CompositeOffer([executor.offer(items) for executor in self._executors])

@@ -67,6 +67,9 @@ class StubTools:
         self.kind, self.first, self.result, self.closed = kind, opening, result, 0
         self.error: Exception | None = None
 
+    async def prepare(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Do nothing."""
+
     def offer(self, items: Sequence[Mapping[str, Any]]) -> BuiltinOffer:
         return PYTHON
 

@@ -89,7 +89,7 @@ async def plan(
     past = before.images if before.images is not None else await images.previous_images(before.keys, before.items)
     images_by_url = {**past, **new}
     today = datetime.now(UTC).date()
-    offer, openings = _server_tools(tools, items)
+    offer, openings = await _server_tools(tools, items)
     request, parser = await build_engine_request(
         uid,
         _without_choice(effective) if openings else effective,
@@ -123,7 +123,7 @@ async def replan(
     keys, everything = [*before.keys, *own.keys], [*before.items, *own.items]
     images_by_url = await images.previous_images(keys, everything)
     uids = [one["id"] for one in own.items]
-    offer, openings = _server_tools(tools, items)
+    offer, openings = await _server_tools(tools, items)
     effective_first = _without_choice(effective) if openings else effective
     request, parser = await build_engine_request(
         uid, effective_first, served, items, images_by_url, uids, today=today, offer=offer
@@ -164,9 +164,14 @@ def _free_choice(choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     return {**choice, "mode": "auto"} if choice.get("type") == "allowed_tools" else "auto"
 
 
-def _server_tools(tools: ToolExecutor | None, items: Sequence[Mapping[str, Any]]) -> tuple[ToolOffer | None, Sequence[Delta]]:
+async def _server_tools(
+    tools: ToolExecutor | None, items: Sequence[Mapping[str, Any]]
+) -> tuple[ToolOffer | None, Sequence[Delta]]:
     """Return the tools that are offered in the first round, and the openings of items that must be run before."""
-    return (None, ()) if tools is None else (tools.offer(items), tools.openings(items))
+    if tools is None:
+        return None, ()
+    await tools.prepare(items)
+    return tools.offer(items), tools.openings(items)
 
 
 def _without_choice(create_request: CreateRequest) -> CreateRequest:

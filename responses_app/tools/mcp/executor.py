@@ -30,6 +30,9 @@ class McpExecutor:
         self._tools, self._sessions, self._claim = tools, sessions, claim
         self._offer = McpOffer(tools, {})
 
+    async def prepare(self, items: Sequence[Json]) -> None:
+        """Do nothing: the items contain the listings."""
+
     def offer(self, items: Sequence[Json]) -> McpOffer:
         """Return the offer: the tools of the newest listing of each server."""
         self._offer = McpOffer(self._tools, _listings(items))

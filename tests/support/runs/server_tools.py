@@ -80,6 +80,9 @@ class CityTools:
     def tool_choice(self, choice: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
         return choice
 
+    async def prepare(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Do nothing."""
+
     def offer(self, items: Sequence[Mapping[str, Any]]) -> CityTools:
         return self
 
@@ -127,6 +130,9 @@ class ListedTools(CityTools):
     @property
     def functions(self) -> Sequence[Mapping[str, Any]]:
         return super().functions if self._is_listed else []
+
+    async def prepare(self, items: Sequence[Mapping[str, Any]]) -> None:
+        """Do nothing."""
 
     def offer(self, items: Sequence[Mapping[str, Any]]) -> CityTools:
         self._is_listed = any(item["type"] == "mcp_list_tools" for item in items)
