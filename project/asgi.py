@@ -165,4 +165,7 @@ limits = TransportLimits(
     connections=settings.RESPONSES_MAX_CONNECTIONS,
     unfinished=settings.RESPONSES_MAX_UNFINISHED_MIB * MIB,
     unfinished_each=settings.RESPONSES_MAX_UNFINISHED_MIB_PER_KEY * MIB,
+    # A MiB more, for the other fields of the form.
+    upload=(settings.RESPONSES_FILE_MIB + 1) * MIB,
+    upload_folder=settings.RESPONSES_UPLOAD_DIR,
 )

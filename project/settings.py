@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
+from project.file_storage import file_storage
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
 from project.tls import cookie_name, proxy_header
 from project.web_search import parse_web_search
@@ -79,6 +80,17 @@ TEMPLATES = [
 ASGI_APPLICATION = "project.asgi.application"
 STATIC_URL = "/static/"
 STATIC_ROOT = DATA_DIR / "static"
+# Files of the Files API, and the folder in which uploads are collected. Both are on the same file system, so that a file is moved.
+RESPONSES_UPLOAD_DIR = DATA_DIR / "uploads"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "files": file_storage(envstr("RESPONSES_FILE_STORAGE"), DATA_DIR / "files"),
+}
+RESPONSES_FILE_MIB = envint("RESPONSES_FILE_MIB", 512, minimum=1)
+RESPONSES_FILES_PER_PROJECT = envint("RESPONSES_FILES_PER_PROJECT", 10_000, minimum=0)
+RESPONSES_FILES_MIB_PER_PROJECT = envint("RESPONSES_FILES_MIB_PER_PROJECT", 10_240, minimum=0)
+RESPONSES_KEEP_FILES = envduration("RESPONSES_KEEP_FILES", "")
 USE_TZ = True
 TIME_ZONE = envstr("TZ", "UTC") or "UTC"
 # In bytes: request bodies may have 64 MiB.

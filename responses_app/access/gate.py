@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Final
 
@@ -15,6 +16,8 @@ from responses_app.models import ApiKey
 # Paths that need a key.
 KEYED: Final = ("/v1", "/openresponses/v1")
 LOOK_UP_LIMIT_S: Final = 5.0
+# Paths whose POST uploads a file.
+UPLOADS: Final = re.compile(r"/(?:openresponses/)?v1/(?:files|containers/[^/]+/files)/?")
 
 
 class KeyGate:
@@ -26,6 +29,10 @@ class KeyGate:
     def is_api(self, path: str) -> bool:
         """Return True if `path` needs a key and accepts long bodies."""
         return path.startswith(KEYED)
+
+    def is_upload(self, method: str, path: str) -> bool:
+        """Return True for an upload of a file, whose body has a limit of its own."""
+        return method == "POST" and UPLOADS.fullmatch(path) is not None
 
     def cached_account(self, authorization: str) -> str | None:
         """Return the account of a cached key; None if a look-up is necessary or the header has no key."""

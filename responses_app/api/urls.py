@@ -5,10 +5,11 @@ from __future__ import annotations
 from django.urls import re_path
 
 from responses_app.api.http import api_view, not_found
-from responses_app.api.views import conversations, models, response_list, responses
+from responses_app.api.views import conversations, files, models, response_list, responses
 
 API = r"^(?:openresponses/)?v1/"
 RESPONSE = API + r"responses/(?P<uid>[^/]+)"
+FILE = API + r"files/(?P<uid>[^/]+)"
 CONVERSATION = API + r"conversations/(?P<uid>[^/]+)"
 
 urlpatterns = [
@@ -27,6 +28,9 @@ urlpatterns = [
         CONVERSATION + r"/items/(?P<item>[^/]+)/?$",
         api_view(GET=conversations.retrieve_item, DELETE=conversations.remove_item),
     ),
+    re_path(API + r"files/?$", api_view(GET=files.index, POST=files.create)),
+    re_path(FILE + r"/?$", api_view(GET=files.retrieve, DELETE=files.delete)),
+    re_path(FILE + r"/content/?$", api_view(GET=files.content)),
     re_path(API + r"models/?$", api_view(GET=models.index)),
     re_path(API + r"models/(?P<name>.+?)/?$", api_view(GET=models.show, DELETE=models.delete)),
     re_path(r"^health/?$", api_view(public=True, GET=models.health, HEAD=models.health)),

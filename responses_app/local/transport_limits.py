@@ -1,16 +1,24 @@
-"""Limits of the transport, set by the application and applied by the HTTP server."""
+"""Limits of the transport, set by the application and applied by the HTTP server; the ASGI extension for uploads."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 MIB = 1024 * 1024
+# ASGI extension: the body of an upload as an open file, in place of messages, which would hold the body in memory.
+BODY_FILE = "responses.body_file"
 
 
 @dataclass(frozen=True, slots=True)
 class TransportLimits:
-    """Limits of a process: connections, and bytes of unfinished bodies and messages, in total and per key."""
+    """Limits of a process: connections, and bytes of unfinished bodies and messages, in total and per key.
+
+    Uploads of files are counted apart: `upload` is the limit of a body, `upload_folder` the folder of temporary files.
+    """
 
     connections: int = 4096
     unfinished: int = 512 * MIB
     unfinished_each: int = 128 * MIB
+    upload: int = 513 * MIB
+    upload_folder: Path | None = None

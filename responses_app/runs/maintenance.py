@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from responses_app.store.content import approvals, orphans
+from responses_app.store.files import files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
 
@@ -21,6 +22,7 @@ logger = logging.getLogger("responses.upkeep")
 
 ARCHIVE_EVERY_S = 2.0
 PRUNE_EVERY_S = 30.0
+FILES_EVERY_S = 5.0
 BATCH = 50
 # After each step comes a pause as long as the step, so that streams of this process get at least half of the time. Seconds.
 MIN_PAUSE_S = 0.005
@@ -33,6 +35,7 @@ async def upkeep() -> None:
     async with asyncio.TaskGroup() as group:
         group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
         group.create_task(_every(PRUNE_EVERY_S, prune_due))
+        group.create_task(_every(FILES_EVERY_S, delete_files_due))
 
 
 def archive_due(now: datetime) -> Iterator[int]:
@@ -63,6 +66,12 @@ def prune_due(now: datetime) -> Iterator[int]:
     age_of_items = timedelta(0) if settings.RESPONSES_DELETE_CONVERSATION_ITEMS else settings.RESPONSES_KEEP_RESPONSES
     if age_of_items is not None:
         yield from orphans.prune(now - age_of_items)
+
+
+def delete_files_due(now: datetime) -> Iterator[int]:
+    """Clean up after interrupted uploads and deletions, and delete files that have expired; yield the number of each batch."""
+    yield from pending.clean_up()
+    yield from files.delete_all(files.overdue(now, settings.RESPONSES_KEEP_FILES))
 
 
 async def _every(pause: float, work: Work) -> None:

@@ -22,7 +22,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of the command."""
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--project", metavar="NAME", help="all responses, conversations and items of a project")
+        what.add_argument("--project", metavar="NAME", help="all responses, conversations, items and files of a project")
         what.add_argument("--conversation", metavar="ID", help="a conversation with its responses and items")
         what.add_argument("--user", metavar="NAME", help="an account with its sessions and memberships; projects stay")
         parser.add_argument("--keys", action="store_true", help="with --project: its API keys and memberships too")

@@ -13,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from responses_app.durations import parse_duration
 from responses_app.store.content import approvals, orphans
+from responses_app.store.files import files
 from responses_app.store.log.retention import TEMPORARY, overdue, prune
 
 WHAT = {
@@ -43,6 +44,10 @@ class Command(BaseCommand):
         what = "items that were taken out of their last conversation longer ago than this, and that no response needs"
         shown = default if default is not None else "off"
         parser.add_argument("--items", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
+        default = settings.RESPONSES_KEEP_FILES
+        what = "files that were uploaded longer ago than this, besides files that have expired"
+        shown = default if default is not None else "off"
+        parser.add_argument("--files", type=_age, metavar="AGE", default=default, help=f"{what} (default: {shown})")
         parser.add_argument("--dry-run", action="store_true", help="only count what would be deleted")
         parser.add_argument(
             "--pause", type=float, metavar="SECONDS", default=PAUSE, help="pause between batches (default: %(default)s)"
@@ -62,6 +67,7 @@ class Command(BaseCommand):
         if options["responses"] is not None and not dry_run:
             self._prune("approvals", approvals.prune(now - options["responses"]), pause)
         self._orphans(now, options["items"], dry_run, pause)
+        self._files(now, options["files"], dry_run, pause)
 
     def _orphans(self, now: datetime, limit: timedelta | None, dry_run: bool, pause: float) -> None:
         if limit is None:
@@ -70,6 +76,13 @@ class Command(BaseCommand):
             self.stdout.write(f"items: up to {orphans.orphaned_before(now - limit).count()} would be deleted")
         else:
             self.stdout.write(f"items: {self._prune('items', orphans.prune(now - limit), pause)} deleted")
+
+    def _files(self, now: datetime, limit: timedelta | None, dry_run: bool, pause: float) -> None:
+        due = files.overdue(now, limit)
+        if dry_run:
+            self.stdout.write(f"files: {due.count()} would be deleted")
+        else:
+            self.stdout.write(f"files: {self._prune('files', files.delete_all(due), pause)} deleted")
 
     def _prune(self, name: str, steps: Iterator[int], pause: float) -> int:
         total = 0

@@ -18,6 +18,10 @@ class Gate(Protocol):
         """Return True if `path` needs a key and accepts long bodies."""
         ...
 
+    def is_upload(self, method: str, path: str) -> bool:
+        """Return True for an upload of a file, whose body has a limit of its own."""
+        ...
+
     def cached_account(self, authorization: str) -> str | None:
         """Return the account of a cached key; None if a look-up is necessary."""
         ...
@@ -34,6 +38,10 @@ class OpenGate:
         """Return True: every path accepts long bodies."""
         del path
         return True
+
+    def is_upload(self, method: str, path: str) -> bool:
+        """Return True for the path `/upload`."""
+        return method == "POST" and path == "/upload"
 
     def cached_account(self, authorization: str) -> str | None:
         """Return the shared account."""

@@ -69,6 +69,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
     def _admit(self) -> None:
         request, server = self.requests[-1], self.factory.server
         path = unquote(self._path.partition(b"?")[0].decode("latin1"))
+        request.is_upload = server.gate.is_upload(self._command.decode("latin1"), path)
         if _is_websocket(request) or not server.gate.is_api(path):
             self._let_in(server.budget.of_address(str(getattr(request.client, "host", ""))), PAGE_BODY_LIMIT)
             return
@@ -76,7 +77,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         authorization = b",".join(lines).decode("latin1")
         account = server.gate.cached_account(authorization)
         if account is not None:
-            self._let_in(server.budget.of_key(account), BODY_LIMIT)
+            self._let_in_key(account)
             return
         self._early = []
         self._networkProducer.pauseProducing()
@@ -92,7 +93,7 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
             logger.exception("a key could not be looked up")
             self.refuse(InternalError("The server had an error while processing your request."))
         else:
-            self._let_in(server.budget.of_key(account), BODY_LIMIT)
+            self._let_in_key(account)
         self._go_on()
 
     def _go_on(self) -> None:
@@ -101,6 +102,16 @@ class HttpChannel(HTTPChannel):  # type: ignore[misc]
         self._networkProducer.resumeProducing()
         for data in early:
             self.rawDataReceived(data)
+
+    def _let_in_key(self, account: str) -> None:
+        """Read the body of a client with a key. The body of an upload is collected in the folder of uploads."""
+        request, server = self.requests[-1], self.factory.server
+        if not request.is_upload:
+            self._let_in(server.budget.of_key(account), BODY_LIMIT)
+            return
+        self._let_in(server.upload_budget.of_key(account), server.limits.upload)
+        if not self._refused:
+            request.collect_in(server.limits.upload_folder)
 
     def _let_in(self, charge: Charge, limit: int) -> None:
         """Read the body unless the length exceeds the limit."""

@@ -7,19 +7,20 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.http_protocol import HTTPFactory
 from daphne.server import Server
 from twisted.internet import reactor
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.web.http import _GenericHTTPChannelProtocol
 
-from responses_app.local.transport_limits import TransportLimits
+from responses_app.local.transport_limits import BODY_FILE, TransportLimits
 from responses_app.server.http import tcp_limits
 from responses_app.server.http.admission import Gate, OpenGate, affordable_connections
-from responses_app.server.http.errors import BODY_LIMIT, HttpChannel, error, overloaded, too_large
+from responses_app.server.http.errors import BODY_LIMIT, HttpChannel, overloaded
 from responses_app.server.http.pacing import Pacer
-from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, LimitedConnection, prepare
-from responses_app.server.http.unfinished import ByteBudget, Charge, Full
+from responses_app.server.http.request import HttpRequestHandler
+from responses_app.server.http.tcp_limits import LimitedConnection, prepare
+from responses_app.server.http.unfinished import ByteBudget
 from responses_app.server.http.websocket import EXTENSIONS, WebSocket
 
 # Bytes read from the spool file at once: a body of 64 MiB takes 256 messages instead of Daphne's 8,192.
@@ -31,6 +32,8 @@ OVERLOAD_ANSWER_S = 1.0
 # further connections, and their clients repeat it after a second. Twisted's default is 50.
 BACKLOG = 1024
 GOING_AWAY = 1001
+# Unfinished uploads, as multiples of the largest upload: those of the process, and those of a key.
+UPLOADS, UPLOADS_EACH = 8, 2
 # Seconds between checks of a slow client: first value, maximum, growth factor.
 CHECK_S, MAX_CHECK_S, CHECK_GROWTH = 0.02, 0.5, 1.25
 
@@ -45,76 +48,6 @@ def tcp(host: str, port: int) -> str:
 def adopted(descriptor: int) -> str:
     """Return Twisted's endpoint string for a listening socket, which is duplicated and closed."""
     return f"fd:fileno={descriptor}"
-
-
-class HttpRequestHandler(WebRequest):  # type: ignore[misc]
-    """Request with a counted body, rejected beyond the limit."""
-
-    received = 0
-    stage = HEAD
-    limit = BODY_LIMIT
-    charge: Charge | None = None
-
-    def __init__(self, channel: Any, *rest: Any) -> None:
-        # Twisted would parse forms and answer 400 to an invalid form; the application parses bodies.
-        super().__init__(channel, *rest, parsePOSTFormSubmission=False)
-        if isinstance(channel.transport, LimitedConnection):
-            channel.transport.request_count += 1
-
-    def gotLength(self, length: int | None) -> None:
-        """Check the announced length of the body (overrides Twisted)."""
-        self.stage = BODY
-        super().gotLength(length)
-
-    def handleContentChunk(self, data: bytes) -> None:
-        """Count a part of the body (overrides Twisted)."""
-        if self.stage == LINGER:
-            return
-        self.received += len(data)
-        if self.received > self.limit:
-            self.channel.refuse(too_large(self.limit))
-            return
-        try:
-            if self.charge is not None:
-                self.charge.add(len(data))
-        except Full as full:
-            self.channel.refuse(full.answer)
-            return
-        super().handleContentChunk(data)
-
-    def process(self) -> Any:
-        """Pass the request to the application (overrides Daphne)."""
-        self.stage = ANSWER
-        done = super().process()
-        # The application has the whole body; otherwise the spool file would exist until the end of the response.
-        self._drop_body()
-        return done
-
-    def discard(self) -> None:
-        """Drop the body of a rejected request."""
-        self.stage = LINGER
-        self._drop_body()
-
-    def connectionLost(self, reason: Any) -> None:
-        """Release the body's charge (overrides Daphne)."""
-        self._release()
-        super().connectionLost(reason)
-
-    def _drop_body(self) -> None:
-        self._release()
-        if self.content is not None:
-            self.content.close()
-
-    def _release(self) -> None:
-        if self.charge is not None:
-            self.charge.release()
-
-    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
-        """Answer with an API error instead of a page (overrides Daphne)."""
-        del status_text
-        headers, encoded = error(status, body)
-        self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
-        self.handle_reply({"type": "http.response.body", "body": encoded})
 
 
 class HttpFactory(HTTPFactory):  # type: ignore[misc]
@@ -166,7 +99,9 @@ class DaphneServer(Server):  # type: ignore[misc]
     ) -> None:
         limits = limits or TransportLimits()
         self.gate: Gate = gate or OpenGate()
+        self.limits = limits
         self.budget = ByteBudget(limits.unfinished, limits.unfinished_each)
+        self.upload_budget = ByteBudget(UPLOADS * limits.upload, UPLOADS_EACH * limits.upload)
         self.pacer = Pacer()
         self.limit = affordable_connections(limits.connections)
         super().__init__(
@@ -230,6 +165,8 @@ class DaphneServer(Server):  # type: ignore[misc]
         """Start the application for a connection (overrides Daphne)."""
         if scope["type"] == "websocket":
             scope["extensions"] = EXTENSIONS
+        elif protocol.is_upload:
+            scope["extensions"] = {BODY_FILE: protocol.take_upload()}
         return super().create_application(protocol, scope)
 
     def close_websockets(self) -> None:

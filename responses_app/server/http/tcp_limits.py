@@ -19,6 +19,8 @@ IDLE_LIMIT = 75.0
 BODY_GRACE = 60.0
 BODY_RATE = 1024
 BODY_LONGEST = 600.0
+# Seconds that the upload of a file may take.
+UPLOAD_LONGEST = 3600.0
 # Seconds that a rejected client may continue to send, so that the client can read the answer.
 LINGER_LONGEST = 30.0
 # A client with pending data must read at least MIN_READ bytes (or everything) within the limit. Otherwise slow readers
@@ -185,16 +187,16 @@ class LimitedConnection(tcp.Server):  # type: ignore[misc]
             self._stage_start = (self.request_count, stage), now
         seconds = now - self._stage_start[1]
         if stage == BODY and request is not None:
-            return _behind(request.received, seconds)
+            return _behind(request.received, seconds, UPLOAD_LONGEST if request.is_upload else BODY_LONGEST)
         limits = {IDLE: IDLE_LIMIT if self.request_count else HEAD_LIMIT, HEAD: HEAD_LIMIT, LINGER: LINGER_LONGEST}
         return seconds > limits.get(stage, seconds)
 
     def _is_too_slow(self, now: float) -> bool:
         """Return True for a WebSocket message that arrives too slowly. Silent connections are checked by pings."""
         since = getattr(self.protocol, "since", None)
-        return since is not None and _behind(self.protocol.received, now - since)
+        return since is not None and _behind(self.protocol.received, now - since, BODY_LONGEST)
 
 
-def _behind(received: int, seconds: float) -> bool:
-    """Return True if `received` bytes in `seconds` are below the minimum rate of a body."""
-    return seconds > BODY_LONGEST or (seconds > BODY_GRACE and received < (seconds - BODY_GRACE) * BODY_RATE)
+def _behind(received: int, seconds: float, longest: float) -> bool:
+    """Return True if `received` bytes in `seconds` are below the minimum rate of a body, or `seconds` above `longest`."""
+    return seconds > longest or (seconds > BODY_GRACE and received < (seconds - BODY_GRACE) * BODY_RATE)

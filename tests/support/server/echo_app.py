@@ -195,6 +195,9 @@ class ScriptedGate:
     def is_api(self, path: str) -> bool:
         return path == "/length"
 
+    def is_upload(self, method: str, path: str) -> bool:
+        return False
+
     def cached_account(self, authorization: str) -> str | None:
         return authorization if authorization in self.known else None
 

@@ -1,0 +1,38 @@
+"""Storage of files: a local folder, or a bucket of S3 that RESPONSES_FILE_STORAGE names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+# Query parameters of the URL, which are options of the same names of the back end `S3Storage` of django-storages.
+OPTIONS = frozenset({"endpoint_url", "region_name", "addressing_style", "signature_version", "access_key", "secret_key"})
+# Bytes of a file that are held in memory while the file is read; the rest is in a temporary file.
+MAX_MEMORY_BYTES = 1024 * 1024
+
+
+def file_storage(url: str, folder: Path) -> dict[str, Any]:
+    """Build the entry of STORAGES for the URL `s3://bucket/prefix?endpoint_url=…`; an empty URL stands for `folder`.
+
+    Raises ImproperlyConfigured.
+    """
+    if not url:
+        modes = {"file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
+        return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder, **modes}}
+    parts = urlsplit(url)
+    options: dict[str, Any] = dict(parse_qsl(parts.query))
+    unknown = sorted(set(options) - OPTIONS)
+    if parts.scheme != "s3" or not parts.netloc or unknown:
+        # The URL may contain a key, so the message does not repeat the URL.
+        problem = f"the unknown parameter {unknown[0]!r}" if unknown else "another form"
+        raise ImproperlyConfigured(
+            f"RESPONSES_FILE_STORAGE must be like s3://bucket/prefix?region_name=eu-west-1, but has {problem}"
+        )
+    options |= {"bucket_name": parts.netloc, "location": unquote(parts.path.strip("/"))}
+    return {
+        "BACKEND": "storages.backends.s3.S3Storage",
+        "OPTIONS": {**options, "default_acl": None, "file_overwrite": False, "max_memory_size": MAX_MEMORY_BYTES},
+    }

@@ -1,0 +1,205 @@
+"""Views of the Files API: upload, list, retrieve, delete, content."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, Final
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.http import HttpRequest, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils.http import content_disposition_header
+
+from responses_app.access import rate_limits
+from responses_app.api import pagination, query
+from responses_app.api.http import json_response
+from responses_app.errors import InvalidRequest, NotFound
+from responses_app.models import MAX_FILENAME_CHARS, ApiKey, File, FilePurpose
+from responses_app.protocol.ids import PREFIXES
+from responses_app.runs.ids import is_id, new_id
+from responses_app.schemas.errors import invalid_value
+from responses_app.store.db import release_connection
+from responses_app.store.files import files, storage
+from responses_app.store.files.pending import part_path, pending
+from responses_app.wire.multipart import FileForm, Readable, body_stream, parse_form
+
+MAX_PAGE: Final = 10_000
+MIN_EXPIRY_S, MAX_EXPIRY_S = 3600, 30 * 24 * 3600
+ANCHOR, SECONDS = "expires_after[anchor]", "expires_after[seconds]"
+FIELDS: Final = frozenset({"purpose", ANCHOR, SECONDS})
+INTEGER: Final = re.compile(r"[0-9]{1,12}")
+
+# Uploads that a process parses and stores at a time. Others wait on the disk.
+_threads = ThreadPoolExecutor(4, "upload")
+
+
+async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/files."""
+    async with rate_limits.admit(key) as ticket:
+        content_type = request.headers.get("Content-Type", "")
+        receive = partial(_receive, key.project, content_type, body_stream(request))
+        # In a thread of its own: a file is added or removed as a whole, also if the client disconnects.
+        row = await asyncio.wrap_future(_threads.submit(receive))
+        await ticket.release()
+    return json_response(_shape(row), headers=ticket.headers)
+
+
+async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """GET /v1/files."""
+    limit = query.integer(request, "limit", MAX_PAGE, least=1, most=MAX_PAGE)
+    newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
+    purpose = query.choice(request, "purpose", "", tuple(FilePurpose.values)) or None
+    after = query.cursor(request)
+    page = None
+    if after is None or is_id(after):
+        page = await files.page(key.project, _now(), purpose=purpose, limit=limit, newest_first=newest_first, after=after)
+    if page is None:
+        raise NotFound(f"No file found with id '{after}'", param="after")
+    uids = [row.uid for row in page.rows]
+    bodies = [orjson.dumps(_shape(row)) for row in page.rows]
+    return pagination.list_object(bodies, uids[0] if uids else None, uids[-1] if uids else None, more=page.more)
+
+
+async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/files/{id}."""
+    del request
+    return json_response(_shape(await _find(key.project, uid)))
+
+
+async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """DELETE /v1/files/{id}."""
+    del request
+    await sync_to_async(files.delete)(await _find(key.project, uid))
+    return json_response({"id": uid, "object": "file", "deleted": True})
+
+
+async def content(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/files/{id}/content: the bytes, always as a download."""
+    del request
+    return await file_response(await _find(key.project, uid))
+
+
+async def file_response(row: File) -> HttpResponseBase:
+    """Return a response that streams the bytes of a file. Raises NotFound if the storage lost the file."""
+    try:
+        chunks = await storage.open_chunks(row.storage_name)
+    except FileNotFoundError:
+        raise _missing(row.uid) from None
+    headers = {
+        "Content-Length": str(row.bytes),
+        "Content-Disposition": content_disposition_header(True, row.filename) or "attachment",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+    }
+    return StreamingHttpResponse(chunks, content_type="application/octet-stream", headers=headers)
+
+
+def _receive(project: str, content_type: str, body: Readable) -> File:
+    """Parse the form, store the file and insert the row. Raises ApiError."""
+    try:
+        _check_quota(files.quota_problem(project, 0))
+        uid = new_id(PREFIXES["file"])
+        with pending(uid):
+            path = part_path(uid)
+            form = parse_form(content_type, body, path, FIELDS, settings.RESPONSES_FILE_MIB * files.MIB)
+            row = _row(uid, project, form)
+            storage.save(path, uid)
+            files.create(row)
+        return row
+    except files.QuotaExceeded as error:
+        raise _quota_error(str(error)) from error
+    finally:
+        release_connection()
+
+
+def _row(uid: str, project: str, form: FileForm) -> File:
+    """Return the row of a new file. Raises InvalidRequest."""
+    if len(form.filename) > MAX_FILENAME_CHARS:
+        message = (
+            f"Invalid 'file': the name of the file has {len(form.filename)} characters. The limit is {MAX_FILENAME_CHARS}."
+        )
+        raise InvalidRequest(message, param="file", code="string_above_max_length")
+    if not form.size:
+        raise InvalidRequest("Invalid 'file': the file is empty.", param="file", code="invalid_value")
+    created_at = _now()
+    return File(
+        uid=uid,
+        project=project,
+        filename=form.filename,
+        purpose=_purpose(form),
+        bytes=form.size,
+        created_at=created_at,
+        expires_at=_expires_at(form, created_at),
+        storage_name=uid,
+        sha256=form.sha256,
+    )
+
+
+def _purpose(form: FileForm) -> str:
+    given = form.fields.get("purpose")
+    if given is None:
+        raise InvalidRequest("Missing required parameter: 'purpose'.", param="purpose", code="missing_required_parameter")
+    if given not in FilePurpose.values:
+        raise invalid_value("purpose", given, ", ".join(f"'{one}'" for one in FilePurpose.values))
+    return given
+
+
+def _expires_at(form: FileForm, created_at: datetime) -> datetime | None:
+    anchor, seconds = form.fields.get(ANCHOR), form.fields.get(SECONDS)
+    if anchor is None and seconds is None:
+        return None
+    for name, value in ((ANCHOR, anchor), (SECONDS, seconds)):
+        if value is None:
+            where = name.replace("[", ".").rstrip("]")
+            raise InvalidRequest(f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter")
+    if anchor != "created_at":
+        raise invalid_value("expires_after.anchor", anchor, "'created_at'")
+    if not INTEGER.fullmatch(str(seconds)) or not MIN_EXPIRY_S <= int(str(seconds)) <= MAX_EXPIRY_S:
+        message = f"Invalid 'expires_after.seconds': expected an integer from {MIN_EXPIRY_S} to {MAX_EXPIRY_S}."
+        raise InvalidRequest(message, param="expires_after.seconds", code="invalid_value")
+    return created_at + timedelta(seconds=int(str(seconds)))
+
+
+def _check_quota(problem: str | None) -> None:
+    if problem is not None:
+        raise _quota_error(problem)
+
+
+def _quota_error(problem: str) -> InvalidRequest:
+    return InvalidRequest(problem, param="file", code="file_quota_exceeded")
+
+
+async def _find(project: str, uid: str) -> File:
+    row = await files.find(project, uid, _now()) if is_id(uid) else None
+    if row is None:
+        raise _missing(uid)
+    return row
+
+
+def _missing(uid: str) -> NotFound:
+    return NotFound(f"No such File object: {uid}", param="id")
+
+
+def _shape(row: File) -> dict[str, Any]:
+    return {
+        "id": row.uid,
+        "object": "file",
+        "bytes": row.bytes,
+        "created_at": int(row.created_at.timestamp()),
+        "expires_at": int(row.expires_at.timestamp()) if row.expires_at is not None else None,
+        "filename": row.filename,
+        "purpose": row.purpose,
+        "status": row.status,
+        "status_details": row.status_details or None,
+    }
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(int(time.time()), UTC)

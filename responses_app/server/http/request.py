@@ -1,0 +1,109 @@
+"""Request of the HTTP server: counts the body, and passes the body of an upload on as a file."""
+
+from __future__ import annotations
+
+import tempfile
+from io import BytesIO
+from pathlib import Path
+from typing import IO, Any
+
+from daphne.http_protocol import WebRequest
+
+from responses_app.local.data_dir import make_folder
+from responses_app.server.http.errors import BODY_LIMIT, error, too_large
+from responses_app.server.http.tcp_limits import ANSWER, BODY, HEAD, LINGER, LimitedConnection
+from responses_app.server.http.unfinished import Charge, Full
+
+
+class HttpRequestHandler(WebRequest):  # type: ignore[misc]
+    """Request with a counted body, rejected beyond the limit."""
+
+    received = 0
+    stage = HEAD
+    limit = BODY_LIMIT
+    charge: Charge | None = None
+    is_upload = False
+    content: Any
+    upload: IO[bytes] | None = None
+
+    def __init__(self, channel: Any, *rest: Any) -> None:
+        # Twisted would parse forms and answer 400 to an invalid form; the application parses bodies.
+        super().__init__(channel, *rest, parsePOSTFormSubmission=False)
+        if isinstance(channel.transport, LimitedConnection):
+            channel.transport.request_count += 1
+
+    def gotLength(self, length: int | None) -> None:
+        """Check the announced length of the body (overrides Twisted)."""
+        self.stage = BODY
+        super().gotLength(length)
+
+    def handleContentChunk(self, data: bytes) -> None:
+        """Count a part of the body (overrides Twisted)."""
+        if self.stage == LINGER:
+            return
+        self.received += len(data)
+        if self.received > self.limit:
+            self.channel.refuse(too_large(self.limit))
+            return
+        try:
+            if self.charge is not None:
+                self.charge.add(len(data))
+        except Full as full:
+            self.channel.refuse(full.answer)
+            return
+        super().handleContentChunk(data)
+
+    def collect_in(self, folder: Path | None) -> None:
+        """Collect the body in a temporary file without a name in `folder`. Nothing has been received yet."""
+        if folder is not None:
+            make_folder(folder)
+        self.content.close()
+        self.content = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed with the request
+
+    def take_upload(self) -> IO[bytes]:
+        """Return the body of an upload as a file, open until the end of the request. Daphne then passes an empty body on."""
+        upload: IO[bytes] = self.content
+        self.upload, self.content = upload, BytesIO()
+        return upload
+
+    def process(self) -> Any:
+        """Pass the request to the application (overrides Daphne)."""
+        self.stage = ANSWER
+        done = super().process()
+        # The application has the whole body; otherwise the spool file would exist until the end of the response.
+        if self.upload is None:
+            self._drop_body()
+        return done
+
+    def finish(self) -> None:
+        """Close the body of an upload (overrides Daphne)."""
+        super().finish()
+        self._release()
+
+    def discard(self) -> None:
+        """Drop the body of a rejected request."""
+        self.stage = LINGER
+        self._drop_body()
+
+    def connectionLost(self, reason: Any) -> None:
+        """Release the body's charge (overrides Daphne)."""
+        self._release()
+        super().connectionLost(reason)
+
+    def _drop_body(self) -> None:
+        self._release()
+        if self.content is not None:
+            self.content.close()
+
+    def _release(self) -> None:
+        if self.charge is not None:
+            self.charge.release()
+        if self.upload is not None:
+            self.upload.close()
+
+    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
+        """Answer with an API error instead of a page (overrides Daphne)."""
+        del status_text
+        headers, encoded = error(status, body)
+        self.handle_reply({"type": "http.response.start", "status": status, "headers": headers})
+        self.handle_reply({"type": "http.response.body", "body": encoded})

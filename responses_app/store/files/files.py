@@ -1,0 +1,101 @@
+"""Rows of files with the quota of a project; deletion of rows together with the bytes in the storage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Count, Q, QuerySet, Sum
+
+from responses_app.models import File
+from responses_app.store.files import storage
+from responses_app.store.files.pending import pending
+
+BATCH = 100
+MIB = 1024 * 1024
+# Namespace of the advisory locks, so that two uploads of a project count one after the other.
+LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('responses_app_file'), hashtext(%s))"
+
+
+class QuotaExceeded(Exception):
+    """Quota of the project exceeded: number of files, or bytes of all files."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    """Page of files. `more`: whether more follow."""
+
+    rows: Sequence[File]
+    more: bool
+
+
+def quota_problem(project: str, size: int) -> str | None:
+    """Return why the project may not add a file of `size` bytes, or None."""
+    used = File.objects.filter(project=project).aggregate(count=Count("pk"), size=Sum("bytes"))
+    if used["count"] >= settings.RESPONSES_FILES_PER_PROJECT:
+        return f"This project has {used['count']} files, which is the limit. Delete files before you add others."
+    limit = settings.RESPONSES_FILES_MIB_PER_PROJECT
+    if (used["size"] or 0) + size > limit * MIB:
+        return f"The files of this project may have {limit} MiB together. Delete files before you add others."
+    return None
+
+
+def create(row: File) -> None:
+    """Insert the row of a file whose bytes are in the storage. Raises QuotaExceeded."""
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            cursor.execute(LOCK_SQL, [row.project])
+        problem = quota_problem(row.project, row.bytes)
+        if problem is not None:
+            raise QuotaExceeded(problem)
+        row.save(force_insert=True)
+
+
+def visible(project: str, now: datetime) -> QuerySet[File]:
+    """Return the files of a project that have not expired."""
+    return File.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=project)
+
+
+async def find(project: str, uid: str, now: datetime) -> File | None:
+    """Return the file `uid` of the project; None if unknown or expired."""
+    return await visible(project, now).filter(uid=uid).afirst()
+
+
+async def page(
+    project: str, now: datetime, *, purpose: str | None, limit: int, newest_first: bool, after: str | None
+) -> FilePage | None:
+    """Read up to `limit` files after the file `after`. None if `after` is not found."""
+    rows = visible(project, now)
+    if after is not None:
+        position = await rows.filter(uid=after).values_list("pk", flat=True).afirst()
+        if position is None:
+            return None
+        rows = rows.filter(pk__lt=position) if newest_first else rows.filter(pk__gt=position)
+    if purpose is not None:
+        rows = rows.filter(purpose=purpose)
+    found = [row async for row in rows.order_by("-pk" if newest_first else "pk")[: limit + 1]]
+    return FilePage(found[:limit], len(found) > limit)
+
+
+def delete(row: File) -> None:
+    """Delete a file: the row, then the bytes. A crash in between leaves a mark for the clean-up."""
+    with pending(row.storage_name):
+        row.delete()
+        storage.delete(row.storage_name)
+
+
+def delete_all(rows: QuerySet[File]) -> Iterator[int]:
+    """Delete the files of `rows`. Yield the number of each batch."""
+    while found := list(rows.order_by("pk")[:BATCH]):
+        for row in found:
+            delete(row)
+        yield len(found)
+
+
+def overdue(now: datetime, keep: timedelta | None) -> QuerySet[File]:
+    """Return the files that have expired, and those uploaded longer ago than `keep`."""
+    expired = Q(expires_at__lte=now)
+    return File.objects.filter(expired if keep is None else expired | Q(created_at__lt=now - keep))

@@ -1,0 +1,90 @@
+"""Marks of files that are being added or deleted, so that the next start removes the rest of an interrupted change.
+
+A mark is a locked file in the folder of uploads, named after the file in the storage. The lock ends with the process. A mark without
+a lock belongs to an interrupted change: the file in the storage is deleted unless a row of the database names the file.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from django.conf import settings
+
+from responses_app.local.data_dir import make_folder
+from responses_app.models import File
+from responses_app.store.files import storage
+
+logger = logging.getLogger("responses.files")
+
+MARK, PART = ".pending", ".part"
+MODE = 0o600
+
+
+def upload_folder() -> Path:
+    """Return the folder of uploads, which is made if missing."""
+    folder = Path(settings.RESPONSES_UPLOAD_DIR)
+    make_folder(folder)
+    return folder
+
+
+def part_path(name: str) -> Path:
+    """Return the path at which the bytes of the file `name` are collected before the storage has them."""
+    return upload_folder() / f"{name}{PART}"
+
+
+@contextmanager
+def pending(name: str) -> Iterator[None]:
+    """Mark the file `name` as being added or deleted. Without an exception, the file and its row agree at the end.
+
+    An exception in the context has the mark resolved at once, as after a crash.
+    """
+    path = upload_folder() / f"{name}{MARK}"
+    fd = _lock_new(path)
+    try:
+        try:
+            yield
+        except BaseException:
+            # The mark stays for the clean-up if the database or the storage does not answer.
+            _resolve(name)
+            path.unlink(missing_ok=True)
+            raise
+        path.unlink(missing_ok=True)
+    finally:
+        os.close(fd)
+
+
+def clean_up() -> Iterator[int]:
+    """Resolve the marks of interrupted changes. Yield 1 for each."""
+    for path in sorted(upload_folder().glob(f"*{MARK}")):
+        with suppress(FileNotFoundError, BlockingIOError):
+            fd = os.open(path, os.O_RDWR)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _resolve(path.name.removesuffix(MARK))
+                path.unlink(missing_ok=True)
+                logger.info("an interrupted change of the file %s was cleaned up", path.name.removesuffix(MARK))
+            finally:
+                os.close(fd)
+            yield 1
+
+
+def _lock_new(path: Path) -> int:
+    """Make and lock a mark. Repeated if a clean-up removes the mark between both steps."""
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, MODE)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        if os.fstat(fd).st_nlink:
+            return fd
+        os.close(fd)
+
+
+def _resolve(name: str) -> None:
+    """Remove the collected bytes of the file `name`, and the file in the storage unless a row names the file."""
+    part_path(name).unlink(missing_ok=True)
+    if not File.objects.filter(storage_name=name).exists():
+        storage.delete(name)

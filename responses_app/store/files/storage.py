@@ -1,0 +1,71 @@
+"""Storage of the bytes of files: Django's storage `files`, a local folder or S3."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import IO, Any
+
+from asgiref.sync import sync_to_async
+from django.core.files.base import File as StorageFile
+from django.core.files.storage import Storage, storages
+
+ALIAS = "files"
+# The server sends a chunk after the client has read the chunk before, and looks every 20 ms.
+CHUNK_BYTES = 1024 * 1024
+
+
+class LocalFile(StorageFile):  # type: ignore[type-arg]
+    """Local file. A storage in a folder moves the file by its `temporary_file_path`, other storages copy the bytes."""
+
+    def __init__(self, path: Path, stream: IO[bytes]) -> None:
+        super().__init__(stream, name=path.name)
+        self._path = path
+
+    def temporary_file_path(self) -> str:
+        """Return the path of the file (Django's interface of uploaded files)."""
+        return str(self._path)
+
+
+def storage() -> Storage:
+    """Return the storage of the settings."""
+    return storages[ALIAS]
+
+
+def save(path: Path, name: str) -> None:
+    """Move the local file `path` into the storage as `name`. Raises OSError and errors of the storage."""
+    with path.open("rb") as stream:
+        stored = storage().save(name, LocalFile(path, stream))
+    if stored != name:
+        storage().delete(stored)
+        raise FileExistsError(f"the storage has a file {name} already")
+
+
+def delete(name: str) -> None:
+    """Delete the file `name` from the storage, if the file exists."""
+    storage().delete(name)
+
+
+def read(name: str, limit: int) -> bytes:
+    """Read the file `name`, at most `limit` bytes. Raises FileNotFoundError and errors of the storage."""
+    with storage().open(name) as stream:
+        data: bytes = stream.read(limit)
+        return data
+
+
+async def open_chunks(name: str) -> AsyncIterator[bytes]:
+    """Open the file `name` and return an iterator over the bytes. Raises FileNotFoundError and errors of the storage."""
+    return _iter_chunks(await _in_thread(storage().open, name))
+
+
+async def _iter_chunks(stream: Any) -> AsyncIterator[bytes]:
+    """Yield the bytes of `stream`, read in threads, and close the stream."""
+    try:
+        while chunk := await _in_thread(stream.read, CHUNK_BYTES):
+            yield chunk
+    finally:
+        stream.close()
+
+
+async def _in_thread(function: Any, *args: Any) -> Any:
+    return await sync_to_async(function, thread_sensitive=False)(*args)
