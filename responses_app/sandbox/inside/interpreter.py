@@ -1,0 +1,191 @@
+"""Python interpreter of a container: runs code, and sends the value, the traceback and the figures over a socket.
+
+Started as `python -I -S interpreter.py DESCRIPTOR LIMITS`. The runner trusts nothing that comes from this process.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+import json
+import linecache
+import os
+import resource
+import shutil
+import socket
+import struct
+import sys
+import traceback
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib import import_module
+from types import ModuleType, TracebackType
+from typing import Any
+
+# Kind of a message and length of its payload.
+HEADER = struct.Struct(">cI")
+READY, CODE, FIGURE, RESULT = b"Y", b"C", b"F", b"R"
+MAX_TEXT = 100_000
+NICE = 5
+PACKAGES = "/sandbox/packages"
+PROGRAMS = "/sandbox/inside"
+# Font cache of matplotlib, made when the packages were installed.
+FONT_CACHE = f"{PACKAGES}/.matplotlib"
+
+
+class Session:
+    """Variables of a container and the number of the last run."""
+
+    def __init__(self) -> None:
+        self.module = ModuleType("__main__")
+        self.module.__dict__["__builtins__"] = builtins
+        self._runs = 0
+        self._process_id = os.getpid()
+
+    def run(self, code: str) -> dict[str, str | None]:
+        """Run `code` and return the repr of the last expression as `value`, and a traceback as `error`."""
+        self._runs += 1
+        name = f"<code {self._runs}>"
+        linecache.cache[name] = (len(code), None, [f"{line}\n" for line in code.split("\n")], name)
+        sys.modules["__main__"] = self.module
+        try:
+            value = self._evaluate(code, name)
+            text = None if value is None else _cut(repr(value))
+            error = None
+        except SystemExit as exit_:
+            text, error = None, None if exit_.code in (None, 0) else f"SystemExit: {exit_.code}"
+        except BaseException as raised:  # The code may raise anything.
+            text, error = None, _cut(_format(raised))
+        # A process that the code forked must not answer in place of the interpreter.
+        if os.getpid() != self._process_id:
+            os._exit(0)
+        return {"value": text, "error": error}
+
+    def _evaluate(self, code: str, name: str) -> Any:
+        tree = ast.parse(code, name)
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        variables = self.module.__dict__
+        exec(compile(tree, name, "exec"), variables)  # noqa: S102 - the purpose of the sandbox
+        if not isinstance(last, ast.Expr):
+            return None
+        value = eval(compile(ast.Expression(last.value), name, "eval"), variables)  # noqa: S307 - the purpose of the sandbox
+        if value is not None:
+            variables["_"] = value
+            _show_picture(value)
+        return value
+
+
+def serve(connection: socket.socket) -> None:
+    """Run code from `connection` until the connection is closed."""
+    session = Session()
+    send(connection, READY, b"")
+    while (message := receive(connection)) is not None:
+        result = session.run(message[1].decode(errors="replace"))
+        _flush()
+        for figure in _figures():
+            send(connection, FIGURE, figure)
+        send(connection, RESULT, json.dumps(result).encode())
+
+
+def send(connection: socket.socket, kind: bytes, payload: bytes) -> None:
+    """Send a message."""
+    connection.sendall(HEADER.pack(kind, len(payload)) + payload)
+
+
+def receive(connection: socket.socket) -> tuple[bytes, bytes] | None:
+    """Receive a message; None at the end of the connection."""
+    header = _receive_exactly(connection, HEADER.size)
+    if len(header) < HEADER.size:
+        return None
+    kind, length = HEADER.unpack(header)
+    return kind, _receive_exactly(connection, length)
+
+
+def prepare(limits: Mapping[str, int]) -> None:
+    """Set the resource limits, which are named as in the module resource, and the paths of imports."""
+    lower_priority()
+    for name, value in limits.items():
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (bound, bound))
+    sys.path[:0] = ["", PROGRAMS, PACKAGES]
+    if os.path.isdir(FONT_CACHE):
+        shutil.copytree(FONT_CACHE, os.environ["MPLCONFIGDIR"], dirs_exist_ok=True)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True, errors="replace")
+    builtins.__dict__.update(exit=sys.exit, quit=sys.exit)
+
+
+def lower_priority() -> None:
+    """Let other programs of the machine go first, and be the first to end when memory is short."""
+    os.nice(NICE)
+    # A session has a priority of its own, which the priority of a process does not change.
+    for file, value in (("/proc/self/autogroup", NICE), ("/proc/self/oom_score_adj", 1000)):
+        with suppress(OSError), open(file, "w") as out:
+            out.write(str(value))
+
+
+def _receive_exactly(connection: socket.socket, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        part = connection.recv(min(length - len(data), 1 << 20))
+        if not part:
+            break
+        data += part
+    return bytes(data)
+
+
+def _format(error: BaseException) -> str:
+    """Format a traceback without the frames of this file."""
+    frames: TracebackType | None = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return "".join(traceback.format_exception(type(error), error, frames)).rstrip("\n")
+
+
+def _cut(text: str) -> str:
+    """Drop the middle of a long text."""
+    if len(text) <= MAX_TEXT:
+        return text
+    half = MAX_TEXT // 2
+    return f"{text[:half]}\n… {len(text) - MAX_TEXT} characters left out …\n{text[-half:]}"
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except Exception:  # noqa: S112 - the code may have closed or replaced the stream
+            continue
+
+
+def _figures() -> list[bytes]:
+    """Return the figures that were shown or left open, as PNG."""
+    try:
+        if "figures" in sys.modules:
+            import_module("figures").show()
+    except BaseException:
+        traceback.print_exc()
+        _flush()
+    try:
+        return [image for image in import_module("pictures").take() if isinstance(image, bytes)]
+    except BaseException:  # The code can replace every module.
+        return []
+
+
+def _show_picture(value: object) -> None:
+    """Show a value that has a picture, such as an image of Pillow. Matplotlib's figures are shown anyway."""
+    make = getattr(type(value), "_repr_png_", None)
+    if make is not None:
+        import_module("pictures").add(make(value))
+
+
+if __name__ == "__main__":
+    prepare(json.loads(sys.argv[2]))
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        control.set_inheritable(False)
+        sys.argv = [""]
+        serve(control)

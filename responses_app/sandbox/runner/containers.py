@@ -1,0 +1,219 @@
+"""Containers: a work folder and an interpreter each, with limits on number, memory and idle time."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from responses_app.sandbox.base import (
+    MEMORY_TIERS,
+    ContainerExpired,
+    ContainerFile,
+    ContainerStatus,
+    OnOutput,
+    RunResult,
+    SandboxBusy,
+    SandboxError,
+    SandboxUnavailable,
+)
+from responses_app.sandbox.options import RunnerOptions
+from responses_app.sandbox.runner import cgroups, process_table
+from responses_app.sandbox.runner.interpreter_process import InterpreterEnded, InterpreterProcess, Outcome
+from responses_app.sandbox.runner.work_folder import FileState, WorkFolder
+
+CONTAINER_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
+VARIABLES_LOST = "The interpreter was started again; all variables are lost. Files in /mnt/data remain."
+WATCH_INTERVAL_S = 0.1
+EXPIRY_INTERVAL_S = 5.0
+
+
+class Container:
+    """Container with a mounted work folder. The interpreter starts with the first run, and again after its end."""
+
+    def __init__(self, container_id: str, memory_mib: int, work: WorkFolder, bwrap: str, options: RunnerOptions) -> None:
+        self.container_id, self.memory_mib, self.work = container_id, memory_mib, work
+        self.last_used = 0.0
+        self.users = 0
+        self.is_deleted = False
+        self.interpreter: InterpreterProcess | None = None
+        self._bwrap, self._options = bwrap, options
+        self._cgroup = cgroups.create(options.cgroup, container_id, memory_mib, options.max_processes)
+        self._running = asyncio.Lock()
+
+    @property
+    def is_running_code(self) -> bool:
+        """Return True during a run."""
+        return self._running.locked()
+
+    async def start(self) -> None:
+        """Start the interpreter unless it runs. Raises SandboxUnavailable, ContainerExpired."""
+        if self.is_deleted:
+            raise _expired(self.container_id)
+        if self.interpreter is None:
+            self.interpreter = await InterpreterProcess.start(
+                self._bwrap, self.work.root, self.memory_mib, self._options, self._cgroup
+            )
+
+    async def run(self, code: str, on_output: OnOutput) -> RunResult:
+        """Run code and return the result without the output, which `on_output` takes."""
+        async with self._running:
+            await self.start()
+            before = await asyncio.to_thread(self.work.states)
+            assert self.interpreter is not None  # noqa: S101 - set by start
+            error: str | None = None
+            outcome: Outcome | None = None
+            try:
+                outcome = await self.interpreter.run(code, on_output, self._options.run_timeout_s)
+            except InterpreterEnded as ended:
+                error = f"{ended}. {VARIABLES_LOST}"
+            finally:
+                if outcome is None:
+                    await asyncio.shield(self.stop_interpreter())
+            files = _changed(before, await asyncio.to_thread(self.work.states))
+        if outcome is None:
+            return RunResult(error=error, was_killed=True, files=files)
+        return RunResult(
+            value=outcome.value,
+            error=outcome.error,
+            figures=outcome.figures,
+            files=files,
+            is_truncated=outcome.is_truncated,
+        )
+
+    async def stop_interpreter(self) -> None:
+        """End the interpreter; the files remain."""
+        interpreter, self.interpreter = self.interpreter, None
+        if interpreter is not None:
+            await interpreter.close()
+
+    async def close(self) -> None:
+        """End the interpreter and free the files."""
+        self.is_deleted = True
+        await self.stop_interpreter()
+        self.work.unmount()
+        cgroups.remove(self._cgroup)
+
+    def check_memory(self, table: process_table.ProcessTable) -> None:
+        """End a run whose processes use more memory than the container may have."""
+        if self.interpreter is None:
+            return
+        limit = self.memory_mib * 1024 * 1024
+        if process_table.memory_in_use(table, self.interpreter.pid, limit) > limit:
+            self.interpreter.kill(f"The code used more than {self.memory_mib} MiB of memory")
+
+
+class ContainerRegistry:
+    """Containers by id. `clock` returns seconds."""
+
+    def __init__(self, folder: Path, bwrap: str, options: RunnerOptions, clock: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._bwrap, self._options, self._clock = folder, bwrap, options, clock
+        self._containers: dict[str, Container] = {}
+        self._mounted = 0
+
+    async def create(self, container_id: str, memory: str) -> ContainerStatus:
+        """Return the status of a new or running container. Raises SandboxBusy, SandboxError."""
+        container = self._containers.get(container_id)
+        if container is None:
+            container = self._add(container_id, memory)
+        container.last_used = self._clock()
+        return self._status(container)
+
+    def status(self, container_id: str) -> ContainerStatus:
+        """Return the status. Raises ContainerExpired."""
+        return self._status(self._get(container_id))
+
+    @asynccontextmanager
+    async def use(self, container_id: str) -> AsyncIterator[Container]:
+        """Yield a container, which does not expire meanwhile. Raises ContainerExpired."""
+        container = self._get(container_id)
+        container.users += 1
+        try:
+            yield container
+        finally:
+            container.users -= 1
+            container.last_used = self._clock()
+
+    async def delete(self, container_id: str) -> None:
+        """End a container. An unknown id is no error."""
+        container = self._containers.pop(container_id, None)
+        if container is not None:
+            await asyncio.shield(container.close())
+
+    async def expire(self) -> None:
+        """End containers that were not used for the idle time."""
+        now = self._clock()
+        for container in list(self._containers.values()):
+            if not container.users and now - container.last_used >= self._options.idle_s:
+                await self.delete(container.container_id)
+
+    async def expire_regularly(self) -> None:
+        """Call `expire` for ever."""
+        while True:
+            await asyncio.sleep(EXPIRY_INTERVAL_S)
+            await self.expire()
+
+    async def watch_memory(self) -> None:
+        """Check the memory of containers that run code, for ever."""
+        while True:
+            await asyncio.sleep(WATCH_INTERVAL_S)
+            running = [container for container in self._containers.values() if container.is_running_code]
+            if running:
+                table = process_table.ProcessTable.read()
+                for container in running:
+                    container.check_memory(table)
+
+    async def close(self) -> None:
+        """End all containers."""
+        for container_id in list(self._containers):
+            await self.delete(container_id)
+
+    def _add(self, container_id: str, memory: str) -> Container:
+        if not CONTAINER_ID.fullmatch(container_id):
+            raise SandboxError("a container id consists of letters, digits, - and _")
+        if memory not in MEMORY_TIERS:
+            raise SandboxError(f"memory must be one of {', '.join(MEMORY_TIERS)}")
+        if len(self._containers) >= self._options.max_containers:
+            raise SandboxBusy(
+                f"{self._options.max_containers} containers are in use; the limit is RESPONSES_SANDBOX_CONTAINERS"
+            )
+        # A number, as a deleted container with the same id may still be closing.
+        self._mounted += 1
+        work = WorkFolder(self._folder / str(self._mounted))
+        try:
+            work.mount(self._options.disk_mib, self._options.max_files)
+        except OSError as error:
+            raise SandboxUnavailable(f"the work folder could not be made: {error}") from error
+        memory_mib = min(MEMORY_TIERS[memory], self._options.memory_mib)
+        container = Container(container_id, memory_mib, work, self._bwrap, self._options)
+        self._containers[container_id] = container
+        return container
+
+    def _get(self, container_id: str) -> Container:
+        try:
+            return self._containers[container_id]
+        except KeyError:
+            raise _expired(container_id) from None
+
+    def _status(self, container: Container) -> ContainerStatus:
+        idle_s = 0.0 if container.users else self._clock() - container.last_used
+        return ContainerStatus(
+            container.container_id,
+            container.memory_mib,
+            container.is_running_code,
+            round(idle_s, 3),
+            round(max(self._options.idle_s - idle_s, 0.0), 3),
+        )
+
+
+def _expired(container_id: str) -> ContainerExpired:
+    return ContainerExpired(
+        f"Container {container_id} has expired or was deleted; its variables and files are lost. Create a new container."
+    )
+
+
+def _changed(before: dict[str, FileState], after: dict[str, FileState]) -> tuple[ContainerFile, ...]:
+    return tuple(ContainerFile(path, state.size) for path, state in sorted(after.items()) if before.get(path) != state)

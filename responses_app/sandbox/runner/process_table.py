@@ -1,0 +1,109 @@
+"""Processes of the containers as the runner sees them: memory, and suspension between runs."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+# Rounds in which new processes of a container are found and stopped.
+STOP_ROUNDS = 200
+STOP_PAUSE_S = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEntry:
+    """Row of /proc: process ids, state letter, and resident memory in bytes."""
+
+    pid: int
+    parent: int
+    state: str
+    resident: int
+
+
+class ProcessTable:
+    """All processes of the runner's namespace at a moment."""
+
+    def __init__(self, entries: Iterable[ProcessEntry]) -> None:
+        self._children: dict[int, list[ProcessEntry]] = {}
+        for entry in entries:
+            self._children.setdefault(entry.parent, []).append(entry)
+
+    @classmethod
+    def read(cls) -> ProcessTable:
+        """Read /proc."""
+        return cls(entry for name in os.listdir("/proc") if name.isdigit() and (entry := _read(name)) is not None)
+
+    def descendants(self, root: int) -> list[ProcessEntry]:
+        """Return the descendants of a process, parents first."""
+        found = list(self._children.get(root, ()))
+        for entry in found:  # The list grows during the loop.
+            found += self._children.get(entry.pid, ())
+        return found
+
+    def resident(self, root: int) -> int:
+        """Return the resident memory of the descendants in bytes. Shared pages count once per process."""
+        return sum(entry.resident for entry in self.descendants(root))
+
+
+def memory_in_use(table: ProcessTable, root: int, limit: int) -> int:
+    """Return the bytes of the descendants of `root`. Above `limit` shared pages are divided among their processes."""
+    resident = table.resident(root)
+    if resident <= limit:
+        return resident
+    return sum(_proportional(entry) for entry in table.descendants(root))
+
+
+async def suspend(bwrap: int) -> bool:
+    """Stop all processes of a container. Return False if new processes appear faster than the stops."""
+    for _ in range(STOP_ROUNDS):
+        running = [entry for entry in _container_processes(bwrap) if entry.state not in "TZXt"]
+        if not running:
+            return True
+        _signal(running, signal.SIGSTOP)
+        await asyncio.sleep(STOP_PAUSE_S)
+    return False
+
+
+def resume(bwrap: int) -> None:
+    """Continue the processes of a container."""
+    _signal(_container_processes(bwrap), signal.SIGCONT)
+
+
+def container_pids(bwrap: int) -> list[int]:
+    """Return the process ids below `bwrap`."""
+    return [entry.pid for entry in ProcessTable.read().descendants(bwrap)]
+
+
+def _container_processes(bwrap: int) -> list[ProcessEntry]:
+    """Return the processes below the init process of the container, which is the child of `bwrap`."""
+    return ProcessTable.read().descendants(bwrap)[1:]
+
+
+def _signal(entries: Iterable[ProcessEntry], number: signal.Signals) -> None:
+    for entry in entries:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(entry.pid, number)
+
+
+def _read(name: str) -> ProcessEntry | None:
+    try:
+        text = Path(f"/proc/{name}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The command name is in parentheses and may contain spaces and parentheses.
+    fields = text.rpartition(")")[2].split()
+    return ProcessEntry(int(name), int(fields[1]), fields[0], int(fields[21]) * PAGE)
+
+
+def _proportional(entry: ProcessEntry) -> int:
+    with suppress(OSError, ValueError, IndexError):
+        for line in Path(f"/proc/{entry.pid}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Pss:"):
+                return int(line.split()[1]) * 1024
+    return entry.resident

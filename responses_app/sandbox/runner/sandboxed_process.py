@@ -1,0 +1,58 @@
+"""Process in bubblewrap: start with the system call filter, and a stop that ends all descendants."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import IO
+
+from responses_app.sandbox.runner import seccomp
+
+EXIT_LIMIT_S = 10.0
+OWN_EXIT_LIMIT_S = 1.0
+
+
+def start(
+    command: Callable[[int], Sequence[str]],
+    environment: Mapping[str, str],
+    descriptors: Sequence[int] = (),
+    *,
+    stdin: int = subprocess.DEVNULL,
+) -> subprocess.Popen[bytes]:
+    """Start `command(seccomp)`, where `seccomp` is a descriptor of the filter. stdout and stderr are pipes. Raises OSError."""
+    with _filter() as file:
+        return subprocess.Popen(
+            command(file.fileno()),
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=dict(environment),
+            pass_fds=(file.fileno(), *descriptors),
+            start_new_session=True,
+        )
+
+
+async def end(process: subprocess.Popen[bytes]) -> int:
+    """Wait shortly for the end of a process that has closed its connection. Return the exit code."""
+    with suppress(subprocess.TimeoutExpired):
+        return await asyncio.to_thread(process.wait, OWN_EXIT_LIMIT_S)
+    return await stop(process)
+
+
+async def stop(process: subprocess.Popen[bytes]) -> int:
+    """Kill bubblewrap, with which all processes of the sandbox end. Return the exit code."""
+    process.kill()
+    with suppress(subprocess.TimeoutExpired):
+        return await asyncio.to_thread(process.wait, EXIT_LIMIT_S)
+    return -9
+
+
+def _filter() -> IO[bytes]:
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by the caller
+    file.write(seccomp.program(platform.machine()))
+    file.seek(0)
+    return file

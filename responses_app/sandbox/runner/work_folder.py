@@ -1,0 +1,145 @@
+"""Work folder of a container: a tmpfs of limited size with the files of the code.
+
+The code may replace any file or folder at any time. Paths are opened component by component without following symbolic
+links, so that the runner never leaves the tmpfs.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from responses_app.sandbox import system
+from responses_app.sandbox.base import WORK_FOLDER, ContainerFile, FileMissing, InvalidPath
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+PARTS = ("data", "tmp", "shm")
+MAX_DEPTH = 32
+MAX_NAME_BYTES = 255
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """Size and times of a file, which differ after a change."""
+
+    size: int
+    inode: int
+    modified_ns: int
+    changed_ns: int
+
+
+class WorkFolder:
+    """Mounted tmpfs at `root` with the folders `data`, `tmp` and `shm`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def mount(self, size_mib: int, max_files: int) -> None:
+        """Mount the tmpfs. Raises OSError."""
+        self.root.mkdir(mode=0o700)
+        system.mount_tmpfs(self.root, f"size={size_mib}m,nr_inodes={max_files},mode=700")
+        for name in PARTS:
+            (self.root / name).mkdir(mode=0o700)
+
+    def unmount(self) -> None:
+        """Unmount the tmpfs, which frees the files."""
+        with suppress(OSError):
+            system.unmount(self.root)
+        with suppress(OSError):
+            self.root.rmdir()
+
+    def states(self) -> dict[str, FileState]:
+        """Return the regular files of the data folder by absolute path, as the code names the files."""
+        found: dict[str, FileState] = {}
+        for folder, _, names, descriptor in os.fwalk(self.root / "data", follow_symlinks=False):
+            place = PurePosixPath(WORK_FOLDER) / PurePosixPath(folder).relative_to(self.root / "data")
+            for name in names:
+                with suppress(OSError, UnicodeEncodeError):
+                    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    path = str(place / name)
+                    path.encode()
+                    if stat.S_ISREG(status.st_mode):
+                        found[path] = FileState(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+        return found
+
+    def files(self) -> list[ContainerFile]:
+        """Return the regular files, sorted by path."""
+        return [ContainerFile(path, state.size) for path, state in sorted(self.states().items())]
+
+    def open_file(self, path: str) -> int:
+        """Return a descriptor to read a regular file. Raises InvalidPath, FileMissing."""
+        with self._parent(path, make=False) as (folder, name):
+            return _open_regular(name, os.O_RDONLY, folder, path)
+
+    def create_file(self, path: str) -> int:
+        """Return a descriptor to write a new file, which replaces a file with the same path. Raises InvalidPath, OSError."""
+        with self._parent(path, make=True) as (folder, name):
+            with suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+            try:
+                return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | FILE_FLAGS, 0o644, dir_fd=folder)
+            except FileExistsError:
+                raise InvalidPath(f"{path!r} is not a file") from None
+
+    def delete_file(self, path: str) -> None:
+        """Delete a regular file. Raises InvalidPath, FileMissing."""
+        with self._parent(path, make=False) as (folder, name):
+            os.close(_open_regular(name, os.O_RDONLY, folder, path))
+            os.unlink(name, dir_fd=folder)
+
+    @contextmanager
+    def _parent(self, path: str, *, make: bool) -> Iterator[tuple[int, str]]:
+        """Open the folder of a path. With `make`, create missing folders."""
+        *folders, name = path_parts(path)
+        descriptor = os.open(self.root / "data", FOLDER_FLAGS)
+        try:
+            for part in folders:
+                descriptor = _enter(descriptor, part, make=make, path=path)
+            yield descriptor, name
+        except IsADirectoryError:
+            raise InvalidPath(f"{path!r} is a folder") from None
+        finally:
+            os.close(descriptor)
+
+
+def path_parts(path: str) -> list[str]:
+    """Split a path below the work folder, absolute or relative. Raises InvalidPath for all other paths."""
+    relative = path.removeprefix(f"{WORK_FOLDER}/")
+    parts = relative.split("/")
+    is_valid = all(part not in ("", ".", "..") and len(os.fsencode(part)) <= MAX_NAME_BYTES for part in parts)
+    if not is_valid or len(parts) > MAX_DEPTH or "\0" in path:
+        raise InvalidPath(f"{path!r} is not a path of a file below {WORK_FOLDER}")
+    return parts
+
+
+def _enter(parent: int, name: str, *, make: bool, path: str) -> int:
+    """Open a folder of `parent`, and close `parent` on success."""
+    if make:
+        with suppress(FileExistsError):
+            os.mkdir(name, 0o755, dir_fd=parent)
+    try:
+        descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
+    except FileNotFoundError:
+        raise FileMissing(f"no file {path!r}") from None
+    except OSError:
+        raise InvalidPath(f"{path!r} leads through something that is not a folder") from None
+    os.close(parent)
+    return descriptor
+
+
+def _open_regular(name: str, flags: int, folder: int, path: str) -> int:
+    try:
+        descriptor = os.open(name, flags | FILE_FLAGS, dir_fd=folder)
+    except FileNotFoundError:
+        raise FileMissing(f"no file {path!r}") from None
+    except OSError:
+        raise InvalidPath(f"{path!r} is not a readable file") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise InvalidPath(f"{path!r} is not a regular file")
+    return descriptor

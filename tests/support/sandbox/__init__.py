@@ -1,0 +1,3 @@
+"""Helpers for tests of the sandbox."""
+
+from __future__ import annotations
