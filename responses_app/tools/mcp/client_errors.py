@@ -8,7 +8,7 @@ from mcp import MCPError
 from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, PARSE_ERROR, REQUEST_TIMEOUT
 
 from responses_app.tools.mcp.errors import ASKS_USER, BROKEN, NO_ANSWER, STOPPED, TOO_LONG, McpError, http_error
-from responses_app.tools.mcp.http_failures import transport_error
+from responses_app.tools.mcp.transport.http_failures import transport_error
 
 MAX_MESSAGE_LENGTH = 1000
 # Beginnings of messages of the client library, which can contain addresses and pieces of the answer.

@@ -13,6 +13,7 @@ STOPPED = "The MCP server closed the connection before it had answered."
 TOO_LONG = "The MCP server sent a response that is compressed or too long."
 NO_ANSWER = "The MCP server does not answer."
 BROKEN = "The MCP server sent an answer that is not MCP."
+SESSION_LOST = "The MCP server does not know the session any more."
 ASKS_USER = "The tool asks the user for input during the call, which this server does not support."
 _HTTP_HINTS = {
     401: " It refuses the authorization.",
@@ -28,6 +29,16 @@ class McpError(Exception):
     def __init__(self, message: str, code: int = SERVER_ERROR, kind: str = "mcp_protocol_error") -> None:
         super().__init__(message)
         self.error: dict[str, Any] = {"type": kind, "code": code, "message": message}
+
+    @property
+    def is_session_lost(self) -> bool:
+        """Return whether the server refused the call because it does not know the session, so that the call was not made."""
+        return bool(self.error["message"] == SESSION_LOST)
+
+    @property
+    def is_connection_lost(self) -> bool:
+        """Return whether the connection was lost during the call, whose outcome is unknown."""
+        return bool(self.error["message"] == STOPPED)
 
 
 def http_error(status: int) -> McpError:

@@ -109,7 +109,7 @@ class McpExecutor:
         # Last, so that a call that cannot be made uses no approval.
         if approval is not None and not await self._claim(approval):
             raise McpError(ALREADY_USED, INVALID_PARAMS)
-        outcome = await self._sessions.call(label, name, arguments)
+        outcome = await self._sessions.call(label, name, arguments, is_repeatable=filters.is_repeatable(tool))
         return McpResult(outcome.output, outcome.error)
 
 

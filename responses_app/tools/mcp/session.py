@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
-from mcp import Client, MCPError
+from mcp import ClientSession, MCPError
 from mcp_types import (
     CONNECTION_CLOSED,
     HEADER_MISMATCH,
@@ -26,9 +26,10 @@ from pydantic import TypeAdapter
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.call_clock import CallClock
 from responses_app.tools.mcp.client_errors import client_error, describe
-from responses_app.tools.mcp.connections import Connections
 from responses_app.tools.mcp.errors import ASKS_USER, NO_ANSWER, STOPPED, UNREACHABLE, McpError
 from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.transport.connections import Connections
+from responses_app.tools.mcp.transport.handshake import PROBE_LIMIT_S, forget_protocol, settle_protocol
 
 logger = logging.getLogger("responses.tools")
 # The client library logs arguments, answers and session ids.
@@ -53,7 +54,7 @@ class McpSession:
     def __init__(self, server: McpServer, limits: ToolLimits) -> None:
         self._server, self._limits = server, limits
         self._connections = Connections(server, limits, self._on_failure)
-        self._client: Client | None = None
+        self._client: ClientSession | None = None
         self._is_stale = False
         self._closing = asyncio.Event()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -63,14 +64,18 @@ class McpSession:
         self._owner: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
-        """Connect. Raises McpError; then nothing is left open."""
+        """Connect. Raises McpError; then nothing is left open.
+
+        The probe for the newest protocol has a time of its own, so that a server that ignores the probe can still connect.
+        """
         self._owner = asyncio.create_task(self._own(), name=f"mcp {self._server.label}")
+        limit_s = self._limits.connect_timeout_s
         try:
-            async with asyncio.timeout(self._limits.connect_timeout_s):
+            async with asyncio.timeout(limit_s + min(PROBE_LIMIT_S, limit_s)):
                 await asyncio.shield(self._ready)
         except TimeoutError:
             await self.close()
-            raise McpError(f"{NO_ANSWER} The limit is {self._limits.connect_timeout_s:g} seconds.") from None
+            raise McpError(f"{NO_ANSWER} The limit is {limit_s:g} seconds.") from None
         except BaseException:
             await self.close()
             raise
@@ -137,14 +142,19 @@ class McpSession:
             self._lose(failure)
 
     @asynccontextmanager
-    async def _connect(self) -> AsyncGenerator[Client, None]:
+    async def _connect(self) -> AsyncGenerator[ClientSession, None]:
         """Connect by the streamable HTTP transport; by the older SSE transport if the server refuses that; or to a program."""
         connections, stack = self._connections, AsyncExitStack()
-        for transport, mode in connections.attempts():
+        for transport in connections.attempts():
             try:
-                client = await stack.enter_async_context(Client(transport, client_info=CLIENT, mode=mode, cache=None))
+                async with AsyncExitStack() as attempt:
+                    streams = await attempt.enter_async_context(transport)
+                    client = await attempt.enter_async_context(ClientSession(*streams, client_info=CLIENT))
+                    await settle_protocol(client, self._server, is_sse=connections.is_sse)
+                    stack = attempt.pop_all()
                 break
             except Exception as error:
+                forget_protocol(self._server)
                 if not connections.may_try_next:
                     raise
                 logger.info("MCP server %s: no streamable HTTP: %s", self._server.label, describe(error))
@@ -152,11 +162,11 @@ class McpSession:
             yield client
 
     async def _list_page(self, cursor: str | None) -> ListToolsResult:
-        return await self._open_client.session.list_tools(params=PaginatedRequestParams(cursor=cursor))
+        return await self._open_client.list_tools(params=PaginatedRequestParams(cursor=cursor))
 
     async def _call(self, name: str, arguments: Mapping[str, Any], on_progress: Any) -> CallToolResult | InputRequiredResult:
         """Call a tool without checking the result: patterns of a server's schema could block the process for hours."""
-        session = self._open_client.session
+        session = self._open_client
         request = CallToolRequest(params=CallToolRequestParams(name=name, arguments=dict(arguments)))
         try:
             return await session.send_request(request, _RESULTS, progress_callback=on_progress)
@@ -177,7 +187,7 @@ class McpSession:
                 return
 
     @property
-    def _open_client(self) -> Client:
+    def _open_client(self) -> ClientSession:
         if self._client is None:
             raise McpError(STOPPED)
         return self._client
@@ -198,6 +208,7 @@ class McpSession:
             raise
         except Exception as error:
             logger.info("MCP server %s: %s", self._server.label, describe(error))
+            forget_protocol(self._server)
             if isinstance(error, MCPError):
                 self._on_client_error(error)
             raise self._error(error) from None
@@ -215,11 +226,11 @@ class McpSession:
             self._closing.set()
 
     def _on_failure(self, failure: McpError) -> None:
-        """Use the session for no new call; end it where the caller of the failed request gets no answer: the SSE transport."""
+        """Use the session for no new call. End it where the caller of the failed request gets no answer: with SSE and programs."""
         if self._client is None:
             return
         self._is_stale = True
-        if self._connections.is_sse:
+        if self._connections.is_sse or self._server.url is None:
             self._lose(failure)
             self._closing.set()
 

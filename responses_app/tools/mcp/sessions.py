@@ -17,6 +17,7 @@ from responses_app.tools.mcp.errors import McpError
 from responses_app.tools.mcp.results import McpOutcome, outcome
 from responses_app.tools.mcp.servers import McpServer
 from responses_app.tools.mcp.session import McpSession
+from responses_app.tools.mcp.transport.handshake import forget_all
 
 Json: TypeAlias = Mapping[str, Any]
 
@@ -30,8 +31,9 @@ _lists: TTLCache[bytes, Sequence[Json]] = TTLCache(LIST_CACHE_SIZE, LIST_CACHE_S
 
 
 def clear_cache() -> None:
-    """Forget all lists of tools."""
+    """Forget all lists of tools, and the protocols of all servers."""
     _lists.clear()
+    forget_all()
 
 
 class McpSessions:
@@ -56,10 +58,26 @@ class McpSessions:
             return found
 
     async def call(
-        self, label: str, name: str, arguments: Json, report_progress: Callable[[], None] | None = None
+        self,
+        label: str,
+        name: str,
+        arguments: Json,
+        report_progress: Callable[[], None] | None = None,
+        *,
+        is_repeatable: bool = False,
     ) -> McpOutcome:
-        """Call a tool and return the outcome. `report_progress` is called at each progress notification. Raises McpError."""
-        result = await (await self._session(label)).call(name, arguments, report_progress)
+        """Call a tool and return the outcome. `report_progress` is called at each progress notification. Raises McpError.
+
+        A call that the server refused because it has lost the session is made once more, in a new session. So is a call with
+        `is_repeatable` whose connection was lost.
+        """
+        session = await self._session(label)
+        try:
+            result = await session.call(name, arguments, report_progress)
+        except McpError as error:
+            if not (error.is_session_lost or (error.is_connection_lost and is_repeatable)):
+                raise
+            result = await (await self._session(label)).call(name, arguments, report_progress)
         redact = self._servers[label].redact
         content = [part.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta"}) for part in result.content]
         content = [{**part, "text": redact(part["text"])} if part["type"] == "text" else part for part in content]

@@ -13,6 +13,15 @@ from tests.support.waiting import run_ready_tasks
 # Writes the whole answer to a call of a tool, the status line included.
 Answer: TypeAlias = Callable[[asyncio.StreamWriter, dict[str, Any]], Awaitable[None]]
 
+EVENT_PATHS = ("/sse", "/old")
+# Answer to `server/discover` of a server of the newer protocol era.
+DISCOVERED: dict[str, Any] = {
+    "supportedVersions": ["2026-07-28"],
+    "capabilities": {"tools": {}},
+    "resultType": "complete",
+    "ttlMs": 0,
+    "cacheScope": "public",
+}
 _RESULTS: dict[str, Any] = {
     "initialize": {
         "protocolVersion": "2025-06-18",
@@ -24,9 +33,10 @@ _RESULTS: dict[str, Any] = {
 
 
 class RawMcpServer:
-    """Server of the older protocol era, over streamable HTTP at `/mcp` and over SSE at `/sse`. `answer` answers calls of tools.
+    """Server of the older protocol era, over streamable HTTP at `/mcp`, over SSE at `/sse` and `/old`. `answer` answers calls of tools.
 
-    `results` are the results by method. `messages` are the received messages, `headers` the headers of the newest request.
+    `results` are the results by method. `messages` are the received messages, `headers` the headers of the newest request. Methods in
+    `silent` get no answer. With a `session` the server answers other sessions with 404.
     """
 
     def __init__(self, answer: Answer) -> None:
@@ -35,6 +45,11 @@ class RawMcpServer:
         self.messages: list[dict[str, Any]] = []
         self.headers: dict[str, str] = {}
         self.port = 0
+        self.silent: set[str] = set()
+        self.session: str | None = None
+        # Requests that were refused because of their method or path, and the reader of the newest connection with a request.
+        self.refused = 0
+        self.reader: asyncio.StreamReader | None = None
         self._events: asyncio.StreamWriter | None = None
 
     def url(self, path: str = "/mcp") -> str:
@@ -45,6 +60,11 @@ class RawMcpServer:
     def methods(self) -> list[str]:
         """Methods of the received messages."""
         return [message.get("method", "") for message in self.messages]
+
+    def send_event(self, message: dict[str, Any]) -> None:
+        """Send a message to the client of the older transport."""
+        if self._events is not None:
+            self._events.write(b"event: message\ndata: " + json.dumps(message).encode() + b"\n\n")
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of a connection."""
@@ -60,30 +80,38 @@ class RawMcpServer:
         self.headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
         method, path, _ = lines[0].split(" ")
         body = await reader.readexactly(int(self.headers.get("content-length", 0)))
-        if method == "GET" and path == "/sse":
+        if method == "GET" and path in EVENT_PATHS:
             self._events = writer
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: endpoint\ndata: /messages\n\n")
             await writer.drain()
             await reader.read()
-        elif method != "POST" or path == "/sse":
+        elif method != "POST" or path in EVENT_PATHS:
+            self.refused += 1
             await respond(writer, 405, b"")
         else:
+            self.reader = reader
             await self._serve_message(writer, json.loads(body), is_sse=path == "/messages")
 
     async def _serve_message(self, writer: asyncio.StreamWriter, message: dict[str, Any], *, is_sse: bool) -> None:
         self.messages.append(message)
+        if message.get("method") in self.silent:
+            await asyncio.Event().wait()
+        if self.session is not None and self.headers.get("mcp-session-id", self.session) != self.session:
+            await respond(writer, 404, b'{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session not found"}}')
+            return
         if message.get("method") == "tools/call":
             await self.answer(writer, message)
             return
         found = self.results.get(message["method"])
         error = {"code": -32601, "message": "Method not found"}
         reply = {"jsonrpc": "2.0", "id": message.get("id"), **({"result": found} if found else {"error": error})}
-        if is_sse and self._events is not None and "id" in message:
-            self._events.write(b"event: message\ndata: " + json.dumps(reply).encode() + b"\n\n")
+        if is_sse and "id" in message:
+            self.send_event(reply)
         if is_sse or "id" not in message:
             await respond(writer, 202, b"")
         else:
-            await respond(writer, 200, json.dumps(reply).encode())
+            session = self.session if message.get("method") == "initialize" else None
+            await respond(writer, 200, json.dumps(reply).encode(), mcp_session_id=session or "")
 
 
 async def respond(writer: asyncio.StreamWriter, status: int, body: bytes, **headers: str) -> None:
@@ -93,6 +121,15 @@ async def respond(writer: asyncio.StreamWriter, status: int, body: bytes, **head
     head = "".join(f"{name}: {value}\r\n" for name, value in fields.items() if value)
     writer.write(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + body)
     await writer.drain()
+
+
+def reply(**fields: Any) -> Answer:
+    """Answer with a JSON-RPC message."""
+
+    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+        await respond(writer, 200, json.dumps({"jsonrpc": "2.0", "id": message["id"], **fields}).encode())
+
+    return answer
 
 
 @asynccontextmanager

@@ -6,23 +6,17 @@ import asyncio
 import json
 import logging
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 from responses_app.tools.limits import ToolLimits
-from responses_app.tools.mcp import sessions as sessions_module
 from responses_app.tools.mcp.errors import BROKEN, STOPPED, TOO_LONG, McpError
-from responses_app.tools.mcp.servers import McpServer
-from responses_app.tools.mcp.sessions import McpSessions
-from tests.support.mcp.raw_server import Answer, RawMcpServer, raw_mcp_server, respond
+from tests.support.mcp.raw_server import DISCOVERED, Answer, reply, respond
+from tests.support.mcp.raw_sessions import LIMITS, SECRET, opened
 from tests.support.waiting import eventually
 
-SECRET = "Bearer sk-secret-of-the-user"
 EMPTY = {"type": "object", "properties": {}}
-LIMITS = ToolLimits(connect_timeout_s=10, idle_timeout_s=10, call_timeout_s=20)
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -30,21 +24,6 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-@asynccontextmanager
-async def opened(
-    answer: Answer, path: str = "/mcp", limits: ToolLimits = LIMITS
-) -> AsyncGenerator[tuple[McpSessions, RawMcpServer]]:
-    """Run a raw server and yield sessions with it under the label `raw`."""
-    sessions_module.clear_cache()
-    async with raw_mcp_server(answer) as raw:
-        server = McpServer("raw", raw.url(path), headers={"Authorization": SECRET}, is_operators=True)
-        sessions = McpSessions({"raw": server}, limits, "project")
-        try:
-            yield sessions, raw
-        finally:
-            await sessions.close()
 
 
 async def failure(answer: Answer, path: str = "/mcp", limits: ToolLimits = LIMITS) -> dict[str, Any]:
@@ -58,15 +37,6 @@ async def failure(answer: Answer, path: str = "/mcp", limits: ToolLimits = LIMIT
 def fixed(status: int, body: bytes = b"", **headers: str) -> Answer:
     async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
         await respond(writer, status, body, **headers)
-
-    return answer
-
-
-def reply(**fields: Any) -> Answer:
-    """Answer with a JSON-RPC message."""
-
-    async def answer(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
-        await respond(writer, 200, json.dumps({"jsonrpc": "2.0", "id": message["id"], **fields}).encode())
 
     return answer
 
@@ -159,13 +129,7 @@ async def test_call_that_requires_input_of_the_user_is_an_error() -> None:
     request = {"method": "elicitation/create", "params": {"mode": "form", "message": "Sure?", "requestedSchema": EMPTY}}
     result = {"resultType": "input_required", "inputRequests": {"1": request}, "requestState": "state"}
     async with opened(reply(result=result)) as (sessions, raw):
-        raw.results["server/discover"] = {
-            "supportedVersions": ["2026-07-28"],
-            "capabilities": {"tools": {}},
-            "resultType": "complete",
-            "ttlMs": 0,
-            "cacheScope": "public",
-        }
+        raw.results["server/discover"] = DISCOVERED
         with pytest.raises(McpError, match="asks the user for input"):
             await sessions.call("raw", "tool", {})
         assert raw.methods == ["server/discover", "tools/call"]

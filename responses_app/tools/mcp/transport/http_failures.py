@@ -14,6 +14,7 @@ from responses_app.tools.mcp.errors import (
     INTERNAL_ERROR,
     NO_ANSWER,
     REFUSED,
+    SESSION_LOST,
     STOPPED,
     TOO_LONG,
     UNREACHABLE,
@@ -54,7 +55,8 @@ class FailureTransport(httpx2.AsyncBaseTransport):
             self.status = response.status_code
         if request.method == "POST" and self._is_failure(request, response):
             await response.aclose()
-            return self._respond(request, max(response.status_code, 400), http_error(response.status_code))
+            failure = McpError(SESSION_LOST, 404, "http_error") if _loses_session(request, response) else None
+            return self._respond(request, max(response.status_code, 400), failure or http_error(response.status_code))
         if isinstance(response.stream, httpx2.AsyncByteStream):
             response.stream = _MarkingStream(response.stream, self.mark)
         return response
@@ -75,6 +77,8 @@ class FailureTransport(httpx2.AsyncBaseTransport):
         if status in (307, 308):
             target = request.url.join(response.headers.get("location", ""))
             return _origin(target) != _origin(request.url)
+        if _loses_session(request, response):
+            return True
         is_json = response.headers.get("content-type", "").lower().startswith("application/json")
         return status >= 300 and not (status in _JSON_RPC_STATUSES and is_json)
 
@@ -117,6 +121,11 @@ def transport_error(error: BaseException) -> McpError:
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return McpError(NO_ANSWER)
     return McpError(STOPPED if isinstance(error, httpx2.TransportError) else UNREACHABLE)
+
+
+def _loses_session(request: httpx2.Request, response: httpx2.Response) -> bool:
+    """Return whether the server does not know the session: MCP 2025-11-25, Transports, "Session Management"."""
+    return response.status_code == 404 and "mcp-session-id" in request.headers
 
 
 def _origin(url: httpx2.URL) -> tuple[str, str, int | None]:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
-from functools import cache
-from typing import Any, TextIO
+from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
 from django.conf import settings
-from mcp import StdioServerParameters
 from mcp.client import Transport
 from mcp.client.sse import sse_client
-from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
 from responses_app.network.pinned_transport import MAX_BODY_BYTES, PinnedTransport
 from responses_app.tools.limits import ToolLimits
 from responses_app.tools.mcp.errors import McpError
-from responses_app.tools.mcp.http_failures import FailureTransport
 from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.transport.handshake import known_protocol
+from responses_app.tools.mcp.transport.http_failures import FailureTransport
+from responses_app.tools.mcp.transport.stdio import stdio_transport
 
 # Statuses with which a server of the older transport answers a POST to its stream of events.
 _NO_STREAMABLE_HTTP = frozenset({400, 404, 405, 406, 415})
@@ -33,18 +30,19 @@ class Connections:
     def __init__(self, server: McpServer, limits: ToolLimits, on_failure: Callable[[McpError], None]) -> None:
         self._server, self._limits, self._on_failure = server, limits, on_failure
         self._http: FailureTransport | None = None
+        self._program_failure: McpError | None = None
         self.is_sse = False
 
-    def attempts(self) -> Iterator[tuple[Transport, str]]:
-        """Yield transports, each with the mode of the MCP client."""
-        url = self._server.url
+    def attempts(self) -> Iterator[Transport]:
+        """Yield transports. A server that refuses streamable HTTP gets the older SSE transport."""
+        url, known = self._server.url, known_protocol(self._server)
         if url is None:
-            yield self._stdio(), "auto"
+            yield stdio_transport(self._server, self._fail_program)
             return
-        if not httpx2.URL(url).path.rstrip("/").endswith("/sse"):
-            yield self._streamable(url), "auto"
+        if not (known is not None and known.is_sse) and not httpx2.URL(url).path.rstrip("/").endswith("/sse"):
+            yield self._streamable(url)
         self.is_sse = True
-        yield self._sse(url), "legacy"
+        yield self._sse(url)
 
     @property
     def may_try_next(self) -> bool:
@@ -62,8 +60,12 @@ class Connections:
             self._http.is_open, self._http.status = True, None
 
     def failure_of(self, text: str) -> McpError | None:
-        """Return the failure whose mark is in `text`."""
-        return None if self._http is None else self._http.failure_of(text)
+        """Return the failure whose mark is in `text`, or the failure of the program."""
+        return self._program_failure if self._http is None else self._http.failure_of(text)
+
+    def _fail_program(self, failure: McpError) -> None:
+        self._program_failure = failure
+        self._on_failure(failure)
 
     def _streamable(self, url: str) -> Transport:
         @asynccontextmanager
@@ -96,20 +98,3 @@ class Connections:
             headers={"User-Agent": "Verbatim", **self._server.headers, "Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(limits.connect_timeout_s, read=limits.call_timeout_s),
         )
-
-    @asynccontextmanager
-    async def _stdio(self) -> AsyncIterator[Any]:
-        """Start the program with a bare environment; its standard error is that of this process."""
-        program, *arguments = self._server.command
-        parameters = StdioServerParameters(command=program, args=arguments, env=dict(self._server.environment))
-        async with stdio_client(parameters, errlog=_standard_error()) as streams:
-            yield streams
-
-
-@cache
-def _standard_error() -> TextIO:
-    """Return the standard error of this process, or the null device where there is none."""
-    with suppress(AttributeError, OSError, ValueError):
-        sys.__stderr__.fileno()  # type: ignore[union-attr]
-        return sys.__stderr__  # type: ignore[return-value]
-    return open(os.devnull, "w")

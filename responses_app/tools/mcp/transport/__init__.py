@@ -1,0 +1,1 @@
+"""Transports of MCP sessions, and the settling of the protocol revision."""

@@ -1,0 +1,120 @@
+"""MCP servers that are programs: long lines, other output, ends."""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from pathlib import Path
+
+import pytest
+
+from responses_app.tools.limits import ToolLimits
+from responses_app.tools.mcp import sessions as sessions_module
+from responses_app.tools.mcp.errors import STOPPED, TOO_LONG, McpError
+from responses_app.tools.mcp.servers import McpServer
+from responses_app.tools.mcp.sessions import McpSessions
+from tests.support.waiting import eventually
+
+LIMITS = ToolLimits(connect_timeout_s=20, idle_timeout_s=20, call_timeout_s=20)
+INITIALIZED = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "raw", "version": "1"},
+}
+# Answers the handshake; `CALL` is the code for calls of tools.
+PROGRAM = f"""
+import json, os, signal, sys
+def reply(message, result):
+    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+for line in sys.stdin:
+    message = json.loads(line)
+    if message["method"] == "initialize":
+        reply(message, {json.dumps(INITIALIZED)})
+    elif message["method"] == "tools/call":
+        CALL
+    elif "id" in message:
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
+"""
+DONE = 'reply(message, {"content": [{"type": "text", "text": "done"}]})'
+# Bytes by which a line of 1 GB may make the process grow: two full buffers, and some copies.
+MAX_GROWTH_BYTES = 100_000_000
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def new_sessions(call: str) -> McpSessions:
+    """Return sessions with a program that runs the code `call` at calls of tools."""
+    sessions_module.clear_cache()
+    program = (sys.executable, "-c", PROGRAM.replace("CALL", call))
+    return McpSessions({"raw": McpServer("raw", command=program, is_operators=True)}, LIMITS, "project")
+
+
+async def test_line_of_a_gigabyte_ends_the_call_and_fills_no_memory() -> None:
+    sessions = new_sessions("[sys.stdout.write('x' * 1_000_000) for _ in range(1000)]; sys.stdout.flush()")
+    before_bytes = peak_bytes()
+    try:
+        with pytest.raises(McpError, match=TOO_LONG):
+            await sessions.call("raw", "tool", {})
+    finally:
+        await sessions.close()
+    assert peak_bytes() - before_bytes < MAX_GROWTH_BYTES
+
+
+async def test_line_of_a_gigabyte_before_the_handshake_is_an_error() -> None:
+    program = (sys.executable, "-c", "[print('x' * 1_000_000, end='') for _ in range(1000)]")
+    sessions = McpSessions({"raw": McpServer("raw", command=program, is_operators=True)}, LIMITS, "project")
+    try:
+        with pytest.raises(McpError, match=TOO_LONG):
+            await sessions.list_tools("raw")
+    finally:
+        await sessions.close()
+
+
+async def test_output_that_is_no_message_is_ignored() -> None:
+    sessions = new_sessions(f"print('A notice of the program.'); print('{{'); {DONE}")
+    try:
+        assert (await sessions.call("raw", "tool", {})).output == "done"
+    finally:
+        await sessions.close()
+
+
+async def test_program_that_closes_its_output_ends_the_call() -> None:
+    sessions = new_sessions("os.close(1); signal.pause()")
+    try:
+        with pytest.raises(McpError, match=STOPPED):
+            await sessions.call("raw", "tool", {})
+    finally:
+        await sessions.close()
+
+
+@pytest.mark.parametrize(
+    "stubborn", ["", "signal.signal(signal.SIGTERM, signal.SIG_IGN); "], ids=["until SIGTERM", "until SIGKILL"]
+)
+async def test_program_that_does_not_end_is_ended_with_its_children(tmp_path: Path, stubborn: str) -> None:
+    pids = tmp_path / "pids"
+    sleep = "signal.pause() if child == 0 else None"
+    code = f"{stubborn}child = os.fork(); open({str(pids)!r}, 'a').write(f'{{os.getpid()}} '); {sleep}; {DONE}; signal.pause()"
+    sessions = new_sessions(code)
+    assert (await sessions.call("raw", "tool", {})).output == "done"
+    await eventually(lambda: len(pids.read_text().split()) == 2)
+    await sessions.close()
+    await eventually(lambda: not any(is_running(int(pid)) for pid in pids.read_text().split()))
+
+
+def is_running(pid: int) -> bool:
+    """Return whether the process runs, zombies excluded."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def peak_bytes() -> int:
+    """Return the most memory that this process has used."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
