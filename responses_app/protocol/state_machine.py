@@ -20,7 +20,7 @@ item opens and never change. An ending of the response closes all open items, in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
@@ -99,6 +99,22 @@ class OutputStateMachine:
     def pending_calls(self) -> list[tuple[int, Item]]:
         """Return the open items that wait for a tool of the server: output index, and item with the arguments so far."""
         return [(item.index, item.body_so_far()) for item in self._open_items() if item.family.runs_on_server]
+
+    @property
+    def waiting_indexes(self) -> Set[int]:
+        """Return the output indexes of the calls with complete arguments that wait for a tool of the server."""
+        return self._waiting.keys()
+
+    @property
+    def current_index(self) -> int | None:
+        """Return the output index of the item to which the parser writes, None between items."""
+        return None if self._current is None else int(self._current.index)
+
+    @property
+    def all_items(self) -> list[Item]:
+        """Return closed and open items by output index; open items as far as these are known."""
+        found = {**self._closed, **{item.index: item.body_so_far() for item in self._open_items()}}
+        return [found[index] for index in sorted(found)]
 
     def apply(self, delta: Delta) -> list[Event]:
         """Apply `delta` and return the events, possibly none. Raises ProtocolError if no open item takes the delta."""

@@ -29,7 +29,7 @@ names the call in `output_problems`, with the problems that the parser found (`o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from responses_app.protocol import events
@@ -130,6 +130,21 @@ class Writer:
     def pending_calls(self) -> list[tuple[int, Item]]:
         """Return the open items that wait for a tool of the server: output index, and item with the arguments so far."""
         return self._output.pending_calls
+
+    @property
+    def waiting_indexes(self) -> Set[int]:
+        """Return the output indexes of the calls with complete arguments that wait for a tool of the server."""
+        return self._output.waiting_indexes
+
+    @property
+    def current_index(self) -> int | None:
+        """Return the output index of the item to which the parser writes, None between items."""
+        return self._output.current_index
+
+    @property
+    def all_items(self) -> list[Item]:
+        """Return closed and open items by output index; open items as far as these are known."""
+        return self._output.all_items
 
     @property
     def output_problems(self) -> list[Item]:

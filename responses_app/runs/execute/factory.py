@@ -18,13 +18,13 @@ from responses_app.protocol.writer import Writer
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.execute import response_object
 from responses_app.runs.execute.broadcast import Broadcast
+from responses_app.runs.execute.calls.parser import OpeningParser, ServerCallParser
 from responses_app.runs.execute.endings import RunEndings
 from responses_app.runs.execute.generation import Generation
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.publisher import DurablePublisher
 from responses_app.runs.execute.rounds import Round, RoundProgress, Rounds, ToolLoop
 from responses_app.runs.execute.run import CompactionHook, ResumeState, Run
-from responses_app.runs.execute.server_calls import OpeningParser, ServerCallParser
 from responses_app.runs.execute.token_log import RoundEnd
 from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel

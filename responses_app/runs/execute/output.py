@@ -59,6 +59,11 @@ class ResponseOutput:
         """Save the output of the closed call at `output_index` with the next append."""
         self.publisher.unsaved_outputs[self.writer.item_id(output_index)] = output
 
+    @property
+    def has_events(self) -> bool:
+        """Return whether events wait in the buffer."""
+        return bool(self._events)
+
     def publish(self) -> None:
         """Publish the buffer without waiting for the commit."""
         events, self._events = self._events, []

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from responses_app.dialects.base import OutputParser
 from responses_app.engine_interface import Finish
-from responses_app.protocol.deltas import Delta, EndItem, ForItem
+from responses_app.protocol.deltas import Delta, EndItem
 from responses_app.protocol.items.base import Item
-from responses_app.protocol.items.server_tools.tool_result import ToolResult
-from responses_app.runs.execute.generation import Generation
+from responses_app.runs.execute.calls.scheduler import CallScheduler
+from responses_app.runs.execute.generation import Generation, NotResumable
 from responses_app.runs.execute.output import ResponseOutput, RoundOutput
 from responses_app.runs.execute.response_object import usage
-from responses_app.runs.execute.server_calls import UNKNOWN_OUTCOME, PendingCall, run_calls
 from responses_app.runs.execute.token_log import RoundEnd, RoundStart
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.tools.base import ToolExecutor
-from responses_app.tools.includes import drop_excluded
 from responses_app.tools.limits import ToolLimits
-
-CALL_LIMIT_REACHED = "This call was not made: the limit of tool calls for this response is reached. Answer without more calls."
 
 
 class Round:
@@ -52,16 +48,20 @@ class Round:
         self._counter.reasoning = self._parser.reasoning_tokens
         return self._counter
 
-    async def generate(self, output: RoundOutput) -> Finish | None:
+    async def generate(self, output: RoundOutput, calls: CallScheduler | None = None) -> Finish | None:
         """Generate to the end and return how the engine ended. The last deltas are added to `output` but not published.
 
-        Raises EngineUnavailable, NotResumable, RequestRejected, and DatabaseError if `output` cannot be written.
+        Calls of tools begin when complete. Raises EngineUnavailable, NotResumable, RequestRejected, and DatabaseError if `output`
+        cannot be written.
         """
         if not self._generates:
             return "stop"
-        generation, parser, counter = self._generation, self._parser, self._counter
-        async with aclosing(generation.chunks()) as chunks:
-            async for chunk in chunks:
+        parser, counter = self._parser, self._counter
+        async with (
+            aclosing(self._generation.chunks()) as chunks,
+            aclosing(chunks if calls is None else calls.merge(chunks)) as merged,
+        ):
+            async for chunk in merged:
                 # A run has one append under way at a time. The wait is here and not behind `publish`, when the append is nearly
                 # always done: a task that wakes up for each commit costs as much as the event. The wait comes before the parser:
                 # a cancellation meanwhile leaves no sequence number out.
@@ -72,7 +72,10 @@ class Round:
                 if finish is not None:
                     # Leaving the loop stops the engine.
                     return finish
-                output.publish()
+                if calls is not None and calls.has_new_calls:
+                    await calls.begin()
+                else:
+                    output.publish()
         return None
 
     def finish_parser(self) -> list[Delta]:
@@ -118,18 +121,23 @@ class ToolLoop:
 
 @dataclass(frozen=True, slots=True)
 class RoundProgress:
-    """Position of a run: number of the current round, first item of that round, usage of the earlier rounds."""
+    """Position of a run: number of the current round, first item of that round, usage of the earlier rounds.
+
+    `begun` are the output indexes of the calls that have begun in the current round.
+    """
 
     number: int = 0
     first_item: int = 0
     usage: UsageCounter = field(default_factory=UsageCounter)
+    begun: frozenset[int] = frozenset()
 
 
 class Rounds:
     """Rounds of a run, in sequence.
 
-    A round may end with calls that the server runs. Their results are appended as they come, and the next round begins, until the
-    model is done, a client must answer, or a limit is reached. Without `loop` there is one round.
+    A round may contain calls that the server runs. Each call begins when its arguments are complete. When the generation has ended
+    and all results are there, the next round begins, until the model is done, a client must answer, or a limit is reached. Without
+    `loop` there is one round.
     """
 
     def __init__(
@@ -140,25 +148,38 @@ class Rounds:
         self._number, self._first_item = progress.number, progress.first_item
         # Sum over the rounds that are over, and over generations beside the rounds.
         self._earlier = progress.usage
+        self._calls = (
+            None
+            if loop is None
+            else CallScheduler(output, loop.tools, loop.limits, loop.max_tool_calls, loop.include, progress.begun)
+        )
 
     async def run(self) -> Finish | None:
         """Generate until the model is done. Return how the engine ended; the last events wait in the output.
 
         Raises TooManyRounds, ApiError if the next round cannot be planned, and the errors of `Round.generate`.
         """
+        if self._loop is None or self._calls is None:
+            return await self._generate(None)
+        try:
+            return await self._run_rounds(self._loop, self._calls)
+        finally:
+            await self._calls.close()
+
+    async def _run_rounds(self, loop: ToolLoop, calls: CallScheduler) -> Finish | None:
         while True:
-            finish = await self._generate()
-            if finish != "stop" or self._loop is None or not any(map(self._loop.tools.can_run, self._round_items())):
+            # An earlier owner of the run may have left calls.
+            await calls.begin()
+            finish = await self._generate(calls)
+            if finish != "stop" or not any(map(loop.tools.can_run, self._round_items())):
                 return finish
-            may_have_run = self._current.is_saved
-            await self.save_end(strict=True)
-            await self._run_calls(self._loop, may_have_run=may_have_run)
+            self._end_generation()
+            await calls.finish()
             if any(map(_needs_client, self._round_items())):
                 return finish
-            limit = self._loop.max_output_tokens
-            if limit is not None and self.total.output >= limit:
+            if loop.max_output_tokens is not None and self.total.output >= loop.max_output_tokens:
                 return "length"
-            await self._begin_next(self._loop)
+            await self._begin_next(loop)
 
     async def close(self) -> None:
         """Close the connections of the tools."""
@@ -173,18 +194,19 @@ class Rounds:
         """Write the deltas that the parser holds back, as before an early ending."""
         self._output.write(self._current.finish_parser())
 
-    async def save_end(self, *, strict: bool = False) -> None:
-        """Close the open item and make the end of the generation durable, once. Raises DatabaseError.
+    async def save_end(self) -> None:
+        """Close the open item and make the end of the generation durable, once. Raises DatabaseError."""
+        self._end_generation()
+        await self._output.publish_and_wait()
 
-        With `strict` the end is on disk before this returns: calls of tools are about to begin.
-        """
+    def _end_generation(self) -> None:
+        """Close the open item, and save the end of the generation with the next append, once."""
         if self._current.is_saved:
             return
         self._current.is_saved = True
         counter = self._current.usage
         self._output.write([EndItem()])
         self._output.save(RoundEnd(counter.prompt, counter.cached))
-        await self._output.publish_and_wait(strict=strict)
 
     def add_output(self, tokens: int) -> None:
         """Count output tokens of a generation beside the rounds."""
@@ -205,36 +227,26 @@ class Rounds:
         total = self.total
         return usage(total.prompt, total.cached, total.output, total.reasoning)
 
-    async def _generate(self) -> Finish | None:
+    async def _generate(self, calls: CallScheduler | None) -> Finish | None:
         if self._current.has_ended:
             return "stop"
-        finish = await self._current.generate(self._output)
+        try:
+            finish = await self._current.generate(self._output, calls)
+        except NotResumable:
+            if calls is None or not self._may_end_here():
+                raise
+            calls.cut_off, finish = self._output.writer.current_index, "stop"
+        if calls is not None and finish == "length":
+            # The tools run already, so the model's last words wait for the results.
+            await calls.finish()
         self.finish_parser()
         return finish
 
-    async def _run_calls(self, loop: ToolLoop, *, may_have_run: bool) -> None:
-        """Run the pending calls and append the results. With `may_have_run` an earlier owner of the run may have run these."""
-        calls = [PendingCall(*call) for call in self._output.writer.pending_calls]
-        allowed = self._allowed_calls(loop)
-        runnable = []
-        for call in calls:
-            if call.index not in allowed:
-                await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, CALL_LIMIT_REACHED)), loop)
-            elif may_have_run and not loop.tools.is_repeatable(call.item):
-                await self._append_tool_delta(ForItem(call.index, loop.tools.failure(call.item, UNKNOWN_OUTCOME)), loop)
-            else:
-                runnable.append(call)
-        async with aclosing(run_calls(runnable, loop.tools, loop.limits.parallel_calls)) as deltas:
-            async for delta in deltas:
-                await self._append_tool_delta(delta, loop)
-
-    async def _append_tool_delta(self, delta: ForItem, loop: ToolLoop) -> None:
-        delta = replace(delta, delta=drop_excluded(delta.delta, loop.include))
-        self._output.write([delta])
-        self._output.save(delta)
-        if isinstance(delta.delta, ToolResult) and delta.delta.model_output is not None:
-            self._output.save_model_output(delta.output_index, delta.delta.model_output)
-        await self._output.publish_and_wait()
+    def _may_end_here(self) -> bool:
+        """Return whether the round may end where its generation was cut: behind calls of the server, or inside of such a call."""
+        items, current = self._output.writer.all_items, self._output.writer.current_index
+        last = items[self._first_item :] if current is None else [items[current]]
+        return self._loop is not None and any(map(self._loop.tools.can_run, last))
 
     async def _begin_next(self, loop: ToolLoop) -> None:
         number, items = self._number + 1, self._output.writer.prompt_items
@@ -245,23 +257,9 @@ class Rounds:
         self._current, self._number, self._first_item = following, number, len(items)
         self._output.save(RoundStart(following.prompt))
 
-    def _items(self) -> list[Item]:
-        """Return all items in the order of the output indexes, pending calls included, at the end of a generation."""
-        writer = self._output.writer
-        pending, closed = dict(writer.pending_calls), iter(writer.items)
-        count = len(pending) + len(writer.items)
-        return [pending[index] if index in pending else next(closed) for index in range(count)]
-
     def _round_items(self) -> list[Item]:
         """Return the items of the current round."""
-        return self._items()[self._first_item :]
-
-    def _allowed_calls(self, loop: ToolLoop) -> set[int]:
-        """Return the output indexes of the calls that may run: within `max_tool_calls` and the limit of the server."""
-        limit = loop.limits.calls if loop.max_tool_calls is None else min(loop.limits.calls, loop.max_tool_calls)
-        runnable = [(index, item) for index, item in enumerate(self._items()) if loop.tools.can_run(item)]
-        counted = [index for index, item in runnable if loop.tools.counts(item)]
-        return {index for index, _ in runnable} - set(counted[limit:])
+        return self._output.writer.all_items[self._first_item :]
 
 
 def _needs_client(item: Item) -> bool:

@@ -33,7 +33,14 @@ class RoundStart:
     prompt: Sequence[int]
 
 
-Entry: TypeAlias = Chunk | RoundStart | RoundEnd | ForItem
+@dataclass(frozen=True, slots=True)
+class CallStart:
+    """Begin mark of the call at `output_index`: from here on its tool may have run."""
+
+    output_index: int
+
+
+Entry: TypeAlias = Chunk | RoundStart | RoundEnd | CallStart | ForItem
 
 
 def pack(entries: Sequence[Entry]) -> bytes | None:
@@ -59,6 +66,8 @@ def _to_json(entry: Entry) -> object:
         return {"end": [entry.prompt, entry.cached]}
     if isinstance(entry, RoundStart):
         return {"start": b64encode(struct.pack(f"<{len(entry.prompt)}I", *entry.prompt)).decode()}
+    if isinstance(entry, CallStart):
+        return {"call": entry.output_index}
     if isinstance(entry, ForItem):
         return {"item": entry.output_index, "delta": type(entry.delta).__name__, "fields": asdict(entry.delta)}
     if not entry.logprobs:
@@ -76,6 +85,8 @@ def _from_json(raw: Any) -> Entry:
 def _marker_from_json(raw: dict[str, Any]) -> Entry:
     if "end" in raw:
         return RoundEnd(*raw["end"])
+    if "call" in raw:
+        return CallStart(raw["call"])
     if "start" in raw:
         data = b64decode(raw["start"])
         return RoundStart(struct.unpack(f"<{len(data) // 4}I", data))

@@ -21,7 +21,7 @@ from responses_app.protocol.items.base import Encryptor, Item
 from responses_app.protocol.reducer import ids_in_order
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.rounds import RoundProgress
-from responses_app.runs.execute.token_log import Entry, RoundEnd, RoundStart, unpack
+from responses_app.runs.execute.token_log import CallStart, Entry, RoundEnd, RoundStart, unpack
 from responses_app.runs.execute.usage import UsageCounter
 from responses_app.runs.ids import new_id
 from responses_app.store.log.records import EventFrame
@@ -82,6 +82,8 @@ class _Replay:
             state.end = entry
             self._spent = UsageCounter(entry.prompt, entry.cached, len(state.tokens), state.parser.reasoning_tokens)
             self._write([*state.parser.finish(), EndItem()])
+        elif isinstance(entry, CallStart):
+            state.progress = replace(state.progress, begun=state.progress.begun | {entry.output_index})
         elif isinstance(entry, ForItem):
             self._write([entry])
         else:

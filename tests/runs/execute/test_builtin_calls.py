@@ -15,7 +15,7 @@ from responses_app.dialects.tools import builtin
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Arguments, CodeCall, Delta, FileSearch, ForItem, WebResult, WebSearch
 from responses_app.protocol.writer import Writer
-from responses_app.runs.execute.server_calls import ServerCallParser
+from responses_app.runs.execute.calls.parser import ServerCallParser
 from responses_app.runs.ids import new_id
 from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.composite import CompositeOffer

@@ -77,10 +77,10 @@ class CutTest(CutCase):
         )
         self.tools.repeatable = False
         async with self.serving() as client:
-            self.tools.gates = {"Rome": asyncio.Event()}
+            self.tools.gates = {"Rome": asyncio.Event(), "Oslo": asyncio.Event()}
             made = await self.made(client, background=True)
             async with asyncio.timeout(LIMIT_S):
-                await self.tools.entered.wait()
+                await self.entered(2)
             await self.hub.drain(0.01)
             await self.hub.close()
             await self.engine.start()

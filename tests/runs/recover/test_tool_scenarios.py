@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import tempfile
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -19,9 +20,11 @@ from hypothesis import example, given, settings
 from responses_app.dialects.base import Dialect
 from responses_app.engines.replay.engine import ReplayEngine
 from responses_app.models import Event
+from responses_app.protocol.deltas import ForItem
 from responses_app.protocol.reducer import fold
 from responses_app.runs import manager
-from responses_app.runs.execute.server_calls import UNKNOWN_OUTCOME
+from responses_app.runs.execute.calls.scheduler import UNKNOWN_OUTCOME
+from responses_app.runs.execute.token_log import RoundEnd, RoundStart, unpack
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from tests.support.api.case import HARMONY, KeyedClient, bare, tokens
@@ -51,6 +54,10 @@ KNOWN = [
     Scenario((DrawnRound(("approval",), thinks=False, speaks=False, chunk=3),) * 2, approves=False, cut=5),
     Scenario((DrawnRound(("unsafe", "bad_json", "unknown"), thinks=True, speaks=False, chunk=1),) * 4, approves=True, cut=25),
     Scenario((DrawnRound(("raises", "wrong_type", "client"), thinks=False, speaks=True, chunk=50),), approves=True, cut=7),
+    Scenario((DrawnRound(("safe", "unsafe", "safe"), thinks=True, speaks=True, chunk=1, pauses=True),), approves=True, cut=40),
+    Scenario(
+        (DrawnRound(("approval", "unsafe", "client"), thinks=False, speaks=False, chunk=3, pauses=True),), approves=True, cut=6
+    ),
 ]
 
 
@@ -60,6 +67,7 @@ class ScenarioCase(CutCase):
     __test__ = False
     write: WriteRound
     encode: Encode
+    results_within_rounds = 0
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -82,10 +90,13 @@ class ScenarioCase(CutCase):
         @example(KNOWN[2])
         @example(KNOWN[3])
         @example(KNOWN[4])
+        @example(KNOWN[5])
+        @example(KNOWN[6])
         def check(scenario: Scenario) -> None:
             async_to_sync(self.check_chain)(scenario)
 
         check()
+        self.assertGreater(self.results_within_rounds, 0)
 
     async def check_chain(self, scenario: Scenario) -> None:
         """Run the responses of `scenario`, answer their open calls, and cut each at a drawn event."""
@@ -121,6 +132,7 @@ class ScenarioCase(CutCase):
         self.assertEqual(first["status"], "completed", first["error"])
         await self.check_projections(client, events)
         rows = [one async for one in Event.objects.filter(response__uid=first["id"]).order_by("number")]
+        self.results_within_rounds += count_results_within_rounds(rows)
         ends = [1, *(row.number for row in rows[2:-1] if row.tokens is not None)]
         number = ends[cut % len(ends)]
         await self.hub.close()
@@ -165,6 +177,19 @@ class ScenarioCase(CutCase):
                 self.assertEqual((item["type"], item["error"]["message"]), ("mcp_call", UNKNOWN_OUTCOME), (wanted, item))
         if not differs:
             self.assertEqual(again["usage"], first["usage"])
+
+
+def count_results_within_rounds(rows: Sequence[Event]) -> int:
+    """Return the number of results and failures that stand in the token log before the end of their round."""
+    count = before_end = 0
+    for entry in (entry for row in rows if row.tokens is not None for entry in unpack(bytes(row.tokens))):
+        if isinstance(entry, RoundEnd):
+            count, before_end = count + before_end, 0
+        elif isinstance(entry, RoundStart):
+            before_end = 0
+        else:
+            before_end += isinstance(entry, ForItem)
+    return count
 
 
 class HarmonyScenarioTest(ScenarioCase):

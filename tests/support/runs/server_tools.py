@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 import orjson
 from django.test import AsyncClient
 
-from responses_app.engines.replay.engine import Recording
+from responses_app.engine_interface import Chunk, GenerateRequest
+from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Direction, Event, Item, Lease, Response, ToolOutput
 from responses_app.protocol.deltas import (
     Arguments,
@@ -34,6 +35,8 @@ from tests.support.api.case import ApiCase, KeyedClient, bare
 from tests.support.waiting import eventually
 
 LIMIT_S = 30.0
+# End of the id of a request of the second round.
+NEXT_ROUND = "-r1"
 START = "<|start|>assistant"
 
 
@@ -225,6 +228,25 @@ def shows(*texts: str) -> Callable[[Sequence[int]], bool]:
 
 def prompt_text(prompt: Sequence[int]) -> str:
     return ApiCase.dialect.token_text(list(prompt))
+
+
+class GatedEngine(ReplayEngine):
+    """Replay engine that generates `open_tokens` tokens of its first request, sets `reached`, and continues when `gate` is set."""
+
+    def __init__(self, open_tokens: int) -> None:
+        super().__init__()
+        self.open_tokens = open_tokens
+        self.gate, self.reached = asyncio.Event(), asyncio.Event()
+
+    async def generate(self, request: GenerateRequest) -> AsyncGenerator[Chunk, None]:
+        count = request.prior_tokens
+        async with aclosing(super().generate(request)) as chunks:
+            async for chunk in chunks:
+                count += len(chunk.tokens)
+                if count > self.open_tokens and not request.id.endswith(NEXT_ROUND):
+                    self.reached.set()
+                    await self.gate.wait()
+                yield chunk
 
 
 class RoundsCase(ApiCase):

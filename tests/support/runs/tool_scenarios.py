@@ -12,7 +12,8 @@ import orjson
 from hypothesis import strategies as st
 
 from responses_app.dialects.base import Dialect
-from responses_app.engines.replay.engine import Recording, Tokens
+from responses_app.engines.replay.engine import Delay, Recording, Tokens
+from responses_app.engines.replay.tape import Step
 from tests.support.runs.server_tools import START
 
 # Number of scenarios of each dialect in a test; 500 in the environment for a long run.
@@ -44,16 +45,22 @@ MCP_TOOL: Final = {
     },
 }
 ANSWER: Final = "All is done."
+# Number and length in seconds of the pauses of a slow round. A call of the MCP server takes about 10 ms.
+PAUSES, PAUSE_S = 8, 0.02
 
 
 @dataclass(frozen=True)
 class DrawnRound:
-    """Round that ends with calls. `chunk` is the number of tokens in each chunk of the engine."""
+    """Round that ends with calls. `chunk` is the number of tokens in each chunk of the engine.
+
+    With `pauses` the engine is slow enough for results in the middle of the round.
+    """
 
     calls: tuple[Kind, ...]
     thinks: bool
     speaks: bool
     chunk: int
+    pauses: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,7 @@ SCENARIOS: Final = st.builds(
             st.booleans(),
             st.booleans(),
             st.sampled_from((1, 3, 50)),
+            st.booleans(),
         ),
         max_size=4,
     ).map(tuple),
@@ -114,9 +122,19 @@ def recordings(scenario: Scenario, write: WriteRound, encode: Encode, dialect: D
             (FUNCTIONS[kind][0], _arguments(kind, f"{folder}/{_mark(number)}-{at}")) for at, kind in enumerate(drawn.calls)
         ]
         ids = encode(write(drawn, calls))
-        chunks = [Tokens(ids[at : at + drawn.chunk]) for at in range(0, len(ids), drawn.chunk)]
-        found.append(Recording(chunks, match=partial(_is_round, dialect, number)))
+        found.append(Recording(_steps(drawn, ids), match=partial(_is_round, dialect, number)))
     return found
+
+
+def _steps(drawn: DrawnRound, ids: Sequence[int]) -> list[Step]:
+    chunks = [Tokens(ids[at : at + drawn.chunk]) for at in range(0, len(ids), drawn.chunk)]
+    if not drawn.pauses:
+        return [*chunks]
+    distance = -(-len(chunks) // PAUSES)
+    steps: list[Step] = []
+    for at, chunk in enumerate(chunks, 1):
+        steps += [chunk] if at % distance else [chunk, Delay(PAUSE_S)]
+    return steps
 
 
 def answers(response: Mapping[str, Any], *, approve: bool) -> list[dict[str, Any]]:
