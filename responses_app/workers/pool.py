@@ -21,7 +21,7 @@ from responses_app.workers.limits import (
     WorkerFailed,
     WorkerNotStarted,
 )
-from responses_app.workers.process import WorkerProcess
+from responses_app.workers.process import WorkerProcess, WrapCommand
 from responses_app.workers.queue import FairQueue, Job
 
 logger = logging.getLogger("responses.workers")
@@ -38,13 +38,21 @@ class Pool:
 
     Owners take turns. Each owner has at most `per_owner` running and `max_waiting` waiting jobs. No job waits longer than
     `wait_s`. Each process has a thread of its own, because the kernel ends a process with the thread that started it
-    (PR_SET_PDEATHSIG).
+    (PR_SET_PDEATHSIG). `wrap_command` changes the command that starts a process.
     """
 
     def __init__(
-        self, target: str, limits: Limits, *, size: int, per_owner: int = 1, max_waiting: int = 1000, wait_s: float = 60.0
+        self,
+        target: str,
+        limits: Limits,
+        *,
+        size: int,
+        per_owner: int = 1,
+        max_waiting: int = 1000,
+        wait_s: float = 60.0,
+        wrap_command: WrapCommand | None = None,
     ) -> None:
-        self.target, self.limits = target, limits
+        self.target, self.limits, self._wrap_command = target, limits, wrap_command
         self._size, self._max_waiting, self._wait_s = size, max_waiting, wait_s
         self._queue = FairQueue(per_owner)
         self._changed = threading.Condition()
@@ -119,7 +127,7 @@ class Pool:
         """Run the job and set the result. Return the process for the next job, None if the process has ended."""
         for attempt in itertools.count():
             try:
-                process = process or WorkerProcess(self.target, self.limits)
+                process = process or WorkerProcess(self.target, self.limits, self._wrap_command)
                 self._call_process(job, process)
             except (LimitExceeded, WorkerDied, WorkerFailed) as error:
                 process = _usable(process)

@@ -8,8 +8,10 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from responses_app.workers import protocol
 from responses_app.workers.limits import LimitExceeded, Limits, WallTimeExceeded, WorkerDied, WorkerFailed, WorkerNotStarted
@@ -21,6 +23,13 @@ KILL_LIMIT_S = 10.0
 # engines/orphan_guard.py.
 ENVIRON = ("PATH", "LANG", "LC_ALL", "TZ", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "RESPONSES_OWNER")
 
+WrapCommand: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+
+
+def worker_command(target: str, limits: Limits) -> list[str]:
+    """Return the command that starts a worker process of this process."""
+    return [sys.executable, "-m", "responses_app.workers.child", target, str(os.getpid()), str(limits.memory_bytes)]
+
 
 class WorkerProcess:
     """Child process for calls of a single function. Create and call from the same thread; the thread must outlive the process.
@@ -28,15 +37,16 @@ class WorkerProcess:
     Raises WorkerNotStarted if the process cannot be created.
     """
 
-    def __init__(self, target: str, limits: Limits) -> None:
+    def __init__(self, target: str, limits: Limits, wrap_command: WrapCommand | None = None) -> None:
         self._limits = limits
         self._is_ready = self._is_killed = False
         ours, theirs = socket.socketpair()
         self._connection = ours
         try:
             with theirs:
+                command: Sequence[str] = worker_command(target, limits)
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "responses_app.workers.child", target, str(os.getpid()), str(limits.memory_bytes)],
+                    wrap_command(command) if wrap_command is not None else command,
                     stdin=theirs.fileno(),
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,

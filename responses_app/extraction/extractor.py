@@ -1,0 +1,61 @@
+"""Extractor: the text of a file, read in a worker process with limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from responses_app.extraction.errors import ExtractionError, ExtractorBusy, invalid
+from responses_app.extraction.limits import MAX_FILE_BYTES, MIB, PROCESS
+from responses_app.workers.limits import LimitExceeded, PoolBusy, WorkerDied
+from responses_app.workers.pool import Pool
+
+# A file at a time for each owner; the other process serves other owners.
+PROCESSES = 2
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractedText:
+    """Text of a file. `format` is the detected format, `is_cut` is set if the text ends at the limit of characters."""
+
+    text: str
+    format: str
+    is_cut: bool
+
+
+def wrap_command(command: Sequence[str]) -> Sequence[str]:
+    """Return the command that starts a worker process, for example inside a sandbox."""
+    return command
+
+
+_pool = Pool("responses_app.extraction.job:handle", PROCESS, size=PROCESSES, per_owner=1, wrap_command=wrap_command)
+
+
+async def extract_text(owner: str, data: bytes, name: str) -> ExtractedText:
+    """Extract the text of a file with the given name. Raises ExtractionError, ExtractorBusy.
+
+    `owner` is the project whose files wait for each other.
+    """
+    if not data:
+        raise invalid("The file is empty.")
+    if len(data) > MAX_FILE_BYTES:
+        raise invalid(f"The file has more than {MAX_FILE_BYTES // MIB} MiB, so its text is not read.")
+    try:
+        answer = await _pool.run(owner, json.dumps(name).encode() + b"\n" + data)
+    except LimitExceeded as error:
+        raise invalid(f"The file takes too long to read ({error}).") from error
+    except WorkerDied as error:
+        raise invalid("The file cannot be read.") from error
+    except PoolBusy as error:
+        raise ExtractorBusy(f"Files of this project are being read: {error}. Try again in a moment.") from error
+    return _parse_answer(answer)
+
+
+def _parse_answer(answer: bytes) -> ExtractedText:
+    if answer[:1] == b"!":
+        code, _, message = answer[1:].decode().partition(" ")
+        raise ExtractionError(message, code)
+    head, _, text = answer[1:].partition(b"\n")
+    kind, is_cut = json.loads(head)
+    return ExtractedText(text.decode(), kind, is_cut)

@@ -1,0 +1,32 @@
+"""Text buffer with a limit of characters."""
+
+from __future__ import annotations
+
+from responses_app.extraction.limits import MAX_CHARS
+
+
+class Full(Exception):
+    """Limit of the text reached; the rest of the file is not needed."""
+
+
+class TextBuffer:
+    """Text that is collected in pieces, up to `limit` characters."""
+
+    def __init__(self, limit: int = MAX_CHARS) -> None:
+        self._pieces: list[str] = []
+        self._left = limit
+        self.is_cut = False
+
+    def add(self, piece: str) -> None:
+        """Append a piece. Raises Full when the limit is exceeded."""
+        self._pieces.append(piece[: self._left])
+        if len(piece) > self._left:
+            self.is_cut = True
+            self._left = 0
+            raise Full
+        self._left -= len(piece)
+
+    @property
+    def text(self) -> str:
+        """The collected text, without NUL characters and lone surrogates, which Postgres rejects."""
+        return "".join(self._pieces).replace("\0", "").encode("utf-8", "replace").decode()
