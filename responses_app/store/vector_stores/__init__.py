@@ -1,0 +1,1 @@
+"""Vector stores: chunks of files, ingestion and search in Postgres."""
