@@ -7,6 +7,7 @@ from pathlib import Path
 from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
+from project.text_search import TEXT_SEARCH_LANGUAGES
 from project.tls import cookie_name, proxy_header
 from project.web_search import parse_web_search
 from responses_app.local.data_dir import data_dir
@@ -144,6 +145,14 @@ RESPONSES_TOOL_PARALLEL_CALLS = envint("RESPONSES_TOOL_PARALLEL_CALLS", 8, minim
 RESPONSES_TOOL_CALLS = envint("RESPONSES_TOOL_CALLS", 64, minimum=1)
 RESPONSES_TOOL_ROUNDS = envint("RESPONSES_TOOL_ROUNDS", 32, minimum=1)
 RESPONSES_WEB_SEARCH = parse_web_search(envstr("RESPONSES_WEB_SEARCH"))
+# Vector stores and file search.
+RESPONSES_FILE_SEARCH_LANGUAGE = envchoice("RESPONSES_FILE_SEARCH_LANGUAGE", "english", TEXT_SEARCH_LANGUAGES)
+RESPONSES_EMBEDDINGS_URL = envstr("RESPONSES_EMBEDDINGS_URL")
+RESPONSES_EMBEDDINGS_MODEL = envstr("RESPONSES_EMBEDDINGS_MODEL")
+RESPONSES_EMBEDDINGS_KEY = envstr("RESPONSES_EMBEDDINGS_KEY")
+RESPONSES_VECTOR_STORES_PER_PROJECT = envint("RESPONSES_VECTOR_STORES_PER_PROJECT", 1000, minimum=1)
+RESPONSES_VECTOR_STORE_FILES = envint("RESPONSES_VECTOR_STORE_FILES", 10_000, minimum=1)
+RESPONSES_INGESTION_PARALLEL = envint("RESPONSES_INGESTION_PARALLEL", 2, minimum=1)
 
 LOG_LEVEL = envchoice("RESPONSES_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
 LOGGING = {

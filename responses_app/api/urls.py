@@ -5,12 +5,23 @@ from __future__ import annotations
 from django.urls import re_path
 
 from responses_app.api.http import api_view, not_found
-from responses_app.api.views import conversations, files, models, response_list, responses
+from responses_app.api.views import (
+    conversations,
+    files,
+    models,
+    response_list,
+    responses,
+    vector_store_files,
+    vector_stores,
+)
 
 API = r"^(?:openresponses/)?v1/"
 RESPONSE = API + r"responses/(?P<uid>[^/]+)"
 FILE = API + r"files/(?P<uid>[^/]+)"
 CONVERSATION = API + r"conversations/(?P<uid>[^/]+)"
+STORE = API + r"vector_stores/(?P<uid>[^/]+)"
+STORE_FILE = STORE + r"/files/(?P<file>[^/]+)"
+BATCH = STORE + r"/file_batches/(?P<batch>[^/]+)"
 
 urlpatterns = [
     re_path(API + r"responses/?$", api_view(GET=response_list.index, POST=responses.create)),
@@ -31,6 +42,19 @@ urlpatterns = [
     re_path(API + r"files/?$", api_view(GET=files.index, POST=files.create)),
     re_path(FILE + r"/?$", api_view(GET=files.retrieve, DELETE=files.delete)),
     re_path(FILE + r"/content/?$", api_view(GET=files.content)),
+    re_path(API + r"vector_stores/?$", api_view(GET=vector_stores.index, POST=vector_stores.create)),
+    re_path(STORE + r"/?$", api_view(GET=vector_stores.retrieve, POST=vector_stores.update, DELETE=vector_stores.delete)),
+    re_path(STORE + r"/search/?$", api_view(POST=vector_stores.search_results)),
+    re_path(STORE + r"/files/?$", api_view(GET=vector_store_files.index, POST=vector_store_files.create)),
+    re_path(
+        STORE_FILE + r"/?$",
+        api_view(GET=vector_store_files.retrieve, POST=vector_store_files.update, DELETE=vector_store_files.delete),
+    ),
+    re_path(STORE_FILE + r"/content/?$", api_view(GET=vector_store_files.content)),
+    re_path(STORE + r"/file_batches/?$", api_view(POST=vector_store_files.create_batch)),
+    re_path(BATCH + r"/?$", api_view(GET=vector_store_files.retrieve_batch)),
+    re_path(BATCH + r"/cancel/?$", api_view(POST=vector_store_files.cancel_batch)),
+    re_path(BATCH + r"/files/?$", api_view(GET=vector_store_files.list_batch_files)),
     re_path(API + r"models/?$", api_view(GET=models.index)),
     re_path(API + r"models/(?P<name>.+?)/?$", api_view(GET=models.show, DELETE=models.delete)),
     re_path(r"^health/?$", api_view(public=True, GET=models.health, HEAD=models.health)),

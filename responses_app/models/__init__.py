@@ -1,4 +1,4 @@
-"""Database models: API keys, responses, items, event logs, conversations, files, workers, approvals, tool outputs, memberships."""
+"""Database models: API keys, responses, items, logs, conversations, files, vector stores, workers, tool outputs, memberships."""
 
 from __future__ import annotations
 
@@ -20,6 +20,14 @@ from responses_app.models.responses import (
     Status,
 )
 from responses_app.models.tool_outputs import ToolOutput
+from responses_app.models.vector_stores import (
+    MAX_STORE_NAME_CHARS,
+    Chunk,
+    FileBatch,
+    StoreFileStatus,
+    VectorStore,
+    VectorStoreFile,
+)
 from responses_app.models.workers import Lease, Worker
 
 __all__ = [
@@ -27,16 +35,19 @@ __all__ = [
     "MAX_CONCURRENT",
     "MAX_FILENAME_CHARS",
     "MAX_REQUESTS_PER_MINUTE",
+    "MAX_STORE_NAME_CHARS",
     "PROJECT_TERM_PREFIX",
     "SEARCH_VECTOR",
     "ApiKey",
     "Approval",
+    "Chunk",
     "ConcurrencySlot",
     "Conversation",
     "ConversationItem",
     "Direction",
     "Event",
     "File",
+    "FileBatch",
     "FilePurpose",
     "FileStatus",
     "Image",
@@ -48,7 +59,10 @@ __all__ = [
     "Membership",
     "Response",
     "Status",
+    "StoreFileStatus",
     "StoredRequest",
     "ToolOutput",
+    "VectorStore",
+    "VectorStoreFile",
     "Worker",
 ]

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from responses_app.runs.ingestion import ingest_files
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
@@ -31,11 +32,12 @@ Work: TypeAlias = Callable[[datetime], Iterator[int]]
 
 
 async def upkeep() -> None:
-    """Run maintenance until cancelled; a cancellation waits for the current step."""
+    """Run maintenance and ingestion until cancelled; a cancellation waits for the current step."""
     async with asyncio.TaskGroup() as group:
         group.create_task(_every(ARCHIVE_EVERY_S, archive_due))
         group.create_task(_every(PRUNE_EVERY_S, prune_due))
         group.create_task(_every(FILES_EVERY_S, delete_files_due))
+        group.create_task(ingest_files())
 
 
 def archive_due(now: datetime) -> Iterator[int]:

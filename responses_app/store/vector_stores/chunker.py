@@ -21,10 +21,11 @@ _CONTINUATION, _LEAD_BITS = 0x80, 0xC0
 
 @dataclass(frozen=True, slots=True)
 class TextChunk:
-    """Chunk of a text. `tokens` is the number of tokens."""
+    """Chunk of a text. `start` is the position in the text in characters, `tokens` the number of tokens."""
 
     text: str
     tokens: int
+    start: int
 
 
 def chunk_text(
@@ -37,7 +38,7 @@ def chunk_text(
     overlap_tokens = min(overlap_tokens, chunk_tokens // 2)
     offsets = token_offsets(text)
     chunks = (
-        TextChunk(text[offsets[start] : offsets[end]], end - start)
+        TextChunk(text[offsets[start] : offsets[end]], end - start, offsets[start])
         for start, end in _windows(text, offsets, chunk_tokens, overlap_tokens)
     )
     return [chunk for chunk in chunks if chunk.text.strip()]

@@ -1,4 +1,4 @@
-"""Attribute filters of the API, compiled to SQL over a jsonb column. Every key and value becomes a parameter."""
+"""Attribute filters of the API, compiled to SQL over a jsonb column. Every key and value becomes a named parameter."""
 
 from __future__ import annotations
 
@@ -8,56 +8,63 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 Json: TypeAlias = Mapping[str, Any]
-Condition: TypeAlias = tuple[str, list[Any]]
+# SQL with named parameters, and the values of the parameters.
+Condition: TypeAlias = tuple[str, Mapping[str, Any]]
 
 _ORDER: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
-NO_MATCH: Final = "FALSE"
-EVERY_MATCH: Final = "TRUE"
 
 
 def compile_filter(filters: Json, column: str) -> Condition:
-    """Return the SQL condition of `filters` over the jsonb `column`, and the parameters of the condition.
+    """Return the SQL condition of `filters` over the jsonb `column`.
 
     A file without the attribute matches `ne` and `nin`, and no other comparison. Values of different types differ.
     """
+    values: dict[str, Any] = {}
+    return _compile(filters, column, values), values
+
+
+def _compile(filters: Json, column: str, values: dict[str, Any]) -> str:
     kind = filters["type"]
     if kind in ("and", "or"):
-        return _join([compile_filter(one, column) for one in filters["filters"]], kind)
-    key, value = filters["key"], filters["value"]
-    if kind in ("in", "nin"):
-        return _membership(key, value, column, negated=kind == "nin")
+        return _join([_compile(one, column, values) for one in filters["filters"]], kind)
+    attribute = f"{column} -> {_parameter(storable_text(filters['key']), values)}"
+    value = filters["value"]
     if kind in _ORDER:
-        return _comparison(key, value, column, _ORDER[kind])
-    return _membership(key, [value], column, negated=kind == "ne")
+        return _comparison(attribute, _json_parameter(value, values), _ORDER[kind])
+    places = [_json_parameter(one, values) for one in (value if kind in ("in", "nin") else [value])]
+    return _membership(attribute, places, negated=kind in ("ne", "nin"))
 
 
-def _join(conditions: Sequence[Condition], kind: str) -> Condition:
+def _join(conditions: Sequence[str], kind: str) -> str:
     if not conditions:
-        return (EVERY_MATCH if kind == "and" else NO_MATCH), []
-    text = f" {kind.upper()} ".join(f"({sql})" for sql, _ in conditions)
-    return text, [value for _, values in conditions for value in values]
+        return "TRUE" if kind == "and" else "FALSE"
+    return f" {kind.upper()} ".join(f"({condition})" for condition in conditions)
 
 
-def _membership(key: str, values: Sequence[Any], column: str, *, negated: bool) -> Condition:
-    """Return the condition that the attribute is among `values`. jsonb compares numbers by value: 1 equals 1.0."""
-    if not values:
-        return (EVERY_MATCH if negated else NO_MATCH), []
-    places = ", ".join(["%s::jsonb"] * len(values))
-    text = f"COALESCE({column} -> %s IN ({places}), FALSE)"
-    return (f"NOT {text}" if negated else text), [_clean(key), *map(_as_json, values)]
+def _membership(attribute: str, places: Sequence[str], *, negated: bool) -> str:
+    """Return the condition that the attribute is among the values. jsonb compares numbers by value: 1 equals 1.0."""
+    if not places:
+        return "TRUE" if negated else "FALSE"
+    text = f"COALESCE({attribute} IN ({', '.join(places)}), FALSE)"
+    return f"NOT {text}" if negated else text
 
 
-def _comparison(key: str, value: Any, column: str, operator: str) -> Condition:
-    """Return the condition of an order. jsonb orders values of different types too, so the types are compared before."""
-    text = f"COALESCE(jsonb_typeof({column} -> %s) = jsonb_typeof(%s::jsonb) AND {column} -> %s {operator} %s::jsonb, FALSE)"
-    given = _as_json(value)
-    return text, [_clean(key), given, _clean(key), given]
+def _comparison(attribute: str, place: str, operator: str) -> str:
+    """Return the condition of an order. jsonb also orders values of different types, so the condition compares the types too."""
+    return f"COALESCE(jsonb_typeof({attribute}) = jsonb_typeof({place}) AND {attribute} {operator} {place}, FALSE)"
 
 
-def _as_json(value: Any) -> str:
-    return orjson.dumps(_clean(value) if isinstance(value, str) else value).decode()
+def _json_parameter(value: Any, values: dict[str, Any]) -> str:
+    encoded = orjson.dumps(storable_text(value) if isinstance(value, str) else value).decode()
+    return f"{_parameter(encoded, values)}::jsonb"
 
 
-def _clean(text: str) -> str:
-    """Return `text` without NUL, which Postgres cannot hold, as attributes are stored without NUL."""
-    return text.replace("\0", "")
+def _parameter(value: str, values: dict[str, Any]) -> str:
+    name = f"filter_{len(values)}"
+    values[name] = value
+    return f"%({name})s"
+
+
+def storable_text(text: str) -> str:
+    """Return `text` without NUL and lone surrogates, which Postgres cannot hold. Attributes are stored in the same form."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()

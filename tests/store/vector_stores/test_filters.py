@@ -63,7 +63,7 @@ def test_filter_matches(filters: dict[str, Any], matches: bool) -> None:
     condition, values = compile_filter(filters, "attributes")
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT {condition} FROM (SELECT %s::jsonb AS attributes) AS file",  # noqa: S608 - the condition has parameters alone
-            [*values, orjson.dumps(ATTRIBUTES).decode()],
+            f"SELECT {condition} FROM (SELECT %(attributes)s::jsonb AS attributes) AS file",  # noqa: S608 - the condition has parameters alone
+            {**values, "attributes": orjson.dumps(ATTRIBUTES).decode()},
         )
         assert cursor.fetchone() == (matches,)

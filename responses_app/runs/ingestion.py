@@ -1,0 +1,161 @@
+"""Ingestion of files into vector stores, in the background of every web process: text, chunks, embeddings, storage."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar
+
+from django.conf import settings
+from django.db import DatabaseError, connection
+
+from responses_app.models import File, VectorStoreFile
+from responses_app.store.vector_stores import jobs
+from responses_app.store.vector_stores.chunker import TextChunk, chunk_text
+from responses_app.store.vector_stores.filters import storable_text
+from responses_app.store.vector_stores.jobs import NewChunk
+from responses_app.tools.file_search import embedder
+
+logger = logging.getLogger("responses.files")
+
+T = TypeVar("T")
+# Pause between two looks for files that are due, unless this process has added files.
+POLL_S = 1.0
+NO_TEXT = "The file contains no text."
+MISSING_BYTES = "The bytes of the file are missing in the storage."
+INVALID_FILE = "invalid_file"
+
+# Returns the text of a file. Raises IngestionFailed for a file without readable text.
+TextReader: TypeAlias = Callable[[File], Awaitable[str]]
+
+
+class IngestionFailed(Exception):
+    """The file cannot be ingested, and another attempt would fail too. `code` is the `last_error.code` of the API."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.message = code, message
+
+
+_wake_events: set[asyncio.Event] = set()
+
+
+def wake() -> None:
+    """Let the workers of this process look for files now."""
+    for event in _wake_events:
+        event.set()
+
+
+async def ingest_files(read_text: TextReader | None = None, poll_s: float = POLL_S) -> None:
+    """Ingest files that are due until cancelled, RESPONSES_INGESTION_PARALLEL files at the same time."""
+    event, slots = asyncio.Event(), asyncio.Semaphore(settings.RESPONSES_INGESTION_PARALLEL)
+    _wake_events.add(event)
+    try:
+        async with asyncio.TaskGroup() as group:
+            while True:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(poll_s):
+                        await event.wait()
+                event.clear()
+                await _start_due(group, slots, read_text or read_file_text)
+    finally:
+        _wake_events.discard(event)
+
+
+async def _start_due(group: asyncio.TaskGroup, slots: asyncio.Semaphore, read_text: TextReader) -> None:
+    """Claim files and start their ingestion until no file is due. Waits for a free slot before each claim."""
+    while True:
+        await slots.acquire()
+        try:
+            job = await _in_thread(jobs.claim_next)
+        except Exception as error:
+            # The next look comes after the pause.
+            logger.warning("no look for files to ingest: %s", type(error).__name__)
+            job = None
+        if job is None:
+            slots.release()
+            return
+        task = group.create_task(_guarded(_ingest(job, read_text)), name=f"job {job.pk}")
+        task.add_done_callback(lambda _: slots.release())
+
+
+async def _guarded(work: Awaitable[None]) -> None:
+    """Log an exception, which would end all ingestions of the process. The lease ends, and a worker tries again."""
+    try:
+        await work
+    except Exception:
+        logger.exception("ingestion")
+
+
+async def _ingest(job: VectorStoreFile, read_text: TextReader) -> None:
+    """Ingest a claimed file under a lease. A cancellation returns the file to the queue; a lost lease ends the work."""
+    work = asyncio.create_task(ingest(job, read_text), name=f"ingest {job.pk}")
+    try:
+        while not (await asyncio.wait({work}, timeout=jobs.RENEW_EVERY_S))[0]:
+            if not await _renew(job):
+                logger.info("%s: removed or cancelled while it was ingested", job.file.uid)
+                await _cancel(work)
+                return
+    except asyncio.CancelledError:
+        await _cancel(work)
+        await asyncio.shield(_in_thread(jobs.release, job))
+        raise
+
+
+async def _renew(job: VectorStoreFile) -> bool:
+    """Renew the lease of `job`. False if the claim is lost. Without the database the lease may end, and the claim with it."""
+    try:
+        return await _in_thread(jobs.renew, job)
+    except DatabaseError as error:
+        logger.warning("%s: the lease was not renewed: %s", job.file.uid, type(error).__name__)
+        return True
+
+
+async def _cancel(work: asyncio.Task[None]) -> None:
+    work.cancel()
+    await asyncio.wait({work})
+
+
+async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
+    """Ingest the claimed file `job` and store the chunks, or the failure."""
+    try:
+        await _in_thread(jobs.complete, job, await _chunks(job, read_text))
+    except IngestionFailed as error:
+        logger.info("%s: %s: %s", job.file.uid, error.code, error.message)
+        await _in_thread(jobs.fail, job, error.code, error.message)
+    except embedder.EmbeddingFailed as error:
+        await _in_thread(jobs.retry, job, str(error))
+    except Exception as error:
+        logger.exception("%s: attempt %d of the ingestion", job.file.uid, job.attempts)
+        await _in_thread(jobs.retry, job, f"The ingestion failed: {type(error).__name__}.")
+
+
+async def read_file_text(file: File) -> str:
+    """Return the text of a file. Raises IngestionFailed."""
+    raise NotImplementedError
+
+
+async def _chunks(job: VectorStoreFile, read_text: TextReader) -> list[NewChunk]:
+    """Return the chunks of a file. Raises IngestionFailed, EmbeddingFailed."""
+    text = storable_text(await read_text(job.file))
+    chunks: list[TextChunk] = await asyncio.to_thread(chunk_text, text, job.chunk_tokens, job.overlap_tokens)
+    if not chunks:
+        raise IngestionFailed(INVALID_FILE, NO_TEXT)
+    if not embedder.is_configured():
+        return [NewChunk(chunk) for chunk in chunks]
+    vectors = await embedder.embed([chunk.text for chunk in chunks])
+    return [NewChunk(chunk, vector) for chunk, vector in zip(chunks, vectors, strict=True)]
+
+
+async def _in_thread(function: Callable[..., T], *args: Any) -> T:
+    """Call a function that uses the database, in a thread with a separate connection: streams wait for the other connections."""
+    return await asyncio.to_thread(_with_connection, function, *args)
+
+
+def _with_connection(function: Callable[..., T], *args: Any) -> T:
+    try:
+        return function(*args)
+    finally:
+        connection.close()

@@ -1,0 +1,141 @@
+"""Queue of files to ingest, in Postgres: claims with leases, results, and attempts with back-off.
+
+A worker that dies leaves its claim. At the end of the lease another worker claims the file again.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.db.models.functions import Now
+
+from responses_app.models import StoreFileStatus, VectorStoreFile
+from responses_app.store.vector_stores.chunker import TextChunk
+from responses_app.store.vector_stores.search import store_term
+
+LEASE_S = 30.0
+RENEW_EVERY_S = 10.0
+MAX_ATTEMPTS = 5
+RETRY_PAUSES_S = (1.0, 5.0, 30.0, 120.0)
+INSERT_BATCH = 200
+SERVER_ERROR = "server_error"
+
+_CLAIM_SQL = """
+UPDATE responses_app_vectorstorefile SET claim = %(claim)s, attempts = attempts + 1,
+  due_at = clock_timestamp() + make_interval(secs => %(lease)s)
+WHERE id = (
+  SELECT id FROM responses_app_vectorstorefile WHERE status = 'in_progress' AND due_at <= clock_timestamp()
+  ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
+RETURNING id
+"""
+_INSERT_SQL = """
+INSERT INTO responses_app_chunk (store_file_id, store_id, position, start, tokens, text, search, embedding)
+VALUES (%s, %s, %s, %s, %s, %s, array_to_tsvector(ARRAY[%s]) || to_tsvector(%s::regconfig, %s), %s)
+"""
+# In bytes, for each number of an embedding.
+_REAL_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class NewChunk:
+    """Chunk to store, with an embedding if the server has an embedder."""
+
+    chunk: TextChunk
+    embedding: Sequence[float] | None = None
+
+    @property
+    def usage_bytes(self) -> int:
+        """Bytes of the text and of the embedding."""
+        return len(self.chunk.text.encode()) + _REAL_BYTES * len(self.embedding or ())
+
+
+def claim_next() -> VectorStoreFile | None:
+    """Claim the file that is due for the longest time; None if no file is due."""
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM_SQL, {"claim": uuid.uuid4(), "lease": LEASE_S})
+        row = cursor.fetchone()
+    return None if row is None else VectorStoreFile.objects.select_related("store", "file").filter(pk=row[0]).first()
+
+
+def renew(job: VectorStoreFile) -> bool:
+    """Extend the lease of `job`. False if the file was cancelled, removed, or claimed by another worker."""
+    return _claimed(job).update(due_at=Now() + timedelta(seconds=LEASE_S)) > 0
+
+
+def complete(job: VectorStoreFile, chunks: Sequence[NewChunk]) -> bool:
+    """Store the chunks of `job` in place of earlier chunks, in one transaction. False if the claim is lost; then nothing changes."""
+    with transaction.atomic():
+        if _claimed(job).select_for_update().values_list("pk", flat=True).first() is None:
+            return False
+        job.chunks.all().delete()
+        for start in range(0, len(chunks), INSERT_BATCH):
+            _insert(job, start, chunks[start : start + INSERT_BATCH])
+        usage = sum(chunk.usage_bytes for chunk in chunks)
+        return _end(job, StoreFileStatus.COMPLETED, usage_bytes=usage)
+
+
+def fail(job: VectorStoreFile, code: str, message: str) -> bool:
+    """End `job` as failed, with the error that the API shows. False if the claim is lost."""
+    with transaction.atomic():
+        if not _end(job, StoreFileStatus.FAILED, error_code=code, error_message=message.replace("\0", ""), usage_bytes=0):
+            return False
+        job.chunks.all().delete()
+        return True
+
+
+def retry(job: VectorStoreFile, message: str) -> bool:
+    """Release `job` for another attempt after a pause, or fail `job` after the last attempt. False if the claim is lost."""
+    if job.attempts >= MAX_ATTEMPTS:
+        return fail(job, SERVER_ERROR, message)
+    pause = RETRY_PAUSES_S[min(job.attempts, len(RETRY_PAUSES_S)) - 1]
+    return _claimed(job).update(claim=None, due_at=Now() + timedelta(seconds=pause)) > 0
+
+
+def release(job: VectorStoreFile) -> None:
+    """Return `job` to the queue, for another process at once. The attempt does not count."""
+    _claimed(job).update(claim=None, due_at=Now(), attempts=max(job.attempts - 1, 0))
+
+
+def next_due_s() -> float | None:
+    """Return the seconds until the next file is due, at least 0; None without files to ingest."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT extract(epoch FROM min(due_at) - clock_timestamp())::float8 FROM responses_app_vectorstorefile "
+            "WHERE status = 'in_progress'"
+        )
+        (seconds,) = cursor.fetchone()
+    return None if seconds is None else max(float(seconds), 0.0)
+
+
+def _claimed(job: VectorStoreFile) -> QuerySet[VectorStoreFile]:
+    return VectorStoreFile.objects.filter(claim=job.claim, pk=job.pk, status=StoreFileStatus.IN_PROGRESS)
+
+
+def _end(job: VectorStoreFile, status: StoreFileStatus, **fields: object) -> bool:
+    return _claimed(job).update(status=status, claim=None, **fields) > 0
+
+
+def _insert(job: VectorStoreFile, start: int, chunks: Sequence[NewChunk]) -> None:
+    term = store_term(job.store_id)
+    rows = [
+        (
+            job.pk,
+            job.store_id,
+            position,
+            new.chunk.start,
+            new.chunk.tokens,
+            new.chunk.text,
+            term,
+            job.store.text_config,
+            new.chunk.text,
+            None if new.embedding is None else list(new.embedding),
+        )
+        for position, new in enumerate(chunks, start)
+    ]
+    with connection.cursor() as cursor:
+        cursor.executemany(_INSERT_SQL, rows)

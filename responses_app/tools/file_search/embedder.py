@@ -1,0 +1,55 @@
+"""Embedder: client of a server with the route `/v1/embeddings`, named by RESPONSES_EMBEDDINGS_URL."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import httpx2
+from django.conf import settings
+
+TIMEOUT_S = 60.0
+# Texts of a request.
+BATCH = 64
+MAX_DIMENSIONS = 16_000
+
+
+class EmbeddingFailed(Exception):
+    """The embeddings server gave no embeddings. The message says why."""
+
+
+def is_configured() -> bool:
+    """Return whether the server has an embedder."""
+    return bool(settings.RESPONSES_EMBEDDINGS_URL)
+
+
+async def embed(texts: Sequence[str]) -> list[list[float]]:
+    """Return an embedding of length 1 for each text. Raises EmbeddingFailed."""
+    headers = {"Authorization": f"Bearer {key}"} if (key := settings.RESPONSES_EMBEDDINGS_KEY) else {}
+    vectors: list[list[float]] = []
+    async with httpx2.AsyncClient(timeout=TIMEOUT_S, headers=headers) as client:
+        for start in range(0, len(texts), BATCH):
+            vectors += await _request(client, texts[start : start + BATCH])
+    return vectors
+
+
+async def _request(client: httpx2.AsyncClient, texts: Sequence[str]) -> list[list[float]]:
+    body = {"model": settings.RESPONSES_EMBEDDINGS_MODEL, "input": list(texts), "encoding_format": "float"}
+    try:
+        response = await client.post(f"{settings.RESPONSES_EMBEDDINGS_URL.rstrip('/')}/embeddings", json=body)
+        response.raise_for_status()
+        data = sorted(response.json()["data"], key=lambda one: one["index"])
+        vectors = [_normalized(one["embedding"]) for one in data]
+    except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
+        raise EmbeddingFailed(f"The embeddings server failed: {type(error).__name__}.") from error
+    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1:
+        raise EmbeddingFailed(f"The embeddings server returned {len(vectors)} embeddings for {len(texts)} texts.")
+    return vectors
+
+
+def _normalized(vector: Sequence[float]) -> list[float]:
+    """Return the vector with the length 1. Raises ValueError for other values than finite numbers."""
+    length = math.sqrt(sum(number * number for number in vector))
+    if not math.isfinite(length) or not 0 < len(vector) <= MAX_DIMENSIONS:
+        raise ValueError("no embedding")
+    return [number / length for number in vector] if length else [float(number) for number in vector]

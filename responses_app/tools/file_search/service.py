@@ -1,0 +1,52 @@
+"""Search in vector stores: embeds the queries, searches each store, and joins the results."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from responses_app.models import VectorStore
+from responses_app.store.vector_stores import stores as stored
+from responses_app.store.vector_stores.search import Query, SearchResult, search_store
+from responses_app.tools.file_search import embedder
+
+logger = logging.getLogger("responses.files")
+
+
+@dataclass(frozen=True, slots=True)
+class SearchOptions:
+    """Options of a search: the most results, the least score from 0 to 1, and a filter of attributes."""
+
+    limit: int
+    score_threshold: float = 0.0
+    filters: Mapping[str, Any] | None = None
+
+
+async def search(stores: Sequence[VectorStore], texts: Sequence[str], options: SearchOptions) -> list[SearchResult]:
+    """Return the best results of all `stores`, best first, and store the time of the use.
+
+    Without an answer of the embeddings server the search is by words alone.
+    """
+    queries = await _queries(texts)
+    return await sync_to_async(_search)(stores, queries, options)
+
+
+async def _queries(texts: Sequence[str]) -> list[Query]:
+    if embedder.is_configured():
+        try:
+            return [Query(text, vector) for text, vector in zip(texts, await embedder.embed(texts), strict=True)]
+        except embedder.EmbeddingFailed as error:
+            logger.warning("search by words alone: %s", error)
+    return [Query(text) for text in texts]
+
+
+def _search(stores: Sequence[VectorStore], queries: Sequence[Query], options: SearchOptions) -> list[SearchResult]:
+    stored.touch(stores, timezone.now())
+    found = [result for store in stores for result in search_store(store, queries, options.limit, options.filters)]
+    found.sort(key=lambda result: -result.score)
+    return [result for result in found[: options.limit] if result.score >= options.score_threshold]

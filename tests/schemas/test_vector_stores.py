@@ -1,0 +1,51 @@
+"""Schemas of searches in vector stores: refused values with code and path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from responses_app.errors import InvalidRequest
+from responses_app.schemas.vector_stores import parse_search
+
+COMPARISON = {"type": "eq", "key": "a", "value": 1}
+DEEP: dict[str, Any] = COMPARISON
+for _ in range(9):
+    DEEP = {"type": "and", "filters": [DEEP]}
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        ({}, "missing_required_parameter", "query"),
+        ({"query": ""}, "invalid_value", "query"),
+        ({"query": []}, "invalid_value", "query"),
+        ({"query": ["a", 1]}, "invalid_type", "query[1]"),
+        ({"query": "a", "max_num_results": 0}, "integer_below_min_value", "max_num_results"),
+        ({"query": "a", "max_num_results": 51}, "integer_above_max_value", "max_num_results"),
+        (
+            {"query": "a", "ranking_options": {"score_threshold": 2}},
+            "decimal_above_max_value",
+            "ranking_options.score_threshold",
+        ),
+        ({"query": "a", "ranking_options": {"ranker": "best"}}, "invalid_value", "ranking_options.ranker"),
+        ({"query": "a", "limit": 1}, "unknown_parameter", "limit"),
+        ({"query": "a", "filters": []}, "invalid_type", "filters"),
+        ({"query": "a", "filters": {}}, "missing_required_parameter", "filters.type"),
+        ({"query": "a", "filters": {"type": "like", "key": "a", "value": 1}}, "invalid_value", "filters.type"),
+        ({"query": "a", "filters": {"type": "eq", "value": 1}}, "missing_required_parameter", "filters.key"),
+        ({"query": "a", "filters": {"type": "eq", "key": "a"}}, "missing_required_parameter", "filters.value"),
+        ({"query": "a", "filters": {"type": "eq", "key": "a", "value": []}}, "invalid_type", "filters.value"),
+        ({"query": "a", "filters": {"type": "in", "key": "a", "value": 1}}, "invalid_type", "filters.value"),
+        ({"query": "a", "filters": {"type": "in", "key": "a", "value": [{}]}}, "invalid_type", "filters.value[0]"),
+        ({"query": "a", "filters": {"type": "or", "filters": [COMPARISON, 1]}}, "invalid_type", "filters.filters[1]"),
+        ({"query": "a", "filters": {"type": "or", "filters": [COMPARISON] * 129}}, "array_above_max_length", "filters.filters"),
+        ({"query": "a", "filters": DEEP}, "invalid_value", "filters" + ".filters[0]" * 8),
+    ],
+    ids=str,
+)
+def test_invalid_search_is_refused(body: dict[str, Any], code: str, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_search(body)
+    assert (caught.value.code, caught.value.param) == (code, param)
