@@ -78,7 +78,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Chunk',
+            name='FileChunk',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('position', models.PositiveIntegerField(help_text='Number of the chunk in the file, from 0.')),
@@ -107,11 +107,11 @@ class Migration(migrations.Migration):
             constraint=models.UniqueConstraint(fields=('store', 'file'), name='store_file_unique'),
         ),
         migrations.AddIndex(
-            model_name='chunk',
+            model_name='filechunk',
             index=django.contrib.postgres.indexes.GinIndex(fastupdate=False, fields=['search'], name='chunk_search'),
         ),
         migrations.AddConstraint(
-            model_name='chunk',
+            model_name='filechunk',
             constraint=models.UniqueConstraint(fields=('store_file', 'position'), name='chunk_unique'),
         ),
     ]

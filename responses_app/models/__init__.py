@@ -22,8 +22,8 @@ from responses_app.models.responses import (
 from responses_app.models.tool_outputs import ToolOutput
 from responses_app.models.vector_stores import (
     MAX_STORE_NAME_CHARS,
-    Chunk,
     FileBatch,
+    FileChunk,
     StoreFileStatus,
     VectorStore,
     VectorStoreFile,
@@ -40,7 +40,6 @@ __all__ = [
     "SEARCH_VECTOR",
     "ApiKey",
     "Approval",
-    "Chunk",
     "ConcurrencySlot",
     "Conversation",
     "ConversationItem",
@@ -48,6 +47,7 @@ __all__ = [
     "Event",
     "File",
     "FileBatch",
+    "FileChunk",
     "FilePurpose",
     "FileStatus",
     "Image",

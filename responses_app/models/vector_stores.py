@@ -110,7 +110,7 @@ class VectorStoreFile(models.Model):
         return f"{self.file_id} in {self.store_id}"
 
 
-class Chunk(models.Model):
+class FileChunk(models.Model):
     """Chunk of a file's text. `search` contains a term for the store, so that a search reads no chunks of other stores."""
 
     store_file = models.ForeignKey(VectorStoreFile, on_delete=models.CASCADE, related_name="chunks", db_index=False)

@@ -7,12 +7,14 @@ from typing import Any
 import pytest
 
 from responses_app.errors import InvalidRequest
-from responses_app.schemas.vector_stores import parse_search
+from responses_app.schemas.parsing.vector_stores import parse_search
 
 COMPARISON = {"type": "eq", "key": "a", "value": 1}
 DEEP: dict[str, Any] = COMPARISON
 for _ in range(9):
     DEEP = {"type": "and", "filters": [DEEP]}
+
+WIDE = {"type": "and", "filters": [{"type": "or", "filters": [COMPARISON] * 60}] * 5}
 
 
 @pytest.mark.parametrize(
@@ -40,7 +42,8 @@ for _ in range(9):
         ({"query": "a", "filters": {"type": "in", "key": "a", "value": 1}}, "invalid_type", "filters.value"),
         ({"query": "a", "filters": {"type": "in", "key": "a", "value": [{}]}}, "invalid_type", "filters.value[0]"),
         ({"query": "a", "filters": {"type": "or", "filters": [COMPARISON, 1]}}, "invalid_type", "filters.filters[1]"),
-        ({"query": "a", "filters": {"type": "or", "filters": [COMPARISON] * 129}}, "array_above_max_length", "filters.filters"),
+        ({"query": "a", "filters": {"type": "or", "filters": [COMPARISON] * 65}}, "array_above_max_length", "filters.filters"),
+        ({"query": "a", "filters": WIDE}, "invalid_value", "filters"),
         ({"query": "a", "filters": DEEP}, "invalid_value", "filters" + ".filters[0]" * 8),
     ],
     ids=str,

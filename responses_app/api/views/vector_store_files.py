@@ -19,7 +19,7 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, FileBatch, StoreFileStatus, VectorStore, VectorStoreFile
 from responses_app.runs import ingestion
 from responses_app.runs.ids import is_id, new_id
-from responses_app.schemas import vector_stores as schemas
+from responses_app.schemas.parsing import vector_stores as schemas
 from responses_app.store.vector_stores import store_files
 from responses_app.store.vector_stores.store_files import NewStoreFile
 from responses_app.store.vector_stores.stores import FileCounts

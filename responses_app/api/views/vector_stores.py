@@ -19,12 +19,12 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, VectorStore
 from responses_app.runs import ingestion
 from responses_app.runs.ids import is_id, new_id
-from responses_app.schemas import vector_stores as schemas
+from responses_app.schemas.parsing import vector_stores as schemas
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.store.vector_stores.filters import storable_text
-from responses_app.store.vector_stores.search import SearchResult
+from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.store.vector_stores.stores import FileCounts
-from responses_app.tools.file_search.service import SearchOptions, search
+from responses_app.tools.file_search.service import StoreSearchOptions, search
 from responses_app.wire import request_body
 
 
@@ -95,7 +95,7 @@ async def search_results(request: HttpRequest, key: ApiKey, uid: str) -> HttpRes
         texts, body, filters = await request_body.parse_body(request, key, schemas.parse_search)
         row = await find(key.project, uid)
         check_not_expired(row)
-        options = SearchOptions(body.max_num_results, body.ranking_options.score_threshold, filters)
+        options = StoreSearchOptions.parse(body.max_num_results, body.ranking_options.model_dump(exclude_none=True), filters)
         found = await search([row], texts, options)
         await ticket.release()
     page = {
@@ -170,7 +170,7 @@ def _shape(row: VectorStore, counts: FileCounts) -> dict[str, Any]:
     }
 
 
-def _result_shape(result: SearchResult) -> dict[str, Any]:
+def _result_shape(result: ChunkResult) -> dict[str, Any]:
     return {
         "file_id": result.file_id,
         "filename": result.filename,

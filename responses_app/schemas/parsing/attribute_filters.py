@@ -13,6 +13,7 @@ from responses_app.schemas.builtin_tools import ComparisonFilter, CompoundFilter
 from responses_app.schemas.errors import Loc, json_path, translate, wrong_type
 
 MAX_DEPTH = 8
+MAX_COMPARISONS = 256
 MAX_VALUE_LENGTH = 512
 MAX_VALUES = 256
 _LISTS = ("in", "nin")
@@ -42,7 +43,16 @@ def _compound(raw: Mapping[str, Any], loc: Loc, depth: int) -> dict[str, Any]:
     except ValidationError as error:
         raise translate(error, loc, CompoundFilter.model_fields) from error
     inside = [parse_filters(one, (*loc, "filters", index), depth + 1) for index, one in enumerate(found.filters)]
+    if sum(map(_count, inside)) > MAX_COMPARISONS:
+        where = json_path(loc)
+        message = f"Invalid '{where}': filters may have {MAX_COMPARISONS} comparisons at most."
+        raise InvalidRequest(message, param=where, code="invalid_value")
     return {"type": found.type, "filters": inside}
+
+
+def _count(filters: Mapping[str, Any]) -> int:
+    """Count the comparisons."""
+    return sum(map(_count, filters["filters"])) if "filters" in filters else 1
 
 
 def _check_value(value: object, is_list: bool, loc: Loc) -> None:

@@ -34,7 +34,7 @@ WHERE id = (
 RETURNING id
 """
 _INSERT_SQL = """
-INSERT INTO responses_app_chunk (store_file_id, store_id, position, start, tokens, text, search, embedding)
+INSERT INTO responses_app_filechunk (store_file_id, store_id, position, start, tokens, text, search, embedding)
 VALUES (%s, %s, %s, %s, %s, %s, array_to_tsvector(ARRAY[%s]) || to_tsvector(%s::regconfig, %s), %s)
 """
 # In bytes, for each number of an embedding.

@@ -26,18 +26,18 @@ _LEXEMES_SQL = "SELECT tsvector_to_array(to_tsvector(%s::regconfig, %s))"
 # much as the mean of the others, so that a chunk with all words of a query scores higher than a chunk with one of the words.
 # Normalisation 33 of ts_rank_cd: divided by 1 + the logarithm of the length, then mapped to 0..1 by rank / (rank + 1).
 _WORDS_SQL = """
-WITH total AS MATERIALIZED (SELECT count(*)::float8 AS chunks FROM responses_app_chunk chunk WHERE {scope}),
+WITH total AS MATERIALIZED (SELECT count(*)::float8 AS chunks FROM responses_app_filechunk chunk WHERE {scope}),
 hit AS MATERIALIZED (
   SELECT found.ids, ln(1 + (total.chunks - found.df + 0.5) / (found.df + 0.5))::float8 AS weight
   FROM total, unnest(%(terms)s::text[]) AS term (query) CROSS JOIN LATERAL (
-    SELECT array_agg(chunk.id) AS ids, count(*)::float8 AS df FROM responses_app_chunk chunk
+    SELECT array_agg(chunk.id) AS ids, count(*)::float8 AS df FROM responses_app_filechunk chunk
     WHERE chunk.search @@ term.query::tsquery AND {scope}) AS found
   WHERE found.df > 0),
 best AS (
   SELECT id, sum(hit.weight) / (SELECT avg(weight) * %(count)s FROM hit) AS coverage
   FROM hit, unnest(hit.ids) AS id GROUP BY id ORDER BY coverage DESC, id LIMIT %(candidates)s)
 SELECT chunk.id, (1 - %(share)s) * best.coverage + %(share)s * ts_rank_cd(chunk.search, %(any)s::tsquery, 33) AS score
-FROM best JOIN responses_app_chunk chunk USING (id) ORDER BY score DESC, chunk.id LIMIT %(limit)s
+FROM best JOIN responses_app_filechunk chunk USING (id) ORDER BY score DESC, chunk.id LIMIT %(limit)s
 """
 _HAS_PGVECTOR_SQL = "SELECT to_regtype('vector') IS NOT NULL"
 _PGVECTOR_DISTANCE = "chunk.embedding::vector <=> %(embedding)s::vector"
@@ -45,7 +45,7 @@ _PGVECTOR_DISTANCE = "chunk.embedding::vector <=> %(embedding)s::vector"
 _PLAIN_DISTANCE = "(SELECT -sum(a * b) FROM unnest(chunk.embedding, %(embedding)s::real[]) AS pair (a, b))"
 _EMBEDDINGS_SQL = """
 WITH comparable AS MATERIALIZED (
-  SELECT chunk.id, chunk.embedding FROM responses_app_chunk chunk
+  SELECT chunk.id, chunk.embedding FROM responses_app_filechunk chunk
   WHERE cardinality(chunk.embedding) = %(dimensions)s AND {scope})
 SELECT chunk.id FROM comparable chunk ORDER BY {distance}, chunk.id LIMIT %(limit)s
 """
@@ -53,7 +53,7 @@ _FILTERED_SQL = """chunk.store_file_id IN (SELECT store_file.id FROM responses_a
 WHERE store_file.store_id = %(store)s AND ({condition}))"""
 _RESULTS_SQL = """
 SELECT chunk.id, file.uid, file.filename, store_file.attributes::text, chunk.text, chunk.position
-FROM responses_app_chunk chunk
+FROM responses_app_filechunk chunk
 JOIN responses_app_vectorstorefile store_file ON store_file.id = chunk.store_file_id
 JOIN responses_app_file file ON file.id = store_file.file_id WHERE chunk.id = ANY(%s)
 """
@@ -68,7 +68,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult:
+class ChunkResult:
     """Chunk that a search has found. `score` is between 0 and 1; `attributes` is JSON."""
 
     file_id: str
@@ -79,7 +79,21 @@ class SearchResult:
     position: int
 
 
-def search_store(store: VectorStore, queries: Sequence[Query], limit: int, filters: Json | None = None) -> list[SearchResult]:
+@dataclass(frozen=True, slots=True)
+class RankingWeights:
+    """Weights of the rankings by words and by embeddings."""
+
+    words: float = 1.0
+    embeddings: float = 1.0
+
+
+def search_store(
+    store: VectorStore,
+    queries: Sequence[Query],
+    limit: int,
+    filters: Json | None = None,
+    weights: RankingWeights | None = None,
+) -> list[ChunkResult]:
     """Return the best `limit` chunks of `store`, best first.
 
     With embeddings, the rankings by words and by embeddings of all queries are fused. Without, the score of a chunk is the best
@@ -88,7 +102,12 @@ def search_store(store: VectorStore, queries: Sequence[Query], limit: int, filte
     scope = _scope(store, filters)
     by_words = [rank_by_words(store, query.text, CANDIDATES, scope) for query in queries]
     by_embedding = [rank_by_embedding(query.embedding, CANDIDATES, scope) for query in queries if query.embedding]
-    scores = fuse([*map(list, by_words), *by_embedding]) if any(by_embedding) else _best_scores(by_words)
+    weights = weights or RankingWeights()
+    if any(by_embedding) and weights.embeddings > 0:
+        each_weight = [weights.words] * len(by_words) + [weights.embeddings] * len(by_embedding)
+        scores = fuse([*map(list, by_words), *by_embedding], each_weight)
+    else:
+        scores = _best_scores(by_words)
     return _results(dict(list(scores.items())[:limit]))
 
 
@@ -155,13 +174,13 @@ def _best_scores(rankings: Iterable[Mapping[int, float]]) -> dict[int, float]:
     return dict(sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _results(scores: Mapping[int, float]) -> list[SearchResult]:
+def _results(scores: Mapping[int, float]) -> list[ChunkResult]:
     """Read the chunks of `scores`, in the same order."""
     with connection.cursor() as cursor:
         cursor.execute(_RESULTS_SQL, [list(scores)])
         rows: dict[int, Any] = {row[0]: row[1:] for row in cursor.fetchall()}
     return [
-        SearchResult(file_id, filename, score, attributes, text, position)
+        ChunkResult(file_id, filename, score, attributes, text, position)
         for pk, score in scores.items()
         if pk in rows
         for file_id, filename, attributes, text, position in [rows[pk]]

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.db.models import Count
 from django.utils import timezone
 
-from responses_app.models import Chunk, File, FileBatch, StoreFileStatus, VectorStore, VectorStoreFile
+from responses_app.models import File, FileBatch, FileChunk, StoreFileStatus, VectorStore, VectorStoreFile
 from responses_app.store.vector_stores.chunker import DEFAULT_CHUNK_TOKENS, DEFAULT_OVERLAP_TOKENS
-from responses_app.store.vector_stores.stores import FileCounts, Page, cut_page
+from responses_app.store.vector_stores.stores import FileCounts, RowPage, cut_page
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def page(
     after: str | None,
     before: str | None,
     batch: FileBatch | None = None,
-) -> Page | None:
+) -> RowPage | None:
     """Read up to `limit` files of a store or batch. None if `after` or `before` is not found."""
     rows = VectorStoreFile.objects.select_related("file").filter(store=store)
     if batch is not None:
@@ -120,7 +120,7 @@ def remove(row: VectorStoreFile) -> bool:
 def text_parts(row: VectorStoreFile) -> list[str]:
     """Return the text of a file in parts, one for each chunk, without the overlaps of chunks."""
     parts, end = [], 0
-    for start, text in Chunk.objects.filter(store_file=row).order_by("position").values_list("start", "text"):
+    for start, text in FileChunk.objects.filter(store_file=row).order_by("position").values_list("start", "text"):
         parts.append(text[max(end - start, 0) :])
         end = max(end, start + len(text))
     return [part for part in parts if part]
@@ -135,7 +135,7 @@ def cancel_batch(batch: FileBatch) -> None:
     """Cancel the files of a batch that are not ingested yet. A worker that ingests such a file loses its claim."""
     with transaction.atomic():
         waiting = VectorStoreFile.objects.filter(batch=batch, status=StoreFileStatus.IN_PROGRESS)
-        Chunk.objects.filter(store_file__in=waiting).delete()
+        FileChunk.objects.filter(store_file__in=waiting).delete()
         waiting.update(status=StoreFileStatus.CANCELLED, claim=None, usage_bytes=0)
         if batch.cancelled_at is None:
             batch.cancelled_at = timezone.now()

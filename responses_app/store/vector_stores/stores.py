@@ -19,7 +19,7 @@ TOUCH_EVERY_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class RowPage:
     """Page of rows. `more`: whether more rows follow."""
 
     rows: Sequence[Model]
@@ -68,14 +68,14 @@ def find_many(project: str, uids: Sequence[str]) -> dict[str, VectorStore]:
     return {row.uid: row for row in VectorStore.objects.filter(project=project, uid__in=uids)}
 
 
-def page(project: str, *, limit: int, newest_first: bool, after: str | None, before: str | None = None) -> Page | None:
+def page(project: str, *, limit: int, newest_first: bool, after: str | None, before: str | None = None) -> RowPage | None:
     """Read up to `limit` vector stores of a project. None if `after` or `before` is not found."""
     return cut_page(VectorStore.objects.filter(project=project), "uid", limit, newest_first, after, before)
 
 
 def cut_page(
     rows: QuerySet[Row], id_field: str, limit: int, newest_first: bool, after: str | None, before: str | None
-) -> Page | None:
+) -> RowPage | None:
     """Cut a page out of `rows`, ordered by primary key. `after` and `before` are values of `id_field`. None if not found.
 
     With `before` alone the page has the rows nearest to that row, in the same order as all pages.
@@ -89,7 +89,7 @@ def cut_page(
     is_backward = before is not None and after is None
     found = list(rows.order_by("-pk" if newest_first != is_backward else "pk")[: limit + 1])
     kept = found[:limit]
-    return Page(kept[::-1] if is_backward else kept, len(found) > limit)
+    return RowPage(kept[::-1] if is_backward else kept, len(found) > limit)
 
 
 def count_files(stores: Sequence[VectorStore]) -> dict[int, FileCounts]:

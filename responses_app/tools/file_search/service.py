@@ -12,22 +12,30 @@ from django.utils import timezone
 
 from responses_app.models import VectorStore
 from responses_app.store.vector_stores import stores as stored
-from responses_app.store.vector_stores.search import Query, SearchResult, search_store
+from responses_app.store.vector_stores.search import ChunkResult, Query, RankingWeights, search_store
 from responses_app.tools.file_search import embedder
 
 logger = logging.getLogger("responses.files")
 
 
 @dataclass(frozen=True, slots=True)
-class SearchOptions:
+class StoreSearchOptions:
     """Options of a search: the most results, the least score from 0 to 1, and a filter of attributes."""
 
     limit: int
     score_threshold: float = 0.0
     filters: Mapping[str, Any] | None = None
+    weights: RankingWeights | None = None
+
+    @classmethod
+    def parse(cls, limit: int, ranking: Mapping[str, Any], filters: Mapping[str, Any] | None) -> StoreSearchOptions:
+        """Return the options of a request. `ranking` are the `ranking_options` of the API, after validation."""
+        hybrid = ranking.get("hybrid_search")
+        weights = RankingWeights(hybrid["text_weight"], hybrid["embedding_weight"]) if hybrid else None
+        return cls(limit, ranking.get("score_threshold", 0.0), filters, weights)
 
 
-async def search(stores: Sequence[VectorStore], texts: Sequence[str], options: SearchOptions) -> list[SearchResult]:
+async def search(stores: Sequence[VectorStore], texts: Sequence[str], options: StoreSearchOptions) -> list[ChunkResult]:
     """Return the best results of all `stores`, best first, and store the time of the use.
 
     Without an answer of the embeddings server the search is by words alone.
@@ -45,8 +53,10 @@ async def _queries(texts: Sequence[str]) -> list[Query]:
     return [Query(text) for text in texts]
 
 
-def _search(stores: Sequence[VectorStore], queries: Sequence[Query], options: SearchOptions) -> list[SearchResult]:
+def _search(stores: Sequence[VectorStore], queries: Sequence[Query], options: StoreSearchOptions) -> list[ChunkResult]:
     stored.touch(stores, timezone.now())
-    found = [result for store in stores for result in search_store(store, queries, options.limit, options.filters)]
+    found = [
+        result for store in stores for result in search_store(store, queries, options.limit, options.filters, options.weights)
+    ]
     found.sort(key=lambda result: -result.score)
     return [result for result in found[: options.limit] if result.score >= options.score_threshold]

@@ -11,7 +11,7 @@ from django.test import TestCase
 
 from responses_app.models import VectorStore
 from responses_app.store.vector_stores import search
-from responses_app.store.vector_stores.search import Query, SearchResult, search_store
+from responses_app.store.vector_stores.search import ChunkResult, Query, search_store
 from tests.support.store.vector_stores import add_text, make_store
 
 FILLER = "The committee met on Monday and adopted the agenda. "
@@ -72,7 +72,7 @@ class WordSearchTest(TestCase):
 
     def test_result_has_text_and_attributes(self) -> None:
         (result,) = search_store(self.store, [Query("foxes")], 10)
-        assert isinstance(result, SearchResult)
+        assert isinstance(result, ChunkResult)
         assert result.text.endswith("forest.")
         assert orjson.loads(result.attributes) == {"year": 2020, "kind": "animal"}
         assert result.file_id.startswith("file-")

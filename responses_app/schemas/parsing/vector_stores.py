@@ -10,8 +10,9 @@ from responses_app.errors import InvalidRequest
 from responses_app.models import MAX_STORE_NAME_CHARS
 from responses_app.schemas import create_response
 from responses_app.schemas.base import Array, StrictModel
+from responses_app.schemas.builtin_tools import FileId, RankingOptions
 from responses_app.schemas.errors import Loc, json_path, translate, wrong_type
-from responses_app.schemas.parsing.file_filters import MAX_KEY_CHARS, parse_filters
+from responses_app.schemas.parsing.attribute_filters import parse_filters
 from responses_app.store.vector_stores.chunker import (
     DEFAULT_CHUNK_TOKENS,
     DEFAULT_OVERLAP_TOKENS,
@@ -25,12 +26,12 @@ MAX_DESCRIPTION_CHARS = 4096
 MAX_FILES_AT_CREATION = 500
 MAX_BATCH_FILES = 2000
 MAX_ATTRIBUTES = 16
+MAX_KEY_CHARS = 64
 MAX_ATTRIBUTE_CHARS = 512
 MAX_QUERY_CHARS = 32_768
 MAX_QUERIES = 16
 MAX_RESULTS = 50
 DEFAULT_RESULTS = 10
-FileId = Annotated[str, Field(min_length=1, max_length=64)]
 Model = TypeVar("Model", bound=StrictModel)
 
 
@@ -122,13 +123,6 @@ class UpdateStoreFile(StrictModel):
     attributes: Any = None
 
 
-class RankingOptions(StrictModel):
-    """Ranking of results: a score that results have at least. All rankers are the same."""
-
-    ranker: Literal["none", "auto", "default-2024-11-15"] = "auto"
-    score_threshold: Annotated[float, Field(ge=0, le=1, strict=False)] = 0.0
-
-
 class SearchRequest(StrictModel):
     """Body of POST /v1/vector_stores/{id}/search."""
 
@@ -195,7 +189,7 @@ def parse_queries(raw: object) -> list[str]:
 def parse_search(raw: object) -> tuple[list[str], SearchRequest, dict[str, Any] | None]:
     """Parse a search: the queries, the request, and the filters. Raises InvalidRequest."""
     body = parse(SearchRequest, raw)
-    return parse_queries(body.query), body, parse_filters(body.filters)
+    return parse_queries(body.query), body, None if body.filters is None else parse_filters(body.filters, ("filters",))
 
 
 def parse_metadata(raw: object) -> dict[str, str]:
