@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, ValidationError, model_validator
@@ -174,7 +175,7 @@ def parse_attributes(raw: object, loc: Loc = ("attributes",)) -> dict[str, Any]:
 
 def parse_queries(raw: object) -> list[str]:
     """Parse `query`, a text or a list of texts. Raises InvalidRequest."""
-    queries = raw if isinstance(raw, list) else [raw]
+    queries: list[Any] = raw if isinstance(raw, list) else [raw]
     if not 1 <= len(queries) <= MAX_QUERIES:
         raise _invalid(("query",), f"expected 1 to {MAX_QUERIES} queries, but got {len(queries)}.")
     for index, query in enumerate(queries):
@@ -192,7 +193,7 @@ def parse_search(raw: object) -> tuple[list[str], SearchRequest, dict[str, Any] 
     return parse_queries(body.query), body, None if body.filters is None else parse_filters(body.filters, ("filters",))
 
 
-def parse_metadata(raw: object) -> dict[str, str]:
+def parse_metadata(raw: object) -> Mapping[str, str]:
     """Parse `metadata`. Raises InvalidRequest."""
     return create_response.metadata(raw)
 
