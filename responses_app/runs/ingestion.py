@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from responses_app.models import File, VectorStoreFile
+from responses_app.store.files import storage
 from responses_app.store.vector_stores import jobs
 from responses_app.store.vector_stores.chunker import TextChunk, chunk_text
 from responses_app.store.vector_stores.filters import storable_text
@@ -25,7 +26,8 @@ T = TypeVar("T")
 POLL_S = 1.0
 NO_TEXT = "The file contains no text."
 MISSING_BYTES = "The bytes of the file are missing in the storage."
-INVALID_FILE = "invalid_file"
+INVALID_FILE, UNSUPPORTED_FILE = "invalid_file", "unsupported_file"
+MAX_FILE_BYTES = 64 * 1024 * 1024
 
 # Returns the text of a file. Raises IngestionFailed for a file without readable text.
 TextReader: TypeAlias = Callable[[File], Awaitable[str]]
@@ -134,7 +136,16 @@ async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
 
 async def read_file_text(file: File) -> str:
     """Return the text of a file. Raises IngestionFailed."""
-    raise NotImplementedError
+    try:
+        data = await asyncio.to_thread(storage.read, file.storage_name, MAX_FILE_BYTES + 1)
+    except FileNotFoundError as error:
+        raise IngestionFailed(INVALID_FILE, MISSING_BYTES) from error
+    if len(data) > MAX_FILE_BYTES:
+        raise IngestionFailed(INVALID_FILE, f"The file has more than {MAX_FILE_BYTES} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise IngestionFailed(UNSUPPORTED_FILE, "The file is not a text in UTF-8.") from error
 
 
 async def _chunks(job: VectorStoreFile, read_text: TextReader) -> list[NewChunk]:

@@ -24,14 +24,21 @@ MAX_ATTEMPTS = 5
 RETRY_PAUSES_S = (1.0, 5.0, 30.0, 120.0)
 INSERT_BATCH = 200
 SERVER_ERROR = "server_error"
+CRASHED = "The server ended in each attempt to read the file."
 
 _CLAIM_SQL = """
 UPDATE responses_app_vectorstorefile SET claim = %(claim)s, attempts = attempts + 1,
   due_at = clock_timestamp() + make_interval(secs => %(lease)s)
 WHERE id = (
-  SELECT id FROM responses_app_vectorstorefile WHERE status = 'in_progress' AND due_at <= clock_timestamp()
+  SELECT id FROM responses_app_vectorstorefile
+  WHERE status = 'in_progress' AND due_at <= clock_timestamp() AND attempts < %(attempts)s
   ORDER BY due_at, id LIMIT 1 FOR UPDATE SKIP LOCKED)
 RETURNING id
+"""
+# Files whose workers died in every attempt.
+_FAIL_SQL = """
+UPDATE responses_app_vectorstorefile SET status = 'failed', claim = NULL, error_code = %(code)s, error_message = %(message)s
+WHERE status = 'in_progress' AND due_at <= clock_timestamp() AND attempts >= %(attempts)s
 """
 _INSERT_SQL = """
 INSERT INTO responses_app_filechunk (store_file_id, store_id, position, start, tokens, text, search, embedding)
@@ -55,10 +62,12 @@ class NewChunk:
 
 
 def claim_next() -> VectorStoreFile | None:
-    """Claim the file that is due for the longest time; None if no file is due."""
+    """Claim the file that is due for the longest time; None if no file is due. Files of many crashes become failed."""
     with connection.cursor() as cursor:
-        cursor.execute(_CLAIM_SQL, {"claim": uuid.uuid4(), "lease": LEASE_S})
+        cursor.execute(_CLAIM_SQL, {"claim": uuid.uuid4(), "lease": LEASE_S, "attempts": MAX_ATTEMPTS})
         row = cursor.fetchone()
+        if row is None:
+            cursor.execute(_FAIL_SQL, {"code": SERVER_ERROR, "message": CRASHED, "attempts": MAX_ATTEMPTS})
     return None if row is None else VectorStoreFile.objects.select_related("store", "file").filter(pk=row[0]).first()
 
 
@@ -99,17 +108,6 @@ def retry(job: VectorStoreFile, message: str) -> bool:
 def release(job: VectorStoreFile) -> None:
     """Return `job` to the queue, for another process at once. The attempt does not count."""
     _claimed(job).update(claim=None, due_at=Now(), attempts=max(job.attempts - 1, 0))
-
-
-def next_due_s() -> float | None:
-    """Return the seconds until the next file is due, at least 0; None without files to ingest."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT extract(epoch FROM min(due_at) - clock_timestamp())::float8 FROM responses_app_vectorstorefile "
-            "WHERE status = 'in_progress'"
-        )
-        (seconds,) = cursor.fetchone()
-    return None if seconds is None else max(float(seconds), 0.0)
 
 
 def _claimed(job: VectorStoreFile) -> QuerySet[VectorStoreFile]:

@@ -11,6 +11,7 @@ from django.db.models import Count
 from django.utils import timezone
 
 from responses_app.models import File, FileBatch, FileChunk, StoreFileStatus, VectorStore, VectorStoreFile
+from responses_app.store.files.files import visible
 from responses_app.store.vector_stores.chunker import DEFAULT_CHUNK_TOKENS, DEFAULT_OVERLAP_TOKENS
 from responses_app.store.vector_stores.stores import FileCounts, RowPage, cut_page
 
@@ -47,7 +48,8 @@ def add(
     """
     with transaction.atomic():
         VectorStore.objects.select_for_update().get(pk=store.pk)
-        files = {row.uid: row for row in File.objects.filter(project=store.project, uid__in=[one.file_id for one in new])}
+        known = visible(store.project, timezone.now()).filter(uid__in=[one.file_id for one in new])
+        files = {row.uid: row for row in known}
         missing = next((one.file_id for one in new if one.file_id not in files), None)
         if missing is not None:
             raise MissingFile(missing)

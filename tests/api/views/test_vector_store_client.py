@@ -1,0 +1,114 @@
+"""The openai client against a server: vector stores, their files, batches and searches, with the ingestion in the background."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import openai
+import pytest
+
+from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
+
+FOXES = "Foxes hunt at night. They live in dens.\n"
+BREAD = "Bread is sold in the morning. The oven is hot.\n"
+
+
+@pytest.fixture
+def client(shared: Server) -> openai.OpenAI:
+    return openai.OpenAI(api_key=shared.key, base_url=f"{shared.url}/v1", max_retries=0)
+
+
+def upload(client: openai.OpenAI, name: str, text: str) -> str:
+    return client.files.create(file=(name, text.encode()), purpose="assistants").id
+
+
+def test_store_of_the_file_search_example(client: openai.OpenAI) -> None:
+    file_id = upload(client, "foxes.txt", FOXES)
+    store = client.vector_stores.create(name="animals", expires_after={"anchor": "last_active_at", "days": 1})
+    added = client.vector_stores.files.create_and_poll(file_id=file_id, vector_store_id=store.id, attributes={"year": 2020})
+    assert (added.status, added.last_error, added.attributes) == ("completed", None, {"year": 2020})
+    assert added.usage_bytes == len(FOXES)
+    (result,) = client.vector_stores.search(store.id, query="Where do foxes live?").data
+    assert (result.filename, result.file_id, result.content[0].text) == ("foxes.txt", file_id, FOXES)
+    assert 0 < result.score <= 1
+    assert client.vector_stores.retrieve(store.id).file_counts.completed == 1
+    assert client.vector_stores.delete(store.id).deleted
+    assert client.files.delete(file_id).deleted
+    with pytest.raises(openai.NotFoundError):
+        client.vector_stores.retrieve(store.id)
+
+
+def test_every_method_of_stores(client: openai.OpenAI) -> None:
+    store = client.vector_stores.create(metadata={"a": "b"})
+    assert client.vector_stores.update(store.id, name="Renamed").name == "Renamed"
+    assert store.id in [one.id for one in client.vector_stores.list(limit=1)]
+    assert client.vector_stores.delete(store.id).object == "vector_store.deleted"
+
+
+def test_every_method_of_files(client: openai.OpenAI) -> None:
+    store = client.vector_stores.create()
+    added = client.vector_stores.files.upload_and_poll(vector_store_id=store.id, file=("bread.txt", BREAD.encode()))
+    assert added.status == "completed"
+    where = {"vector_store_id": store.id, "file_id": added.id}
+    assert client.vector_stores.files.retrieve(**where).id == added.id
+    assert client.vector_stores.files.update(**where, attributes={"n": 1}).attributes == {"n": 1}
+    assert [one.id for one in client.vector_stores.files.list(store.id, filter="completed")] == [added.id]
+    assert [part.text for part in client.vector_stores.files.content(**where)] == [BREAD]
+    found = client.vector_stores.search(store.id, query="oven", filters={"type": "eq", "key": "n", "value": 1})
+    assert [one.file_id for one in found] == [added.id]
+    assert client.vector_stores.files.delete(**where).deleted
+    assert list(client.vector_stores.files.list(store.id)) == []
+
+
+def test_every_method_of_batches(client: openai.OpenAI) -> None:
+    store = client.vector_stores.create()
+    batches = client.vector_stores.file_batches
+    texts = [("foxes.txt", FOXES.encode()), ("bread.txt", BREAD.encode())]
+    uploaded = batches.upload_and_poll(store.id, files=texts)
+    assert (uploaded.status, uploaded.file_counts.completed) == ("completed", 2)
+    listed = list(batches.list_files(uploaded.id, vector_store_id=store.id))
+    assert {one.status for one in listed} == {"completed"}
+    again = batches.create_and_poll(store.id, file_ids=[one.id for one in listed])
+    assert (again.status, again.file_counts.total) == ("completed", 2)
+    assert batches.retrieve(again.id, vector_store_id=store.id) == again
+    assert batches.cancel(again.id, vector_store_id=store.id).status == "cancelled"
+
+
+def test_unreadable_file_fails_with_a_reason(client: openai.OpenAI) -> None:
+    store = client.vector_stores.create()
+    added = client.vector_stores.files.upload_and_poll(vector_store_id=store.id, file=("blank.txt", b" \n "))
+    assert added.status == "failed"
+    assert added.last_error is not None
+    assert (added.last_error.code, added.last_error.message) == ("invalid_file", "The file contains no text.")
+
+
+@pytest.mark.slow
+def test_ingestion_survives_a_kill_of_the_server(tmp_path: Path, tape: str) -> None:
+    folder = tmp_path / "data"
+    first = Server(folder, "--engine", tape)
+    try:
+        first.ready()
+        client = openai.OpenAI(api_key=first.key, base_url=f"{first.url}/v1", max_retries=0)
+        text = "".join(f"Line {n} about foxes and dens.\n" for n in range(40_000)).encode()
+        files = [client.files.create(file=(f"{n}.txt", text), purpose="assistants").id for n in range(4)]
+        store = client.vector_stores.create(file_ids=files)
+        wait_until(lambda: client.vector_stores.retrieve(store.id).file_counts.completed >= 1)
+        counts = client.vector_stores.retrieve(store.id).file_counts
+        first.process.send_signal(signal.SIGKILL)
+        first.process.wait()
+        assert counts.in_progress > 0
+    finally:
+        first.end()
+    second = Server(folder, "--engine", tape)
+    try:
+        second.ready()
+        client = openai.OpenAI(api_key=second.key, base_url=f"{second.url}/v1", max_retries=0)
+        wait_until(lambda: client.vector_stores.retrieve(store.id).file_counts.in_progress == 0, limit_s=90)
+        assert client.vector_stores.retrieve(store.id).file_counts.completed == len(files)
+        for file_id in files:
+            parts = client.vector_stores.files.content(vector_store_id=store.id, file_id=file_id)
+            assert "".join(part.text or "" for part in parts) == text.decode()
+    finally:
+        second.end()
