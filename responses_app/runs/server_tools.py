@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from asgiref.sync import sync_to_async
+from django.conf import settings
 
 from responses_app.runs.create_request import CreateRequest
 from responses_app.store.content import approvals
 from responses_app.tools.base import ToolExecutor
 from responses_app.tools.composite import CompositeExecutor
+from responses_app.tools.declarations import WEB_SEARCH_TYPES, declared_tool
 from responses_app.tools.limits import ToolLimits
 
 
@@ -38,5 +40,15 @@ def _mcp(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     return McpExecutor(tools, sessions, claim)
 
 
+def _web_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
+    del uid
+    tool, setting = declared_tool(create_request.tools, WEB_SEARCH_TYPES), settings.RESPONSES_WEB_SEARCH
+    if tool is None or not setting:
+        return None
+    from responses_app.tools.web_search.opening import open_web_search
+
+    return open_web_search(tool, setting, create_request.project, ToolLimits.from_settings())
+
+
 # Each returns the executor of a tool for a request and the id of the response; None if the request has no such tool.
-EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (_mcp,)
+EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (_mcp, _web_search)

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from responses_app.schemas.base import NAME, Array, LongText, StrictModel
 from responses_app.schemas.client_items import LocalEnvironment
+from responses_app.tools.declarations import WEB_SEARCH_TYPES
 from responses_app.tools.http_headers import MAX_HEADER_BYTES
 
 MAX_URL_LENGTH = 2048
@@ -153,8 +154,10 @@ CLIENT: Mapping[str, type[StrictModel]] = {
     "computer_use_preview": ComputerPreviewTool,
 }
 
-# Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them.
-SERVER = frozenset({"mcp"})
+# Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them or a setting is missing.
+SERVER = frozenset({"mcp", *WEB_SEARCH_TYPES})
+# Settings without which the server does not run a tool of the type.
+SETTINGS: Mapping[str, str] = dict.fromkeys(WEB_SEARCH_TYPES, "RESPONSES_WEB_SEARCH")
 # Tool types of the API that run at OpenAI, not at the client.
 HOSTED = frozenset(
     {
@@ -173,9 +176,15 @@ HOSTED = frozenset(
 
 def server_types() -> list[str]:
     """Return the tool types that the server runs."""
-    return sorted(SERVER - settings.RESPONSES_INACTIVE_TOOLS)
+    return sorted(filter(is_run_by_server, SERVER))
 
 
 def is_run_by_server(kind: str) -> bool:
     """Return True for a tool type that the server runs."""
-    return kind in SERVER and kind not in settings.RESPONSES_INACTIVE_TOOLS
+    return kind in SERVER and kind not in settings.RESPONSES_INACTIVE_TOOLS and missing_setting(kind) is None
+
+
+def missing_setting(kind: str) -> str | None:
+    """Return the name of the setting that is empty although tools of the type `kind` need the setting; None without such a setting."""
+    name = SETTINGS.get(kind)
+    return name if name is not None and not getattr(settings, name) else None

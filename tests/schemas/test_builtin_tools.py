@@ -26,6 +26,7 @@ EQUAL = {"type": "eq", "key": "year", "value": 2026}
 @pytest.fixture(autouse=True)
 def active_tools(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tool_schemas, "SERVER", frozenset({"mcp", *PARSERS}))
+    monkeypatch.setattr(tool_schemas, "SETTINGS", {})
 
 
 @pytest.mark.parametrize(

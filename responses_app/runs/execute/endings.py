@@ -14,6 +14,7 @@ from responses_app.engine_interface import Finish
 from responses_app.errors import ApiError, InternalError, InvalidRequest, ServiceUnavailable
 from responses_app.protocol.events import Event
 from responses_app.runs.execute.output import ResponseOutput
+from responses_app.runs.execute.response_object import tool_usage
 from responses_app.store.log.reader import TERMINAL
 from responses_app.store.log.records import Ending, Fenced
 
@@ -52,10 +53,10 @@ class RunEndings:
         """End as the engine ended: completed, incomplete, or failed. `fill` adds an empty message to an answer without items."""
         now, usage = int(time.time()), self._usage()
         if finish == "stop":
-            return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, service_tier=SERVED_TIER))
+            return await self._end(self._writer.complete(now=now, usage=usage, fill=fill, **self._final_fields()))
         if finish == "length":
             return await self._end(
-                self._writer.end_incomplete("max_output_tokens", now=now, usage=usage, service_tier=SERVED_TIER)
+                self._writer.end_incomplete("max_output_tokens", now=now, usage=usage, **self._final_fields())
             )
         return await self._end(self._failure("server_error", "The engine stopped this response before it was complete."))
 
@@ -67,13 +68,13 @@ class RunEndings:
 
     async def cancel(self) -> bool:
         """End as cancelled."""
-        return await self._end(self._writer.cancel(usage=self._partial_usage(), service_tier=SERVED_TIER))
+        return await self._end(self._writer.cancel(usage=self._partial_usage(), **self._final_fields()))
 
     async def steer(self) -> bool:
         """End as incomplete with the reason `steered`: the client continues with more input."""
         usage = self._usage()
         return await self._end(
-            self._writer.end_incomplete("steered", now=int(time.time()), usage=usage, service_tier=SERVED_TIER)
+            self._writer.end_incomplete("steered", now=int(time.time()), usage=usage, **self._final_fields())
         )
 
     async def settle(self) -> bool:
@@ -104,7 +105,10 @@ class RunEndings:
     def _failure(self, code: str, message: str) -> list[Event]:
         kind = InvalidRequest.type if code == INVALID_PROMPT else InternalError.type
         usage, emit = self._partial_usage(), self._emit_error_event
-        return self._writer.fail(code, message, kind, usage=usage, emit_error_event=emit, service_tier=SERVED_TIER)
+        return self._writer.fail(code, message, kind, usage=usage, emit_error_event=emit, **self._final_fields())
+
+    def _final_fields(self) -> dict[str, Any]:
+        return {"service_tier": SERVED_TIER, "tool_usage": tool_usage(self._writer.items)}
 
     def _ending(self) -> Ending:
         response: dict[str, Any] = self._writer.response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from responses_app.runs.create_request import CreateRequest
@@ -63,6 +63,16 @@ def initial_response(create_request: CreateRequest, served: ServedModel, uid: st
         **({"conversation": {"id": create_request.conversation}} if create_request.conversation else {}),
         **({"image": create_request.echo["image"]} if create_request.echo.get("image") else {}),
     }
+
+
+def tool_usage(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the usage of tools by the output `items`: the number of web searches that gave results."""
+    searches = sum(1 for item in items if item["type"] == "web_search_call" and _is_answered_search(item))
+    return {**TOOL_USAGE, "web_search": {"num_requests": searches}}
+
+
+def _is_answered_search(item: Mapping[str, Any]) -> bool:
+    return item["status"] == "completed" and item["action"]["type"] == "search"
 
 
 def _reasoning(reasoning: Mapping[str, Any] | None) -> dict[str, Any]:

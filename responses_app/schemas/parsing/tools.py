@@ -24,6 +24,7 @@ from responses_app.schemas.tools import (
     GrammarFormat,
     NamespaceTool,
     is_run_by_server,
+    missing_setting,
     server_types,
 )
 from responses_app.tools.declarations import is_cached_search
@@ -108,6 +109,10 @@ def _tool(raw: object, loc: Loc) -> dict[str, Any]:
     if is_run_by_server(kind):
         return builtin_tools.PARSERS.get(kind, mcp_tools.parse_mcp_tool)(raw, loc)
     allowed = active_types()
+    setting = missing_setting(kind)
+    if setting is not None:
+        message = f"Tools of type '{kind}' are not available: the operator of this server has not configured {setting}."
+        raise InvalidRequest(message, param=where, code="invalid_value")
     if kind in HOSTED:
         raise InvalidRequest(
             f"Tools of type '{kind}' are not supported by this server; allowed are {', '.join(allowed)}.",

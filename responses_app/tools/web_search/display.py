@@ -36,7 +36,7 @@ class DisplayedResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Display:
+class BrowsingDisplay:
     """Display, as read from its text. `url` is None for search results, which have `results` by the number of the link."""
 
     cursor: int
@@ -70,13 +70,13 @@ def show_matches(cursor: int, page: Page, pattern: str) -> str:
     return wrap_untrusted(f"[{cursor}] {header}\n**{len(places)} places**\n\n" + "\n\n".join(texts))
 
 
-def parse_display(text: str) -> Display | None:
+def parse_display(text: str) -> BrowsingDisplay | None:
     """Read the cursor, the title, the address and the results of a display; None for other texts, such as failures."""
     header = _HEADER.search(text)
     if header is None:
         return None
     results = {} if header[3] else {int(one[2]): DisplayedResult(int(one[1]), one[4], one[3]) for one in _RESULT.finditer(text)}
-    return Display(int(header[1]), header[2], header[3], results)
+    return BrowsingDisplay(int(header[1]), header[2], header[3], results)
 
 
 def _display(cursor: int, header: str, lines: Sequence[tuple[int, str]], total: int) -> str:

@@ -12,11 +12,12 @@ from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSe
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
 from responses_app.tools.builtin_offer import BuiltinOffer
+from responses_app.tools.declarations import WEB_SEARCH_TYPES
 from responses_app.tools.web_search import call_arguments as read
 from responses_app.tools.web_search.backends.base import SearchBackend, SearchFailed
-from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, Display, show_matches, show_page, show_results
+from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, BrowsingDisplay, show_matches, show_page, show_results
 from responses_app.tools.web_search.history import BrowsingHistory, LinkMissing
-from responses_app.tools.web_search.options import TYPES, WebSearchOptions
+from responses_app.tools.web_search.options import WebSearchOptions
 from responses_app.tools.web_search.pages.page import Page, PageFailed
 from responses_app.tools.web_search.reader import PageReader
 
@@ -31,11 +32,15 @@ class WebSearchExecutor:
         self._options, self._backend, self._reader, self._timeout_s = options, backend, reader, timeout_s
         self._history = BrowsingHistory()
 
+    async def prepare(self, items: Sequence[Json]) -> None:
+        """Do nothing: the offer needs nothing from the database."""
+        del items
+
     def offer(self, items: Sequence[Json]) -> BuiltinOffer:
         """Return the offer of the three functions. The displays of `items` are those that the model can refer to."""
         self._history = BrowsingHistory(items)
         openings = {name: _opening(name) for name in (builtin.WEB_SEARCH, builtin.OPEN_PAGE, builtin.FIND_IN_PAGE)}
-        return BuiltinOffer(TYPES, openings, self._options.describe())
+        return BuiltinOffer(WEB_SEARCH_TYPES, openings, self._options.describe())
 
     def openings(self, items: Sequence[Json]) -> list[Delta]:
         """Return nothing: a web search needs no preparation."""
@@ -135,7 +140,7 @@ class WebSearchExecutor:
             url = self._page_url(self._history.page(cursor if number is None or number < 0 else number))
         return await self._reader.read(url)
 
-    async def _link_url(self, display: Display, index: int) -> str:
+    async def _link_url(self, display: BrowsingDisplay, index: int) -> str:
         if display.url is None:
             found = next((one.url for number, one in display.results.items() if number % LINKS_PER_DISPLAY == index), None)
         else:
@@ -145,7 +150,7 @@ class WebSearchExecutor:
             raise LinkMissing(f"The display {display.cursor} has no link with the index {index}.")
         return found
 
-    def _page_url(self, display: Display) -> str:
+    def _page_url(self, display: BrowsingDisplay) -> str:
         if display.url is None:
             raise LinkMissing(f"The display {display.cursor} has search results. Open one of the results first.")
         return display.url

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.tools.base import Json
-from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, Display, parse_display
+from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, BrowsingDisplay, parse_display
 
 
 class LinkMissing(Exception):
@@ -31,7 +31,7 @@ class BrowsingHistory:
         if display is not None:
             self._displays[display.cursor] = display
 
-    def page(self, cursor: int | None) -> Display:
+    def page(self, cursor: int | None) -> BrowsingDisplay:
         """Return the display of a page: that of `cursor`, or the newest. Raises LinkMissing."""
         if cursor is None:
             found = max((one for one in self._displays.values() if one.url), key=lambda one: one.cursor, default=None)
@@ -42,7 +42,7 @@ class BrowsingHistory:
             raise LinkMissing(f"There is no display with the number {cursor}.")
         return self._displays[cursor]
 
-    def link(self, number: int, cursor: int | None = None) -> tuple[Display, int]:
+    def link(self, number: int, cursor: int | None = None) -> tuple[BrowsingDisplay, int]:
         """Return the display of the link `number` and the index of the link. Raises LinkMissing.
 
         Models may also give the index alone, with the cursor of the display.
@@ -58,7 +58,7 @@ class BrowsingHistory:
         return cursor in self._displays and self._displays[cursor].url is not None
 
 
-def _displays(items: Sequence[Json]) -> Iterator[Display]:
+def _displays(items: Sequence[Json]) -> Iterator[BrowsingDisplay]:
     for item in items:
         output = item.get(MODEL_OUTPUT)
         if item.get("type") == "web_search_call" and isinstance(output, ModelOutput) and output.text:

@@ -9,7 +9,6 @@ from typing import Any
 from responses_app.tools.web_search.backends.base import SearchContext, UserLocation
 from responses_app.tools.web_search.domains import DomainFilter
 
-TYPES = frozenset({"web_search", "web_search_2025_08_26", "web_search_preview", "web_search_preview_2025_03_11"})
 # By `search_context_size`: results of a search, and lines of a page.
 _SIZES: Mapping[str, tuple[int, int]] = {"low": (5, 50), "medium": (8, 100), "high": (15, 200)}
 _DEFAULT_SIZE = "medium"
