@@ -104,7 +104,7 @@ def _mcp_output(item: Json) -> str:
 
 
 def _web_function(item: Json) -> str:
-    return _WEB_FUNCTIONS.get((item.get("action") or {}).get("type"), builtin.WEB_SEARCH)
+    return _WEB_FUNCTIONS.get(str((item.get("action") or {}).get("type")), builtin.WEB_SEARCH)
 
 
 def _web_arguments(item: Json) -> str:
@@ -125,7 +125,7 @@ def _tool(item: Json) -> str:
 
 _BUILTIN: Final[Mapping[str, str]] = {"file_search_call": builtin.FILE_SEARCH, "code_interpreter_call": builtin.PYTHON}
 # Type of the action of a web search -> function.
-_WEB_FUNCTIONS: Final[Mapping[str | None, str]] = {
+_WEB_FUNCTIONS: Final[Mapping[str, str]] = {
     "open_page": builtin.OPEN_PAGE,
     "find_in_page": builtin.FIND_IN_PAGE,
     "find": builtin.FIND_IN_PAGE,

@@ -72,7 +72,7 @@ def tool_usage(items: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _is_answered_search(item: Mapping[str, Any]) -> bool:
-    return item["status"] == "completed" and item["action"]["type"] == "search"
+    return bool(item["status"] == "completed" and item["action"]["type"] == "search")
 
 
 def _reasoning(reasoning: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -184,3 +184,9 @@ class HostedItemsTest(ApiCase):
             ):
                 with self.subTest(item=item):
                     self.refused(await self.post(client, input=[item, MORE]), 400, code, param)
+
+    async def test_web_search_with_an_odd_action_is_shown(self) -> None:
+        item = {**ITEMS["web_search_call"][0], "action": {"type": [{"url": "u"}], "query": "tides"}}
+        async with self.serving(record_text(HELLO)) as client:
+            await self.made(client, input=[item, MORE])
+            self.assertIn("functions.web_search", self.prompt())
