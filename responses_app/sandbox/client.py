@@ -21,6 +21,7 @@ from responses_app.sandbox.base import (
     SandboxUnavailable,
 )
 from responses_app.sandbox.messages import decode_error, decode_file, decode_once, decode_result, decode_status
+from responses_app.sandbox.unix_socket import connectable
 
 CONNECT_TIMEOUT_S = 10.0
 # Seconds until the first answer. The first start of a runner may install packages.
@@ -31,7 +32,7 @@ class SandboxClient:
     """Client of the runner at `url`: `unix:/path` or `http://host:port`. Implements `base.Sandbox`."""
 
     def __init__(self, url: str, token: str = "") -> None:
-        path = url.removeprefix("unix:") if url.startswith("unix:") else None
+        path = connectable(url.removeprefix("unix:")) if url.startswith("unix:") else None
         self._client = httpx2.AsyncClient(
             base_url="http://sandbox" if path else url,
             transport=httpx2.AsyncHTTPTransport(uds=path),

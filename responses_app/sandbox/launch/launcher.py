@@ -17,7 +17,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from responses_app.sandbox import bubblewrap, system
+from responses_app.sandbox import bubblewrap, system, unix_socket
 from responses_app.sandbox.launch import delegated_cgroup, packages
 from responses_app.sandbox.options import RunnerOptions
 
@@ -117,24 +117,10 @@ def _packages(folder: Path) -> Path | None:
 def _listen(address: str) -> socket.socket:
     """Return a listening socket. A Unix socket gets mode 0600."""
     if address.startswith("unix:"):
-        return listen_unix(Path(address.removeprefix("unix:")))
+        return unix_socket.listen(Path(address.removeprefix("unix:")))
     parts = urlsplit(address)
     family = socket.AF_INET6 if ":" in (parts.hostname or "") else socket.AF_INET
     return socket.create_server((parts.hostname or "127.0.0.1", parts.port or 8090), family=family)
-
-
-def listen_unix(path: Path) -> socket.socket:
-    """Return a listening Unix socket with mode 0600, which replaces a socket of an earlier process."""
-    with suppress(FileNotFoundError):
-        path.unlink()
-    listening = socket.socket(socket.AF_UNIX)
-    mask = os.umask(0o177)
-    try:
-        listening.bind(str(path))
-    finally:
-        os.umask(mask)
-    listening.listen(128)
-    return listening
 
 
 def _parse(argv: Sequence[str]) -> argparse.Namespace:

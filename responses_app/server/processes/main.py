@@ -6,7 +6,8 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from responses_app.local import data_dir as local_data_dir
@@ -18,7 +19,7 @@ from responses_app.server.cli.args import Options, parse
 from responses_app.server.cli.banner import banner, model_lines, served
 from responses_app.server.cli.progress import Progress
 from responses_app.server.postgres.cluster import Postgres, PostgresError
-from responses_app.server.processes import supervisor
+from responses_app.server.processes import sandbox_starter, supervisor
 from responses_app.server.processes.log_redirect import terminal
 from responses_app.server.processes.process_tree import die_with_parent
 
@@ -39,14 +40,15 @@ def main(argv: Sequence[str]) -> int:
     os.environ.update({**own, **os.environ, "RESPONSES_DATA_DIR": str(folder)})
     if options.demo_tools:
         os.environ["RESPONSES_DEMO_TOOLS"] = "1"
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
     # A secret may be a file (project/env.py).
     given = os.environ.get("DATABASE_URL") or os.environ.get("DATABASE_URL_FILE")
     postgres = None if given else Postgres(folder, supervisor.settings_for(options.web))
     try:
         _choose(options, folder, progress)
-        check_settings()
-        serve = supervisor.serve if options.is_supervised else _serve
-        code = serve(options, folder, postgres, progress)
+        with _sandbox(folder):
+            serve = supervisor.serve if options.is_supervised else _serve
+            code = serve(options, folder, postgres, progress)
     except (CannotStart, PostgresError, model_specs.InvalidModelSpec, ports.CannotListen) as error:
         progress.line(f"serve: {error}")
         return 1
@@ -67,6 +69,26 @@ def _choose(options: Options, folder: Path, progress: Progress) -> None:
     os.environ["RESPONSES_MODELS"] = model_specs.with_parsers(os.environ["RESPONSES_MODELS"], options.parsers)
     # The hub's library reads the variable once; an unreachable hub costs minutes.
     os.environ.setdefault("HF_HUB_OFFLINE", "1" if model_specs.on_disk(os.environ["RESPONSES_MODELS"]) else "0")
+
+
+@contextmanager
+def _sandbox(folder: Path) -> Iterator[None]:
+    """Load the settings, and have a runner of the sandbox start when needed, unless the operator has one. Raises CannotStart."""
+    has_runner = bool(os.environ.get("RESPONSES_SANDBOX_URL") or os.environ.get("RESPONSES_SANDBOX_URL_FILE"))
+    if not has_runner:
+        os.environ["RESPONSES_SANDBOX_URL"] = sandbox_starter.socket_url(folder)
+    check_settings()
+    from responses_app.tools import sandbox_access
+
+    setting = sandbox_access.code_interpreter()
+    if setting == "on" and (problem := sandbox_access.sandbox_problem()):
+        raise CannotStart(f"RESPONSES_CODE_INTERPRETER is on, but the sandbox does not work. {problem}")
+    if has_runner:
+        yield
+        return
+    packages = ["--without-packages"] if setting == "off" else []
+    with sandbox_starter.started(folder, [*packages, "--options", sandbox_access.runner_options().to_json()]):
+        yield
 
 
 def _serve(options: Options, folder: Path, postgres: Postgres | None, progress: Progress) -> int:

@@ -1,0 +1,55 @@
+"""`manage.py sandbox`: runs the runner of the sandbox as a process of its own, or prepares its packages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from responses_app.local.data_dir import ROOT, data_dir
+from responses_app.sandbox.launch import launcher, packages
+from responses_app.sandbox.launch.problem import local_problem
+from responses_app.server.processes.sandbox_starter import FOLDER, socket_url
+from responses_app.tools.sandbox_access import runner_options
+
+
+class Command(BaseCommand):
+    """Command `sandbox`."""
+
+    help = "Run the runner of the sandbox, for servers whose RESPONSES_SANDBOX_URL names its address. Needs no database."
+    requires_system_checks: list[str] = []  # noqa: RUF012 (so declared by Django)
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of the command."""
+        parser.add_argument(
+            "--listen",
+            metavar="ADDRESS",
+            help="unix:/path, or http://host:port with RESPONSES_SANDBOX_TOKEN (default: a socket in the data folder)",
+        )
+        parser.add_argument("--prepare", action="store_true", help="install the packages of the containers, and exit")
+
+    def handle(self, *_args: Any, listen: str | None, prepare: bool, **_options: Any) -> None:
+        """Run the command."""
+        folder = data_dir() / FOLDER
+        if prepare:
+            self._prepare()
+            return
+        if problem := local_problem():
+            raise CommandError(problem)
+        address = listen or socket_url(data_dir())
+        if not address.startswith("unix:") and not settings.RESPONSES_SANDBOX_TOKEN:
+            raise CommandError("an address on the network needs RESPONSES_SANDBOX_TOKEN")
+        self.stderr.write(f"Serving the sandbox at {address}; Ctrl-C ends it.")
+        command = [sys.executable, "-m", launcher.__name__, "--folder", str(folder), "--listen", address]
+        environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+        os.execve(sys.executable, [*command, "--options", runner_options().to_json()], environ)  # noqa: S606
+
+    def _prepare(self) -> None:
+        try:
+            place = packages.install(data_dir() / FOLDER)
+        except (packages.PackagesMissing, OSError) as error:
+            raise CommandError(f"the packages could not be installed: {error}") from error
+        self.stdout.write(f"The packages are in {place}.")

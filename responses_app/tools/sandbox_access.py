@@ -1,0 +1,50 @@
+"""Access to the sandbox as the settings name it."""
+
+from __future__ import annotations
+
+from django.conf import settings
+
+from responses_app.sandbox.client import SandboxClient
+from responses_app.sandbox.launch.problem import local_problem
+from responses_app.sandbox.options import RunnerOptions
+
+
+def code_interpreter() -> str:
+    """Return RESPONSES_CODE_INTERPRETER: `auto`, `on` or `off`."""
+    return str(settings.RESPONSES_CODE_INTERPRETER)
+
+
+def sandbox_problem() -> str | None:
+    """Return None if code can run in the sandbox, else a sentence for the client. The first call may take a second.
+
+    A runner at an `http` address may be unreachable in spite of None; then calls raise SandboxUnavailable.
+    """
+    if code_interpreter() == "off":
+        return "The code interpreter is switched off by RESPONSES_CODE_INTERPRETER."
+    return isolation_problem()
+
+
+def isolation_problem() -> str | None:
+    """Return None if a runner is configured and can work, else a sentence. Applies to single runs too."""
+    if not settings.RESPONSES_SANDBOX_URL:
+        return "No sandbox is configured. Set RESPONSES_SANDBOX_URL, or start the server with bin/serve."
+    if settings.RESPONSES_SANDBOX_URL.startswith("unix:"):
+        return local_problem()
+    return None
+
+
+def sandbox_client() -> SandboxClient:
+    """Return a new client of the runner. Close the client in the event loop that used it."""
+    return SandboxClient(settings.RESPONSES_SANDBOX_URL, settings.RESPONSES_SANDBOX_TOKEN)
+
+
+def runner_options() -> RunnerOptions:
+    """Return the limits of a runner from the settings."""
+    return RunnerOptions(
+        run_timeout_s=settings.RESPONSES_SANDBOX_RUN_TIMEOUT,
+        output_bytes=settings.RESPONSES_SANDBOX_OUTPUT_BYTES,
+        memory_mib=settings.RESPONSES_SANDBOX_MEMORY_MIB,
+        disk_mib=settings.RESPONSES_SANDBOX_DISK_MIB,
+        max_containers=settings.RESPONSES_SANDBOX_CONTAINERS,
+        token=settings.RESPONSES_SANDBOX_TOKEN,
+    )

@@ -1,0 +1,66 @@
+"""Starter of the sandbox's runner: start at the first connection, start after a kill, end."""
+
+from __future__ import annotations
+
+import asyncio
+import stat
+from pathlib import Path
+
+import psutil
+import pytest
+
+from responses_app.sandbox.base import ContainerExpired, SandboxUnavailable
+from responses_app.sandbox.client import SandboxClient
+from responses_app.server.processes.sandbox_starter import socket_url, started
+from tests.support.waiting import wait_until
+
+
+def runners(data_dir: Path) -> list[psutil.Process]:
+    """Return the children of this process that are runners, without zombies."""
+    children = psutil.Process().children()
+    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE and "sandbox" in " ".join(child.cmdline())]
+
+
+def value_of(data_dir: Path, code: str) -> str | None:
+    """Run code in a container and return the value."""
+
+    async def main() -> str | None:
+        client = SandboxClient(socket_url(data_dir))
+        try:
+            await client.create("starter")
+            return (await client.run("starter", code)).value
+        finally:
+            await client.close()
+
+    return asyncio.run(main())
+
+
+def test_runner_starts_with_the_first_connection_and_ends_with_the_server(tmp_path: Path) -> None:
+    data_dir = tmp_path / ("long" * 30) / "data"
+    data_dir.mkdir(parents=True)
+    with started(data_dir, ["--without-packages"]):
+        assert runners(data_dir) == []
+        assert stat.S_IMODE((data_dir / "sandbox.sock").stat().st_mode) == 0o600
+        assert value_of(data_dir, "6 * 7") == "42"
+        tree = [process for runner in runners(data_dir) for process in (runner, *runner.children(recursive=True))]
+        assert len(tree) > 4
+    wait_until(lambda: not any(process.is_running() and process.status() != psutil.STATUS_ZOMBIE for process in tree))
+    assert not (data_dir / "sandbox.sock").exists()
+
+
+def test_killed_runner_is_started_again_without_its_containers(tmp_path: Path) -> None:
+    async def lost(client: SandboxClient) -> None:
+        await client.create("lost")
+        printed = asyncio.Event()
+        run = asyncio.create_task(client.run("lost", "print(1)\nwhile True: pass", lambda _stream, _text: printed.set()))
+        await printed.wait()
+        for process in runners(tmp_path):
+            process.kill()
+        with pytest.raises(SandboxUnavailable):
+            await run
+        with pytest.raises(ContainerExpired):
+            await client.status("lost")
+        await client.close()
+
+    with started(tmp_path, ["--without-packages"]):
+        asyncio.run(lost(SandboxClient(socket_url(tmp_path))))
