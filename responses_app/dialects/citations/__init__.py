@@ -1,0 +1,1 @@
+"""Citations in generated text: links and markers become annotations."""
