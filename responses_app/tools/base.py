@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
+from responses_app.dialects.citations.sources import Sources
 from responses_app.protocol.deltas import Delta
 
 Json: TypeAlias = Mapping[str, Any]
@@ -32,6 +33,16 @@ class ToolOffer(Protocol):
 
     def tool_choice(self, choice: str | Json) -> str | Json:
         """Return `choice` with the functions of server tools in place of the tools. Raises UnsupportedInput for absent tools."""
+        ...
+
+
+@runtime_checkable
+class CitingOffer(ToolOffer, Protocol):
+    """Offer of tools whose results a text can cite."""
+
+    @property
+    def sources(self) -> Sources | None:
+        """Sources that the model has read so far; None if the tools have no sources. The same items give the same sources."""
         ...
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeAlias
 
+from responses_app.dialects.citations.sources import Sources
 from responses_app.dialects.tools import builtin
 from responses_app.protocol.deltas import Delta
 from responses_app.tools.base import Json
@@ -16,11 +17,18 @@ MakeOpening: TypeAlias = Callable[[], Delta]
 class BuiltinOffer:
     """Offer of a built-in tool. `types` are the types of its declarations; `openings` has a function for each offered function.
 
-    The first of `openings` is the function that a `tool_choice` of the tool forces.
+    The first of `openings` is the function that a `tool_choice` of the tool forces. `sources` are those that the model has read.
     """
 
-    def __init__(self, types: Collection[str], openings: Mapping[str, MakeOpening], description: str = "") -> None:
+    def __init__(
+        self,
+        types: Collection[str],
+        openings: Mapping[str, MakeOpening],
+        description: str = "",
+        sources: Sources | None = None,
+    ) -> None:
         self._types, self._openings, self._description = types, openings, description
+        self.sources = sources
 
     @property
     def functions(self) -> Sequence[Json]:

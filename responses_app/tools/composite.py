@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 
+from responses_app.dialects.citations.sources import Sources
 from responses_app.protocol.deltas import Delta
-from responses_app.tools.base import Json, ToolExecutor, ToolOffer
+from responses_app.tools.base import CitingOffer, Json, ToolExecutor, ToolOffer
 
 
 class CompositeOffer:
@@ -18,6 +20,12 @@ class CompositeOffer:
     def functions(self) -> list[Json]:
         """Functions of all tools."""
         return [function for offer in self._offers for function in offer.functions]
+
+    @property
+    def sources(self) -> Sources | None:
+        """Sources of all tools; None if no tool has sources."""
+        found = [offer.sources for offer in self._offers if isinstance(offer, CitingOffer) and offer.sources is not None]
+        return reduce(Sources.joined, found) if found else None
 
     def opening(self, function: str) -> Delta | None:
         """Return the delta that opens a call of the tool that has `function`; None for functions of the client."""

@@ -61,7 +61,7 @@ class ContainerFileSource:
 
 
 @dataclass(frozen=True, slots=True)
-class Display:
+class DisplaySources:
     """Numbered text that the model has read. `sources` has the pages with the first line of each, in order."""
 
     sources: Sequence[tuple[int, WebSource]]
@@ -81,7 +81,7 @@ class Sources:
     """
 
     pages: Sequence[WebSource] = ()
-    displays: Mapping[int, Display] = field(default_factory=dict)
+    displays: Mapping[int, DisplaySources] = field(default_factory=dict)
     files: Mapping[int, FileSource] = field(default_factory=dict)
     container_files: Mapping[str, ContainerFileSource] = field(default_factory=dict)
 

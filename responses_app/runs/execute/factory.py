@@ -11,6 +11,7 @@ from uuid import UUID
 from django.conf import settings
 
 from responses_app.dialects.base import OutputParser
+from responses_app.dialects.citations.filter import CitationFilter
 from responses_app.engine_interface import GenerateRequest
 from responses_app.models import Response, Status
 from responses_app.protocol.items.base import Item
@@ -34,7 +35,7 @@ from responses_app.runs.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter
-from responses_app.tools.base import ToolExecutor, ToolOffer
+from responses_app.tools.base import CitingOffer, ToolExecutor, ToolOffer
 from responses_app.tools.limits import ToolLimits
 
 # Returns the tools that the server runs for a request, from the request and the id of the response; None without any.
@@ -115,7 +116,10 @@ class RoundFactory:
 
 
 def _with_server_calls(parser: OutputParser, offer: ToolOffer | None) -> OutputParser:
-    return parser if offer is None else ServerCallParser(parser, offer)
+    if offer is None:
+        return parser
+    sources = offer.sources if isinstance(offer, CitingOffer) else None
+    return ServerCallParser(parser if sources is None else CitationFilter(parser, sources), offer)
 
 
 def create_run(

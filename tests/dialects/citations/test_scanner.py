@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from responses_app.dialects.citations.scanner import CitationScanner
-from responses_app.dialects.citations.sources import ContainerFileSource, Display, FileSource, Sources, WebSource
+from responses_app.dialects.citations.sources import ContainerFileSource, DisplaySources, FileSource, Sources, WebSource
 
 TIDES = WebSource("https://www.moon.example/tides_(sea)?a=1&b=2", "Tides")
 EBB = WebSource("https://ebb.example/", "Ebb 🌊")
@@ -22,7 +22,7 @@ TABLE = ContainerFileSource("cntr_1", "cfile_2", "table.csv")
 ARCHIVE = ContainerFileSource("cntr_1", "cfile_3", "table.csv.gz")
 SOURCES = Sources(
     [TIDES, NAMELESS],
-    {3: Display([(0, EBB)]), 4: Display([(0, TIDES), (10, EBB)])},
+    {3: DisplaySources([(0, EBB)]), 4: DisplaySources([(0, TIDES), (10, EBB)])},
     {7: REPORT},
     {"/mnt/data/my plot.png": PLOT, "/mnt/data/table.csv": TABLE, "/mnt/data/table.csv.gz": ARCHIVE},
 )

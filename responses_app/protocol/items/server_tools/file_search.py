@@ -33,21 +33,15 @@ class FileResult(ToolResult):
 class FileSearchCall(SearchCall):
     """An open file search call. The initial item shows no queries, the closed item always does."""
 
-    __slots__ = ("queries", "searching")
+    __slots__ = ("queries",)
 
     def __init__(self, family: Family, body: Item, index: int) -> None:
         super().__init__(family, body, index)
         self.queries: list[str] = []
-        self.searching = False
 
     def take_opening(self, delta: FileSearch) -> None:
         """Store the queries of `delta` for the end of the item, and the arguments for the tool."""
         self.queries, self.arguments = list(delta.queries), delta.arguments
-
-    def mark_searching(self, delta: SearchStarted) -> list[Event]:
-        """Show that the search runs. Repeated calls do nothing."""
-        shown, self.searching = self.searching, True
-        return [] if shown else super().mark_searching(delta)
 
     def finish(self, delta: FileResult) -> list[Event]:
         """Close the search with queries and results."""
@@ -57,10 +51,6 @@ class FileSearchCall(SearchCall):
     def close(self, status: str) -> list[Event]:
         """Close the search without results."""
         return [self.done({"queries": self.queries, "status": status})]
-
-    def replay(self, event: Json) -> None:
-        """Apply the start of the search."""
-        self.searching |= event["type"].endswith(f".{SEARCHING}")
 
 
 def _initial(_delta: FileSearch, _new_id: IdFactory) -> Item:

@@ -20,19 +20,25 @@ class SearchStarted(Delta):
 class SearchCall(OpenItem):
     """An open search call. `arguments` are the arguments of the model, which no event shows."""
 
-    __slots__ = ("arguments",)
+    __slots__ = ("arguments", "searching")
 
     def __init__(self, family: Family, body: Item, index: int) -> None:
         super().__init__(family, body, index)
         self.arguments = ""
+        self.searching = False
 
     def body_so_far(self) -> Item:
         """Return the item with the arguments of the model, for the tool."""
         return {**self.body, "arguments": self.arguments}
 
     def mark_searching(self, _delta: SearchStarted) -> list[Event]:
-        """Show that the search runs."""
-        return [self.progress(SEARCHING)]
+        """Show that the search runs. Repeated calls do nothing: a search may run again after a crash."""
+        shown, self.searching = self.searching, True
+        return [] if shown else [self.progress(SEARCHING)]
+
+    def replay(self, event: Json) -> None:
+        """Apply the start of the search."""
+        self.searching |= event["type"].endswith(f".{SEARCHING}")
 
     def finish_with(self, changes: Json, *, failed: bool) -> list[Event]:
         """Close the search with `changes`. A failed search has no `completed` event."""
