@@ -35,7 +35,7 @@ class McpExecutor:
 
     def offer(self, items: Sequence[Json]) -> McpOffer:
         """Return the offer: the tools of the newest listing of each server."""
-        self._offer = McpOffer(self._tools, _listings(items))
+        self._offer = McpOffer(self._tools, _listings(items), self._sessions.prepare)
         return self._offer
 
     def openings(self, items: Sequence[Json]) -> list[Delta]:

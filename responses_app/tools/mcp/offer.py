@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from responses_app.dialects.base import UnsupportedInput
 from responses_app.dialects.tools.mcp_names import function_name
@@ -12,10 +12,18 @@ from responses_app.tools.mcp import filters
 
 
 class McpOffer:
-    """MCP tools that the model may call. `tools` are the `mcp` tools of the request, `listings` the listed tools; both by label."""
+    """MCP tools that the model may call. `tools` are the `mcp` tools of the request, `listings` the listed tools; both by label.
 
-    def __init__(self, tools: Mapping[str, Json], listings: Mapping[str, Sequence[Json]]) -> None:
-        self._tools = tools
+    `on_call` gets the label of the server when the model begins to write a call that needs no approval.
+    """
+
+    def __init__(
+        self,
+        tools: Mapping[str, Json],
+        listings: Mapping[str, Sequence[Json]],
+        on_call: Callable[[str], None] | None = None,
+    ) -> None:
+        self._tools, self._on_call = tools, on_call
         self._listed = {
             (label, one["name"]): one
             for label, tool in tools.items()
@@ -53,6 +61,8 @@ class McpOffer:
         tool = self.tool(label, name)
         if tool is not None and filters.needs_approval(tool, self._tools[label].get("require_approval", "always")):
             return McpApprovalRequest(label, name, "")
+        if tool is not None and self._on_call is not None:
+            self._on_call(label)
         return McpCall(label, name)
 
     def tool_choice(self, choice: str | Json) -> str | Json:

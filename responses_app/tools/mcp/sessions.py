@@ -46,6 +46,9 @@ class McpSessions:
         self._broken: list[McpSession] = []
         self._locks = {label: asyncio.Lock() for label in servers}
         self._list_locks = {label: asyncio.Lock() for label in servers}
+        # Openings that no call waits for yet, and their failures by label.
+        self._preparations: set[asyncio.Task[None]] = set()
+        self._failures: dict[str, McpError] = {}
 
     async def list_tools(self, label: str, *, use_cache: bool = True) -> Sequence[Json]:
         """Return the tools of a server as `mcp_list_tools` shows these. Raises McpError."""
@@ -86,19 +89,37 @@ class McpSessions:
             structured = json.loads(redact(json.dumps(structured, ensure_ascii=False)))
         return outcome(content, structured, self._limits.result_bytes, is_error=bool(result.is_error))
 
+    def prepare(self, label: str) -> None:
+        """Begin to open a session for a call that the model still writes. A failure is raised at the call."""
+        if not self.is_open(label) and not self._locks[label].locked():
+            task = asyncio.get_running_loop().create_task(self._prepare(label))
+            self._preparations.add(task)
+            task.add_done_callback(self._preparations.discard)
+
     def is_open(self, label: str) -> bool:
         """Return whether there is an open session with the server."""
         return label in self._sessions and self._sessions[label].is_open
 
     async def close(self) -> None:
         """Close all sessions, side by side."""
+        for task in (preparations := [*self._preparations]):
+            task.cancel()
+        await asyncio.gather(*preparations, return_exceptions=True)
         sessions = [*self._sessions.values(), *self._broken]
         self._sessions, self._broken = {}, []
         await asyncio.gather(*(session.close() for session in sessions))
 
+    async def _prepare(self, label: str) -> None:
+        try:
+            await self._session(label)
+        except McpError as error:
+            self._failures[label] = error
+
     async def _session(self, label: str) -> McpSession:
         """Return an open session. Raises McpError."""
         async with self._locks[label]:
+            if label in self._failures:
+                raise self._failures.pop(label)
             session = self._sessions.get(label)
             if session is not None and session.is_open:
                 return session

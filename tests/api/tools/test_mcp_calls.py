@@ -76,6 +76,8 @@ class CallTest(McpCase):
                 (made["name"], made["output"], made["error"], made["status"]), ("weather", WARM, None, "completed")
             )
             self.assertEqual(fold(bare(events)), last)
+            # The API counts searches and generated images alone.
+            self.assertEqual(last["tool_usage"]["web_search"], {"num_requests": 0})
 
     async def test_the_next_response_of_the_chain_lists_nothing_and_calls(self) -> None:
         lines = [record_text(answer("Hello.")), record_text(WEATHER), record_text(answer("Warm."), match=shows(WARM))]

@@ -163,3 +163,33 @@ async def test_list_is_read_again_when_the_cached_list_has_expired(monkeypatch: 
             clock["now_s"] = now_s
             await sessions.list_tools("raw")
             assert raw.methods.count("tools/list") == lists
+
+
+async def test_session_is_opened_before_its_first_call() -> None:
+    async with opened(DONE) as (sessions, raw):
+        sessions.prepare("raw")
+        sessions.prepare("raw")
+        await eventually(lambda: sessions.is_open("raw") and raw.methods == ["server/discover", *HANDSHAKE])
+        raw.messages.clear()
+        assert (await sessions.call("raw", "tool", {})).output == "done"
+        assert raw.methods == ["tools/call"]
+
+
+async def test_failure_of_an_early_opening_is_raised_at_the_call() -> None:
+    async with opened(DONE) as (sessions, raw):
+        raw.results.clear()
+        sessions.prepare("raw")
+        await eventually(lambda: "initialize" in raw.methods)
+        with pytest.raises(McpError, match="Method not found"):
+            await sessions.call("raw", "tool", {})
+        assert raw.methods == ["server/discover", "initialize"]
+
+
+async def test_close_ends_an_opening_that_nothing_waits_for() -> None:
+    async with opened(DONE) as (sessions, raw):
+        raw.silent = {"server/discover"}
+        sessions.prepare("raw")
+        await eventually(lambda: raw.methods == ["server/discover"])
+        async with asyncio.timeout(5):
+            await sessions.close()
+        assert not sessions.is_open("raw")
