@@ -22,7 +22,7 @@ from responses_app.sandbox.base import (
 )
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, process_table
-from responses_app.sandbox.runner.interpreter_process import InterpreterEnded, InterpreterProcess, Outcome
+from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
 from responses_app.sandbox.runner.work_folder import FileState, WorkFolder
 
 CONTAINER_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -65,7 +65,7 @@ class Container:
             before = await asyncio.to_thread(self.work.states)
             assert self.interpreter is not None  # noqa: S101 - set by start
             error: str | None = None
-            outcome: Outcome | None = None
+            outcome: InterpreterAnswer | None = None
             try:
                 outcome = await self.interpreter.run(code, on_output, self._options.run_timeout_s)
             except InterpreterEnded as ended:

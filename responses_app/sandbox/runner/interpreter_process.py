@@ -33,7 +33,7 @@ class InterpreterEnded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class InterpreterAnswer:
     """Answer of the interpreter to a run."""
 
     value: str | None
@@ -82,7 +82,7 @@ class InterpreterProcess:
             raise
         return interpreter
 
-    async def run(self, code: str, on_output: OnOutput, timeout_s: float) -> Outcome:
+    async def run(self, code: str, on_output: OnOutput, timeout_s: float) -> InterpreterAnswer:
         """Run code. Raises InterpreterEnded; then only `close` may follow."""
         assert self._output is not None  # noqa: S101 - set by start
         output = self._output
@@ -101,7 +101,7 @@ class InterpreterProcess:
             output.finish()
         if not await process_table.suspend(self.pid):
             raise InterpreterEnded("The code left processes that start processes without end")
-        return Outcome(value, error, figures, output.is_truncated)
+        return InterpreterAnswer(value, error, figures, output.is_truncated)
 
     def kill(self, reason: str) -> None:
         """End the interpreter during a run, which raises InterpreterEnded with `reason`."""
