@@ -92,6 +92,10 @@ RESPONSES_FILE_MIB = envint("RESPONSES_FILE_MIB", 512, minimum=1)
 RESPONSES_FILES_PER_PROJECT = envint("RESPONSES_FILES_PER_PROJECT", 10_000, minimum=0)
 RESPONSES_FILES_MIB_PER_PROJECT = envint("RESPONSES_FILES_MIB_PER_PROJECT", 10_240, minimum=0)
 RESPONSES_KEEP_FILES = envduration("RESPONSES_KEEP_FILES", "")
+RESPONSES_SANDBOX_URL = envstr("RESPONSES_SANDBOX_URL")
+RESPONSES_SANDBOX_TOKEN = envstr("RESPONSES_SANDBOX_TOKEN")
+# Containers that have expired, with the files that the model's code has written.
+RESPONSES_KEEP_CONTAINERS = envduration("RESPONSES_KEEP_CONTAINERS", "7d")
 USE_TZ = True
 TIME_ZONE = envstr("TZ", "UTC") or "UTC"
 # In bytes: request bodies may have 64 MiB.

@@ -2,15 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import orjson
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
+from responses_app.api import query
 from responses_app.api.http import json_response
+from responses_app.errors import NotFound
+from responses_app.runs.ids import is_id
+
+Row = TypeVar("Row", bound=Model)
 
 
 def list_object(bodies: Iterable[bytes], first: str | None, last: str | None, *, more: bool) -> HttpResponseBase:
     """Return a list object of encoded items; `first` and `last` are the ids of the first and last item."""
     ends = {"first_id": first, "last_id": last, "has_more": more}
     return json_response(b'{"object":"list","data":[' + b",".join(bodies) + b"]," + orjson.dumps(ends)[1:])
+
+
+async def page_of_rows(
+    request: HttpRequest, rows: QuerySet[Row], shape: Callable[[Row], Mapping[str, Any]]
+) -> HttpResponseBase:
+    """Return the page of `rows` that the query asks for: `limit`, `order`, `after`. `rows` have a `uid`. Raises ApiError."""
+    limit = query.integer(request, "limit", 20, least=1, most=100)
+    newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
+    after = query.cursor(request)
+    if after is not None:
+        position = await rows.filter(uid=after).values_list("pk", flat=True).afirst() if is_id(after) else None
+        if position is None:
+            raise NotFound(f"No object found with id '{after}'.", param="after")
+        rows = rows.filter(pk__lt=position) if newest_first else rows.filter(pk__gt=position)
+    found = [row async for row in rows.order_by("-pk" if newest_first else "pk")[: limit + 1]]
+    page: Sequence[Any] = found[:limit]
+    ends = (page[0].uid, page[-1].uid) if page else (None, None)
+    return list_object((orjson.dumps(shape(row)) for row in page), *ends, more=len(found) > limit)

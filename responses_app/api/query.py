@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.http import HttpRequest
 
@@ -14,6 +14,13 @@ from responses_app.schemas.errors import invalid_value, shorten
 # int() also accepts digits of other scripts, underscores, white space and thousands of digits.
 INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 BOOLEANS: Mapping[str, bool] = {"true": True, "1": True, "false": False, "0": False}
+
+
+def check_known(request: HttpRequest, known: Collection[str]) -> None:
+    """Refuse parameters that are not among `known`. Raises InvalidRequest."""
+    for name in request.GET:
+        if name not in known:
+            raise InvalidRequest(f"Unknown parameter: '{name}'.", param=name, code="unknown_parameter")
 
 
 def single(request: HttpRequest, name: str) -> str | None:

@@ -6,6 +6,8 @@ from django.urls import re_path
 
 from responses_app.api.http import api_view, not_found
 from responses_app.api.views import (
+    container_files,
+    containers,
     conversations,
     files,
     models,
@@ -18,6 +20,8 @@ from responses_app.api.views import (
 API = r"^(?:openresponses/)?v1/"
 RESPONSE = API + r"responses/(?P<uid>[^/]+)"
 FILE = API + r"files/(?P<uid>[^/]+)"
+CONTAINER = API + r"containers/(?P<uid>[^/]+)"
+CONTAINER_FILE = CONTAINER + r"/files/(?P<file>[^/]+)"
 CONVERSATION = API + r"conversations/(?P<uid>[^/]+)"
 STORE = API + r"vector_stores/(?P<uid>[^/]+)"
 STORE_FILE = STORE + r"/files/(?P<file>[^/]+)"
@@ -42,6 +46,11 @@ urlpatterns = [
     re_path(API + r"files/?$", api_view(GET=files.index, POST=files.create)),
     re_path(FILE + r"/?$", api_view(GET=files.retrieve, DELETE=files.delete)),
     re_path(FILE + r"/content/?$", api_view(GET=files.content)),
+    re_path(API + r"containers/?$", api_view(GET=containers.index, POST=containers.create)),
+    re_path(CONTAINER + r"/?$", api_view(GET=containers.retrieve, DELETE=containers.delete)),
+    re_path(CONTAINER + r"/files/?$", api_view(GET=container_files.index, POST=container_files.create)),
+    re_path(CONTAINER_FILE + r"/?$", api_view(GET=container_files.retrieve, DELETE=container_files.delete)),
+    re_path(CONTAINER_FILE + r"/content/?$", api_view(GET=container_files.content)),
     re_path(API + r"vector_stores/?$", api_view(GET=vector_stores.index, POST=vector_stores.create)),
     re_path(STORE + r"/?$", api_view(GET=vector_stores.retrieve, POST=vector_stores.update, DELETE=vector_stores.delete)),
     re_path(STORE + r"/search/?$", api_view(POST=vector_stores.search_results)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from responses_app.models.accounts import LoginAttempt, Membership
 from responses_app.models.approvals import Approval
+from responses_app.models.containers import Container, ContainerFile, FileSource, MemoryLimit
 from responses_app.models.conversations import Conversation, ConversationItem
 from responses_app.models.files import MAX_FILENAME_CHARS, File, FilePurpose, FileStatus
 from responses_app.models.keys import MAX_CONCURRENT, MAX_REQUESTS_PER_MINUTE, ApiKey, ConcurrencySlot
@@ -41,6 +42,8 @@ __all__ = [
     "ApiKey",
     "Approval",
     "ConcurrencySlot",
+    "Container",
+    "ContainerFile",
     "Conversation",
     "ConversationItem",
     "Direction",
@@ -49,6 +52,7 @@ __all__ = [
     "FileBatch",
     "FileChunk",
     "FilePurpose",
+    "FileSource",
     "FileStatus",
     "Image",
     "Item",
@@ -57,6 +61,7 @@ __all__ = [
     "LogPage",
     "LoginAttempt",
     "Membership",
+    "MemoryLimit",
     "Response",
     "Status",
     "StoreFileStatus",

@@ -15,7 +15,7 @@ from django.db import DatabaseError, connection
 
 from responses_app.runs.ingestion import ingest_files
 from responses_app.store.content import approvals, orphans
-from responses_app.store.files import files, pending
+from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
 
@@ -74,6 +74,7 @@ def delete_files_due(now: datetime) -> Iterator[int]:
     """Clean up after interrupted uploads and deletions, and delete files that have expired; yield the number of each batch."""
     yield from pending.clean_up()
     yield from files.delete_all(files.overdue(now, settings.RESPONSES_KEEP_FILES))
+    yield from container_files.delete_unused(now, settings.RESPONSES_KEEP_CONTAINERS)
 
 
 async def _every(pause: float, work: Work) -> None:

@@ -8,10 +8,14 @@ from asgiref.sync import sync_to_async
 from django.conf import settings
 
 from responses_app.runs.create_request import CreateRequest
+from responses_app.runs.ids import new_id
 from responses_app.store.content import approvals
 from responses_app.tools.base import ToolExecutor
+from responses_app.tools.code_interpreter import sandboxes
+from responses_app.tools.code_interpreter.containers import ContainerSession
+from responses_app.tools.code_interpreter.executor import CodeInterpreterExecutor
 from responses_app.tools.composite import CompositeExecutor
-from responses_app.tools.declarations import WEB_SEARCH_TYPES, declared_tool
+from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, WEB_SEARCH_TYPES, declared_tool
 from responses_app.tools.limits import ToolLimits
 
 
@@ -50,5 +54,17 @@ def _web_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     return open_web_search(tool, setting, create_request.project, ToolLimits.from_settings())
 
 
+def _code_interpreter(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
+    tool = declared_tool(create_request.tools, CODE_INTERPRETER_TYPES)
+    # Without a sandbox the request is refused, when the planner checks what the tools refer to.
+    if tool is None or not sandboxes.has_sandbox():
+        return None
+    session = ContainerSession(
+        create_request.project, tool["container"], f"cntr_{uid.partition('_')[2]}", sandboxes.open_sandbox(), new_id
+    )
+    shows_outputs = "code_interpreter_call.outputs" in create_request.include
+    return CodeInterpreterExecutor(session, ToolLimits.from_settings().result_bytes, shows_outputs=shows_outputs)
+
+
 # Each returns the executor of a tool for a request and the id of the response; None if the request has no such tool.
-EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (_mcp, _web_search)
+EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (_mcp, _code_interpreter, _web_search)

@@ -51,13 +51,16 @@ def body_stream(request: HttpRequest) -> Readable:
     return stream
 
 
-def parse_form(content_type: str, body: Readable, path: Path, known: Collection[str], max_bytes: int) -> FileForm:
+def parse_form(
+    content_type: str, body: Readable, path: Path, known: Collection[str], max_bytes: int, *, needs_file: bool = True
+) -> FileForm:
     """Parse a form and write the part `file` to `path`, which must not exist, with mode 0600. Raises ApiError.
 
-    `known` are the names of the other fields, `max_bytes` is the limit of the file.
+    `known` are the names of the other fields, `max_bytes` is the limit of the file. Without `needs_file` a form without a file has
+    an empty `filename`.
     """
     if not content_type.lower().startswith("multipart/form-data"):
-        raise InvalidRequest("Send the file as 'multipart/form-data', with the parts 'file' and 'purpose'.")
+        raise InvalidRequest("Send the file as 'multipart/form-data', in the part 'file'.")
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
         handler = _FileWriter(out, max_bytes)
         source = _CountedBody(body, handler)
@@ -65,9 +68,11 @@ def parse_form(content_type: str, body: Readable, path: Path, known: Collection[
         out.flush()
         os.fsync(out.fileno())
     _check_names(fields, known)
-    if handler.filename is None:
+    if handler.filename is None and needs_file:
         raise InvalidRequest("Missing required parameter: 'file'.", param=FILE, code="missing_required_parameter")
-    return FileForm({name: values[0] for name, values in fields.items()}, handler.filename, handler.size, handler.digest())
+    return FileForm(
+        {name: values[0] for name, values in fields.items()}, handler.filename or "", handler.size, handler.digest()
+    )
 
 
 def _parse(content_type: str, source: _CountedBody, handler: _FileWriter) -> Mapping[str, list[str]]:

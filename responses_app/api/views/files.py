@@ -37,7 +37,7 @@ FIELDS: Final = frozenset({"purpose", ANCHOR, SECONDS})
 INTEGER: Final = re.compile(r"[0-9]{1,12}")
 
 # Uploads that a process parses and stores at a time. Others wait on the disk.
-_threads = ThreadPoolExecutor(4, "upload")
+threads = ThreadPoolExecutor(4, "upload")
 
 
 async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
@@ -46,7 +46,7 @@ async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
         content_type = request.headers.get("Content-Type", "")
         receive = partial(_receive, key.project, content_type, body_stream(request))
         # In a thread of its own: a file is added or removed as a whole, also if the client disconnects.
-        row = await asyncio.wrap_future(_threads.submit(receive))
+        row = await asyncio.wrap_future(threads.submit(receive))
         await ticket.release()
     return json_response(_shape(row), headers=ticket.headers)
 
@@ -83,18 +83,19 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
 async def content(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
     """GET /v1/files/{id}/content: the bytes, always as a download."""
     del request
-    return await file_response(await _find(key.project, uid))
+    row = await _find(key.project, uid)
+    return await file_response(row.storage_name, row.filename, row.bytes, row.uid)
 
 
-async def file_response(row: File) -> HttpResponseBase:
-    """Return a response that streams the bytes of a file. Raises NotFound if the storage lost the file."""
+async def file_response(storage_name: str, filename: str, size: int, uid: str) -> HttpResponseBase:
+    """Return a response that streams the bytes of the file `uid`. Raises NotFound if the storage lost the file."""
     try:
-        chunks = await storage.open_chunks(row.storage_name)
+        chunks = await storage.open_chunks(storage_name)
     except FileNotFoundError:
-        raise _missing(row.uid) from None
+        raise _missing(uid) from None
     headers = {
-        "Content-Length": str(row.bytes),
-        "Content-Disposition": content_disposition_header(True, row.filename) or "attachment",
+        "Content-Length": str(size),
+        "Content-Disposition": content_disposition_header(True, filename) or "attachment",
         "X-Content-Type-Options": "nosniff",
         "Content-Security-Policy": "sandbox; default-src 'none'",
     }
@@ -121,11 +122,7 @@ def _receive(project: str, content_type: str, body: Readable) -> File:
 
 def _row(uid: str, project: str, form: FileForm) -> File:
     """Return the row of a new file. Raises InvalidRequest."""
-    if len(form.filename) > MAX_FILENAME_CHARS:
-        message = (
-            f"Invalid 'file': the name of the file has {len(form.filename)} characters. The limit is {MAX_FILENAME_CHARS}."
-        )
-        raise InvalidRequest(message, param="file", code="string_above_max_length")
+    check_filename(form.filename)
     if not form.size:
         raise InvalidRequest("Invalid 'file': the file is empty.", param="file", code="invalid_value")
     created_at = _now()
@@ -140,6 +137,13 @@ def _row(uid: str, project: str, form: FileForm) -> File:
         storage_name=uid,
         sha256=form.sha256,
     )
+
+
+def check_filename(name: str) -> None:
+    """Check the length of the name of a file. Raises InvalidRequest."""
+    if len(name) > MAX_FILENAME_CHARS:
+        message = f"Invalid 'file': the name of the file has {len(name)} characters. The limit is {MAX_FILENAME_CHARS}."
+        raise InvalidRequest(message, param="file", code="string_above_max_length")
 
 
 def _purpose(form: FileForm) -> str:

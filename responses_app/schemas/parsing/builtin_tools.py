@@ -68,11 +68,12 @@ def _container(raw: object, loc: Loc) -> str | dict[str, Any]:
     container = _validate(AutoContainer, raw, loc)
     policy = {}
     if container.network_policy is not None:
-        policy = {"network_policy": _network_policy(container.network_policy, (*loc, "network_policy"))}
+        policy = {"network_policy": parse_network_policy(container.network_policy, (*loc, "network_policy"))}
     return {**container.model_dump(exclude_none=True, exclude={"network_policy"}), **policy}
 
 
-def _network_policy(raw: object, loc: Loc) -> dict[str, Any]:
+def parse_network_policy(raw: object, loc: Loc) -> dict[str, Any]:
+    """Parse the network policy of a container. Raises InvalidRequest."""
     raw = drop_nulls(raw, loc)
     if raw.get("type") == "allowlist":
         where = json_path((*loc, "type"))

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from responses_app.models import (
     ApiKey,
     Approval,
+    Container,
     Conversation,
     Event,
     File,
@@ -24,7 +25,7 @@ from responses_app.models import (
 from responses_app.store.cluster import leases
 from responses_app.store.content import orphans
 from responses_app.store.content.deletion import erase
-from responses_app.store.files import files
+from responses_app.store.files import container_files, files
 
 BATCH = 200
 # Seconds for the owner to end a running response.
@@ -57,7 +58,11 @@ def count_project(project: str) -> Counts:
     )
     keys, members = ApiKey.objects.filter(project=project), Membership.objects.filter(project=project)
     approvals = Approval.objects.filter(project=project)
-    counts = {**counts, "files": File.objects.filter(project=project).count()}
+    counts = {
+        **counts,
+        "files": File.objects.filter(project=project).count(),
+        "containers": Container.objects.filter(project=project).count(),
+    }
     return {**counts, "approvals": approvals.count(), "API keys": keys.count(), "memberships": members.count()}
 
 
@@ -67,13 +72,14 @@ def count_conversation(row: Conversation) -> Counts:
 
 
 def erase_project(project: str) -> Iterator[tuple[str, int]]:
-    """Erase all responses, conversations, items, files and approvals of a project. Yield kind and size of each batch."""
+    """Erase all responses, conversations, items, files, containers and approvals of a project. Yield kind and size of each batch."""
     responses = Response.objects.filter(project=project)
     yield from _cancel_running(responses)
     yield from _delete_in_batches("responses", responses)
     yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project))
     yield from _delete_in_batches("items", Item.objects.filter(project=project))
     yield from (("files", size) for size in files.delete_all(File.objects.filter(project=project)))
+    yield from (("containers", size) for size in container_files.delete_all(Container.objects.filter(project=project)))
     yield from _delete_in_batches("approvals", Approval.objects.filter(project=project))
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from django.conf import settings
 
 from responses_app.local.data_dir import make_folder
-from responses_app.models import File
+from responses_app.models import ContainerFile, File
 from responses_app.store.files import storage
 
 logger = logging.getLogger("responses.files")
@@ -86,5 +86,5 @@ def _lock_new(path: Path) -> int:
 def _resolve(name: str) -> None:
     """Remove the collected bytes of the file `name`, and the file in the storage unless a row names the file."""
     part_path(name).unlink(missing_ok=True)
-    if not File.objects.filter(storage_name=name).exists():
+    if not any(model.objects.filter(storage_name=name).exists() for model in (File, ContainerFile)):
         storage.delete(name)

@@ -1,0 +1,141 @@
+"""Views of the files of containers: upload, list, read, download, delete."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from responses_app.access import rate_limits
+from responses_app.api import pagination, query
+from responses_app.api.http import json_response
+from responses_app.api.views.containers import find
+from responses_app.api.views.files import check_filename, file_response, threads
+from responses_app.errors import InvalidRequest, NotFound
+from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
+from responses_app.runs.ids import is_id, new_id
+from responses_app.schemas.errors import shorten, wrong_type
+from responses_app.store.db import release_connection
+from responses_app.store.files import container_files, files
+from responses_app.store.files.files import MIB
+from responses_app.store.files.pending import part_path
+from responses_app.tools.code_interpreter import sandboxes
+from responses_app.wire import request_body
+from responses_app.wire.multipart import Readable, body_stream, parse_form
+
+KNOWN = frozenset({"limit", "order", "after"})
+FIELDS = frozenset({"file_id"})
+
+
+async def index(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/containers/{id}/files."""
+    query.check_known(request, KNOWN)
+    row = await find(key.project, uid)
+    return await pagination.page_of_rows(request, row.files.select_related("container"), shape)
+
+
+async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """POST /v1/containers/{id}/files: a form with the part `file`, or a form or JSON with `file_id`."""
+    container = await find(key.project, uid)
+    async with rate_limits.admit(key) as ticket:
+        content_type = request.headers.get("Content-Type", "")
+        if content_type.lower().startswith("multipart/"):
+            receive = partial(_receive, container, content_type, body_stream(request))
+            row = await asyncio.wrap_future(threads.submit(receive))
+        else:
+            row = await request_body.parse_body(request, key, _file_id, b"{}")
+        if isinstance(row, str):
+            row = await container_files.copy_file(container, new_id("cfile_"), await _upload(key.project, row))
+        await sandboxes.put_file(container.uid, row)
+        await ticket.release()
+    return json_response(shape(row), headers=ticket.headers)
+
+
+async def content(request: HttpRequest, key: ApiKey, uid: str, file: str) -> HttpResponseBase:
+    """GET /v1/containers/{id}/files/{file_id}/content: the bytes, always as a download."""
+    del request
+    row = await _find_file(key.project, uid, file)
+    return await file_response(row.storage_name, row.filename, row.bytes, row.uid)
+
+
+async def retrieve(request: HttpRequest, key: ApiKey, uid: str, file: str) -> HttpResponseBase:
+    """GET /v1/containers/{id}/files/{file_id}."""
+    del request
+    return json_response(shape(await _find_file(key.project, uid, file)))
+
+
+async def delete(request: HttpRequest, key: ApiKey, uid: str, file: str) -> HttpResponseBase:
+    """DELETE /v1/containers/{id}/files/{file_id}."""
+    del request
+    row = await _find_file(key.project, uid, file)
+    await sandboxes.delete_file(uid, row.path)
+    await sync_to_async(container_files.delete)(row)
+    return json_response({"id": file, "object": "container.file.deleted", "deleted": True})
+
+
+def _receive(container: Container, content_type: str, body: Readable) -> ContainerFile | str:
+    """Parse the form, and store the file and the row. Return the id of an uploaded file if the form has no file. Raises ApiError."""
+    name = container_files.new_name()
+    path = part_path(name)
+    try:
+        limit = settings.RESPONSES_FILE_MIB * MIB
+        form = parse_form(content_type, body, path, FIELDS, limit, needs_file=False)
+        if not form.filename:
+            return _file_id(dict(form.fields))
+        check_filename(form.filename)
+        target = f"{container_files.WORK_FOLDER}/{form.filename}"
+        row = container_files.new_row(container, new_id("cfile_"), target, FileSource.USER, form.size, name)
+        container_files.insert(row)
+    finally:
+        path.unlink(missing_ok=True)
+        release_connection()
+    return row
+
+
+def _file_id(fields: Mapping[str, object]) -> str:
+    """Return the id of an uploaded file. Raises InvalidRequest."""
+    for name in fields:
+        if name not in FIELDS:
+            raise InvalidRequest(f"Unknown parameter: '{shorten(name)}'.", param=name, code="unknown_parameter")
+    given = fields.get("file_id")
+    if given is None:
+        message = "Missing required parameter: 'file' or 'file_id'."
+        raise InvalidRequest(message, param="file", code="missing_required_parameter")
+    if not isinstance(given, str):
+        raise wrong_type("file_id", "a string", given)
+    return given
+
+
+async def _upload(project: str, uid: str) -> File:
+    found = await files.find(project, uid, timezone.now()) if is_id(uid) else None
+    if found is None:
+        raise NotFound(f"No such File object: {shorten(uid)}", param="file_id")
+    return found
+
+
+async def _find_file(project: str, uid: str, file: str) -> ContainerFile:
+    row = await find(project, uid)
+    found = await row.files.select_related("container").filter(uid=file).afirst() if is_id(file) else None
+    if found is None:
+        raise NotFound(f"No file with id '{file}' found in container '{uid}'.")
+    return found
+
+
+def shape(row: ContainerFile) -> dict[str, Any]:
+    """Return the container file object of the API."""
+    return {
+        "id": row.uid,
+        "object": "container.file",
+        "created_at": int(row.created_at.timestamp()),
+        "bytes": row.bytes,
+        "container_id": row.container.uid,
+        "path": row.path,
+        "source": row.source,
+    }

@@ -1,0 +1,109 @@
+"""Views of containers: create, read, list, delete."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from responses_app.access import rate_limits
+from responses_app.api import pagination, query
+from responses_app.api.http import json_response
+from responses_app.errors import InvalidRequest, NotFound
+from responses_app.models import ApiKey, Container, File
+from responses_app.runs.ids import is_id, new_id
+from responses_app.schemas.errors import shorten
+from responses_app.schemas.parsing.containers import ContainerRequest, parse_container
+from responses_app.store.content import containers
+from responses_app.store.files import container_files, files
+from responses_app.tools.code_interpreter import sandboxes
+from responses_app.wire import request_body
+
+KNOWN = frozenset({"limit", "order", "after", "name"})
+
+
+async def create(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """POST /v1/containers."""
+    async with rate_limits.admit(key) as ticket:
+        wanted: ContainerRequest = await request_body.parse_body(request, key, parse_container, b"{}")
+        uploads = await _uploads(key.project, wanted.file_ids)
+        now = timezone.now().replace(microsecond=0)
+        row = Container(
+            uid=new_id("cntr_"),
+            project=key.project,
+            name=wanted.name,
+            memory_limit=wanted.memory_limit,
+            expires_after_minutes=wanted.minutes,
+            created_at=now,
+            last_active_at=now,
+        )
+        await sync_to_async(containers.create)(row)
+        for upload in uploads:
+            await container_files.copy_file(row, new_id("cfile_"), upload)
+        await ticket.release()
+    return json_response(shape(row), headers=ticket.headers)
+
+
+async def index(request: HttpRequest, key: ApiKey) -> HttpResponseBase:
+    """GET /v1/containers."""
+    query.check_known(request, KNOWN)
+    rows = containers.of_project(key.project)
+    name = query.text(request, "name")
+    if name is not None:
+        rows = rows.filter(name=name.replace("\0", "\ufffd"))
+    return await pagination.page_of_rows(request, rows, shape)
+
+
+async def retrieve(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """GET /v1/containers/{id}."""
+    del request
+    return json_response(shape(await find(key.project, uid)))
+
+
+async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
+    """DELETE /v1/containers/{id}."""
+    del request
+    row = await find(key.project, uid)
+    await sandboxes.end_container(uid)
+    await sync_to_async(container_files.delete_container)(row)
+    return json_response({"id": uid, "object": "container.deleted", "deleted": True})
+
+
+async def find(project: str, uid: str) -> Container:
+    """Find a container of the project. Raises NotFound."""
+    row = await containers.find(project, uid) if is_id(uid) else None
+    if row is None:
+        raise NotFound(f"No container found with id '{uid}'.")
+    return row
+
+
+async def _uploads(project: str, wanted: Sequence[str]) -> list[File]:
+    """Return the uploaded files `wanted`. Raises InvalidRequest."""
+    found = {row.uid: row async for row in files.visible(project, timezone.now()).filter(uid__in=wanted)}
+    for index, uid in enumerate(wanted):
+        if uid not in found:
+            where = f"file_ids[{index}]"
+            raise InvalidRequest(
+                f"Invalid '{where}': no file found with id '{shorten(uid)}'.", param=where, code="invalid_value"
+            )
+    return [found[uid] for uid in dict.fromkeys(wanted)]
+
+
+def shape(row: Container) -> dict[str, Any]:
+    """Return the container object of the API."""
+    expired = containers.is_expired(row, timezone.now())
+    return {
+        "id": row.uid,
+        "object": "container",
+        "created_at": int(row.created_at.timestamp()),
+        "status": "expired" if expired else "running",
+        "expires_after": {"anchor": "last_active_at", "minutes": row.expires_after_minutes},
+        "last_active_at": int(row.last_active_at.timestamp()),
+        "memory_limit": row.memory_limit,
+        "name": row.name,
+        "network_policy": {"type": "disabled"},
+    }

@@ -1,0 +1,46 @@
+"""Checks of what the tools of a request refer to, before anything runs: containers and uploaded files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from responses_app.errors import InvalidRequest, NotFound
+from responses_app.store.content import containers
+from responses_app.store.files import files
+from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, declared_tool
+
+
+async def check(project: str, tools: Sequence[Mapping[str, Any]]) -> None:
+    """Check that containers and files of `tools` exist. Raises InvalidRequest, NotFound."""
+    tool = declared_tool(tools, CODE_INTERPRETER_TYPES)
+    if tool is None:
+        return
+    where = f"tools[{tools.index(tool)}].container"
+    container = tool["container"]
+    if isinstance(container, str):
+        await _check_container(project, container, where)
+    else:
+        await _check_files(project, container.get("file_ids") or (), f"{where}.file_ids")
+
+
+async def _check_container(project: str, uid: str, where: str) -> None:
+    row = await containers.find(project, uid)
+    if row is None:
+        raise NotFound(f"No container found with id '{uid}'.", param=where)
+    if containers.is_expired(row, timezone.now()):
+        minutes = row.expires_after_minutes
+        message = (
+            f"The container '{uid}' has expired: it was not used for {minutes} minutes, and its variables are lost. Create another "
+            "container; the files of this one can still be downloaded."
+        )
+        raise InvalidRequest(message, param=where, code="container_expired")
+
+
+async def _check_files(project: str, wanted: Sequence[str], where: str) -> None:
+    known = {uid async for uid in files.visible(project, timezone.now()).filter(uid__in=wanted).values_list("uid", flat=True)}
+    for index, uid in enumerate(wanted):
+        if uid not in known:
+            raise NotFound(f"No file found with id '{uid}'.", param=f"{where}[{index}]")

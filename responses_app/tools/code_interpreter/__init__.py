@@ -1,0 +1,1 @@
+"""Code interpreter: Python code of the model, run in a container of the sandbox."""

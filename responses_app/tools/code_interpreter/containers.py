@@ -1,0 +1,130 @@
+"""Containers of a run: rows of the database joined with containers of the sandbox."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from responses_app.models import Container, ContainerFile, FileSource
+from responses_app.sandbox import base
+from responses_app.sandbox.base import ContainerExpired, RunResult, Sandbox
+from responses_app.store.content import containers
+from responses_app.store.files import container_files, files, storage
+
+LOST_VARIABLES = "This container was restarted: variables of earlier calls are lost, and files in /mnt/data are still there."
+KILLED = (
+    "The container was restarted because this call was ended: all variables are lost, and files in /mnt/data are still there."
+)
+# Files of a call that are stored beside the sandbox.
+MAX_FILES = 64
+MAX_FILE_BYTES = 64 * 1024 * 1024
+
+
+class ContainerProblem(Exception):
+    """Container that cannot be used. The message is for the model."""
+
+
+class ContainerSession:
+    """Container of a run, started at the first call.
+
+    `container` is the value of the tool's field: the id of a container, or the object of an automatic container. `fallback` is the
+    id of an automatic container, the same for each owner of the run. `new_id` makes an id from a prefix.
+    """
+
+    def __init__(self, project: str, container: Any, fallback: str, sandbox: Sandbox, new_id: Callable[[str], str]) -> None:
+        self._project, self._sandbox, self._new_id = project, sandbox, new_id
+        self._auto = None if isinstance(container, str) else container
+        self.container_id = container if isinstance(container, str) else fallback
+        # Path -> annotation of a link to the file, without the position.
+        self.citations: dict[str, dict[str, str]] = {}
+
+    async def choose(self, used: Sequence[str]) -> None:
+        """Choose the newest container of `used` that exists and has not expired, if the container is automatic."""
+        if self._auto is not None and used:
+            rows = containers.of_project(self._project).filter(uid__in=set(used))
+            alive = {row.uid async for row in rows if not containers.is_expired(row, timezone.now())}
+            self.container_id = next((uid for uid in reversed(used) if uid in alive), self.container_id)
+        row = await containers.find(self._project, self.container_id)
+        if row is not None:
+            async for file in row.files.order_by("pk"):
+                self._cite(row, file)
+
+    async def run(self, uid: str, code: str, started: Callable[[], None]) -> tuple[RunResult, list[str]]:
+        """Run `code` in the container `uid` and store the files. Return the result, and notices for the model.
+
+        Raises ContainerProblem, SandboxError.
+        """
+        row = await self._row(uid)
+        notices = await self._start(row)
+        started()
+        result = await self._sandbox.run(uid, code)
+        await containers.touch(row)
+        notices += [KILLED] if result.was_killed else []
+        notices += await self._save_files(row, result.files)
+        return result, notices
+
+    async def close(self) -> None:
+        """Close the connections to the sandbox."""
+        await self._sandbox.close()
+
+    async def _row(self, uid: str) -> Container:
+        """Return the row of a container; an automatic container is created. Raises ContainerProblem."""
+        row = await containers.find(self._project, uid)
+        if row is not None:
+            return row
+        if self._auto is None:
+            raise ContainerProblem(f"The container '{uid}' was deleted.")
+        now = timezone.now()
+        row = Container(
+            uid=uid,
+            project=self._project,
+            name="auto",
+            memory_limit=self._auto.get("memory_limit") or "1g",
+            created_at=now,
+            last_active_at=now,
+        )
+        if not await sync_to_async(containers.create)(row):
+            raise ContainerProblem("The container cannot be created.")
+        wanted = self._auto.get("file_ids") or ()
+        async for upload in files.visible(self._project, now).filter(uid__in=wanted):
+            await container_files.copy_file(row, self._new_id("cfile_"), upload)
+        return row
+
+    async def _start(self, row: Container) -> list[str]:
+        """Start the container in the sandbox unless it runs. Return notices for the model."""
+        try:
+            await self._sandbox.status(row.uid)
+            return []
+        except ContainerExpired:
+            await self._sandbox.create(row.uid, row.memory_limit)
+        async for file in row.files.order_by("pk"):
+            await self._sandbox.put_file(row.uid, file.path, await storage.open_chunks(file.storage_name))
+        has_run = row.last_active_at > row.created_at
+        return [LOST_VARIABLES] if has_run else []
+
+    async def _save_files(self, row: Container, written: Iterable[base.ContainerFile]) -> list[str]:
+        """Copy written files to the storage. Return notices about files that were left out."""
+        notices: list[str] = []
+        for index, file in enumerate(written):
+            if index == MAX_FILES:
+                return [*notices, f"{file.path} and the files behind it are too many to be offered for download."]
+            if file.size > MAX_FILE_BYTES:
+                notices.append(f"{file.path} is too long to be offered for download.")
+                continue
+            self._cite(row, await self._save(row, file.path))
+        return notices
+
+    async def _save(self, row: Container, path: str) -> ContainerFile:
+        chunks = self._sandbox.read_file(row.uid, path)
+        return await container_files.save(row, self._new_id("cfile_"), path, FileSource.ASSISTANT, chunks, MAX_FILE_BYTES)
+
+    def _cite(self, row: Container, file: ContainerFile) -> None:
+        self.citations[file.path] = {
+            "type": "container_file_citation",
+            "container_id": row.uid,
+            "file_id": file.uid,
+            "filename": file.filename,
+        }

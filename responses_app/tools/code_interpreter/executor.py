@@ -1,0 +1,82 @@
+"""Code interpreter of a run: the container, the calls and the files that the code writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from responses_app.dialects.tools.builtin import PYTHON
+from responses_app.protocol.deltas import Delta
+from responses_app.protocol.items.server_tools.code_interpreter import CodeCall, CodeResult, CodeStarted
+from responses_app.sandbox.base import SandboxError
+from responses_app.tools.base import Json
+from responses_app.tools.builtin_offer import BuiltinOffer
+from responses_app.tools.code_interpreter.containers import ContainerProblem, ContainerSession
+from responses_app.tools.code_interpreter.results import code_result
+from responses_app.tools.declarations import CODE_INTERPRETER_TYPES
+
+CALL = "code_interpreter_call"
+MAX_CODE_BYTES = 256 * 1024
+
+
+class CodeInterpreterExecutor:
+    """Code interpreter of a run, a `ToolExecutor`.
+
+    With `shows_outputs` the items have outputs, up to `max_bytes` bytes each.
+    """
+
+    def __init__(self, session: ContainerSession, max_bytes: int, *, shows_outputs: bool) -> None:
+        self._session, self._max_bytes, self._shows_outputs = session, max_bytes, shows_outputs
+
+    async def prepare(self, items: Sequence[Json]) -> None:
+        """Choose the container: the one of the request, else that of the newest call among `items`, else a new one."""
+        await self._session.choose([item["container_id"] for item in items if item["type"] == CALL])
+
+    def offer(self, items: Sequence[Json]) -> BuiltinOffer:
+        """Return the offer."""
+        del items
+        return BuiltinOffer(CODE_INTERPRETER_TYPES, {PYTHON: lambda: CodeCall(self._session.container_id)})
+
+    def openings(self, items: Sequence[Json]) -> Sequence[Delta]:
+        """Return no openings: the code interpreter needs no preparation."""
+        del items
+        return ()
+
+    def can_run(self, item: Json) -> bool:
+        """Return True for calls of the code interpreter."""
+        return bool(item["type"] == CALL)
+
+    def counts(self, item: Json) -> bool:
+        """Return True: each call counts for the limits."""
+        del item
+        return True
+
+    def is_repeatable(self, call: Json) -> bool:
+        """Return False: code may have written files."""
+        del call
+        return False
+
+    async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:
+        """Run the code of `call` in its container."""
+        code = call["code"]
+        if len(code.encode("utf-8", "replace")) > MAX_CODE_BYTES:
+            return self.failure(call, f"The code is longer than {MAX_CODE_BYTES} bytes and was not run.")
+        try:
+            result, notices = await self._session.run(call["container_id"], code, lambda: report(CodeStarted()))
+        except (ContainerProblem, SandboxError) as error:
+            return self.failure(call, str(error))
+        return code_result(result, notices, self._max_bytes, shows_outputs=self._shows_outputs)
+
+    def failure(self, call: Json, message: str) -> Delta:
+        """Return the end of a call that failed with `message`."""
+        del call
+        outputs = [{"type": "logs", "logs": message}] if self._shows_outputs else None
+        return CodeResult(outputs, failed=True, model_text=message)
+
+    @property
+    def sources(self) -> Mapping[str, Json]:
+        """Files that the text of the model may cite: path in the container -> fields of a `container_file_citation`."""
+        return self._session.citations
+
+    async def close(self) -> None:
+        """Close the connections to the sandbox. The container stays until it expires."""
+        await self._session.close()

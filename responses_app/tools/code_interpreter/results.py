@@ -1,0 +1,61 @@
+"""Results of code: the outputs that the item shows, and the text and the pictures that the model reads."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+
+from responses_app.protocol.items.server_tools.code_interpreter import CodeResult
+from responses_app.sandbox.base import RunResult
+from responses_app.tools.base import Json
+
+NO_OUTPUT = "The code ran without output."
+
+
+def code_result(result: RunResult, notices: Sequence[str], max_bytes: int, *, shows_outputs: bool) -> CodeResult:
+    """Return the end of a code interpreter call. `notices` are sentences for the model in front of the output.
+
+    With `shows_outputs` the item has the outputs, up to `max_bytes` bytes of text and pictures; otherwise they are null.
+    """
+    text, pictures = cut(_text(result), max_bytes), [_data_url(figure) for figure in result.figures]
+    outputs = _outputs(text, pictures, max_bytes) if shows_outputs else None
+    return CodeResult(
+        outputs, model_text="\n".join([*notices, text or NO_OUTPUT, *_file_list(result)]), model_images=tuple(pictures)
+    )
+
+
+def cut(text: str, max_bytes: int) -> str:
+    """Return `text`, cut behind `max_bytes` bytes of UTF-8 with a notice."""
+    data = text.encode("utf-8", "replace")
+    if len(data) <= max_bytes:
+        return text
+    start = data[:max_bytes].decode("utf-8", "ignore")
+    return f"{start}\n[The output is too long: {len(text) - len(start)} more characters were cut.]"
+
+
+def _text(result: RunResult) -> str:
+    """Return the printed text, the value of the last expression and the error, in the order of a notebook."""
+    cut_notice = "[More output was dropped.]" if result.is_truncated else None
+    parts = (result.logs, cut_notice, result.value, result.error)
+    return "\n".join(part.rstrip("\n") for part in parts if part)
+
+
+def _outputs(text: str, pictures: Sequence[str], max_bytes: int) -> list[Json]:
+    outputs: list[Json] = [{"type": "logs", "logs": text}] if text else []
+    size = len(text)
+    for picture in pictures:
+        size += len(picture)
+        if size > max_bytes:
+            return [*outputs, {"type": "logs", "logs": "[More pictures were left out: the result is too long.]"}]
+        outputs.append({"type": "image", "url": picture})
+    return outputs
+
+
+def _file_list(result: RunResult) -> list[str]:
+    if not result.files:
+        return []
+    return ["Files written: " + ", ".join(f"{file.path} ({file.size} bytes)" for file in result.files)]
+
+
+def _data_url(png: bytes) -> str:
+    return f"data:image/png;base64,{b64encode(png).decode()}"

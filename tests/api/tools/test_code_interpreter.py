@@ -1,0 +1,134 @@
+"""Code interpreter in responses: real code in the sandbox, its outputs and files, the next calls, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from django.test import override_settings
+from django.utils import timezone
+
+from responses_app.engines.replay.engine import Recording
+from responses_app.models import Container, ContainerFile
+from responses_app.protocol.reducer import fold
+from responses_app.runs.manager import RunManager
+from responses_app.runs.models import ServedModel
+from responses_app.tools.code_interpreter import sandboxes
+from tests.support.api.case import record_text
+from tests.support.runs.server_tools import RoundsCase, answer, shows
+from tests.support.sandbox.runner import Runner, runner
+
+INCLUDE = ["code_interpreter_call.outputs"]
+TOOL: dict[str, Any] = {"type": "code_interpreter", "container": {"type": "auto"}}
+
+
+@pytest.fixture(scope="module")
+def code_runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    with runner(tmp_path_factory.mktemp("sandbox")) as started:
+        yield started
+
+
+def code(text: str) -> str:
+    """A call of gpt-oss's tool `python`."""
+    return f"<|channel|>analysis to=python code<|message|>{text}<|call|>"
+
+
+@pytest.mark.usefixtures("class_runner")
+class CodeInterpreterTest(RoundsCase):
+    url: str
+
+    @pytest.fixture(autouse=True)
+    def class_runner(self, code_runner: Runner, tmp_path: Any) -> Iterator[None]:
+        storage = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path / "files"}}
+        with override_settings(
+            RESPONSES_SANDBOX_URL=code_runner.url, RESPONSES_UPLOAD_DIR=tmp_path / "uploads", STORAGES={"files": storage}
+        ):
+            yield
+
+    def new_hub(self) -> RunManager:
+        return RunManager({"m": ServedModel("m", self.engine, "", {}, dialect=self.dialect)})
+
+    async def run_code(self, text: str, *then: Recording, **body: Any) -> list[dict[str, Any]]:
+        """Let the model write the code `text`, then `then` or a short answer. Return the events."""
+        async with self.serving(record_text(code(text)), *(then or [record_text(answer("Done."))])) as client:
+            return await self.stream(client, **{"tools": [TOOL], "include": INCLUDE, **body})
+
+    async def test_code_runs_and_its_output_reaches_the_model(self) -> None:
+        events = await self.run_code("print(6 * 7)\n'end'", record_text(answer("42."), match=shows("42", "'end'")))
+        last = events[-1]["response"]
+        assert last["status"] == "completed", last
+        item = last["output"][0]
+        assert item["outputs"] == [{"type": "logs", "logs": "42\n'end'"}]
+        assert (item["type"], item["status"], item["code"]) == ("code_interpreter_call", "completed", "print(6 * 7)\n'end'")
+        kinds = [event["type"] for event in events if "code_interpreter" in event["type"]]
+        assert kinds[0] == "response.code_interpreter_call.in_progress"
+        assert kinds[-3:] == [
+            "response.code_interpreter_call_code.done",
+            "response.code_interpreter_call.interpreting",
+            "response.code_interpreter_call.completed",
+        ]
+        assert fold(events) == last
+
+    async def test_outputs_are_null_without_the_include(self) -> None:
+        events = await self.run_code("print(1)", record_text(answer("1."), match=shows("1")), include=[])
+        assert events[-1]["response"]["output"][0]["outputs"] is None
+
+    async def test_variables_stay_for_the_next_response_of_the_chain(self) -> None:
+        recordings = [code("x = 20"), answer("Set."), code("x + 3"), answer("23.")]
+        async with self.serving(*map(record_text, recordings)) as client:
+            first = (await self.stream(client, tools=[TOOL]))[-1]["response"]
+            second = await self.stream(client, tools=[TOOL], include=INCLUDE, previous_response_id=first["id"])
+        item = second[-1]["response"]["output"][0]
+        assert item["outputs"] == [{"type": "logs", "logs": "23"}]
+        assert item["container_id"] == first["output"][0]["container_id"]
+
+    async def test_written_files_can_be_downloaded(self) -> None:
+        async with self.serving(record_text(code("open('a.txt', 'w').write('hello')")), record_text(answer("Done."))) as client:
+            item = (await self.stream(client, tools=[TOOL]))[-1]["response"]["output"][0]
+            folder = f"/v1/containers/{item['container_id']}/files"
+            [file] = orjson.loads((await client.get(folder)).content)["data"]
+            assert (file["path"], file["bytes"], file["source"]) == ("/mnt/data/a.txt", 5, "assistant")
+            content: Any = await client.get(f"{folder}/{file['id']}/content")
+            data = b"".join([chunk async for chunk in content])
+        assert data == b"hello"
+
+    async def test_error_of_the_code_is_an_output(self) -> None:
+        events = await self.run_code("1 / 0", record_text(answer("Oh."), match=shows("ZeroDivisionError")))
+        item = events[-1]["response"]["output"][0]
+        assert "ZeroDivisionError" in item["outputs"][0]["logs"]
+
+    async def test_container_that_expired_is_refused_before_anything_runs(self) -> None:
+        now = timezone.now()
+        row = await Container.objects.acreate(
+            uid="cntr_old", project=self.key.project, name="old", created_at=now, last_active_at=now - timedelta(hours=1)
+        )
+        async with self.serving() as client:
+            response = await self.post(client, tools=[{**TOOL, "container": row.uid}])
+        error = orjson.loads(response.content)["error"]
+        assert (response.status_code, error["code"], error["param"]) == (400, "container_expired", "tools[0].container")
+
+    async def test_files_of_an_expired_container_are_still_there_after_a_restart(self) -> None:
+        recordings = [
+            code("open('a.txt', 'w').write('hello')"),
+            answer("Written."),
+            code("open('a.txt').read()"),
+            answer("Read."),
+        ]
+        async with self.serving(*map(record_text, recordings)) as client:
+            first = (await self.stream(client, tools=[TOOL]))[-1]["response"]
+            uid = first["output"][0]["container_id"]
+            await sandboxes.end_container(uid)
+            second = await self.stream(client, tools=[TOOL], include=INCLUDE, previous_response_id=first["id"])
+        item = second[-1]["response"]["output"][0]
+        assert (item["container_id"], item["outputs"]) == (uid, [{"type": "logs", "logs": "'hello'"}])
+        assert await ContainerFile.objects.acount() == 1
+
+    async def test_request_without_a_sandbox_names_the_setting(self) -> None:
+        with override_settings(RESPONSES_SANDBOX_URL=""):
+            async with self.serving() as client:
+                response = await self.post(client, tools=[TOOL])
+        assert response.status_code == 400
+        assert "RESPONSES_SANDBOX_URL" in orjson.loads(response.content)["error"]["message"]
