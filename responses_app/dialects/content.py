@@ -43,7 +43,7 @@ def text_of(content: object, path: str, *, joint: str = "\n") -> str:
 
 @dataclass(frozen=True, slots=True)
 class ImageReference:
-    """Image of a turn: id of the item, JSON path, URL, and the requested detail."""
+    """Image of a turn: id of the item, JSON path, URL or id of an uploaded file, and the requested detail."""
 
     item: str
     path: str
@@ -63,7 +63,7 @@ def iter_images(items: Sequence[Item]) -> Iterator[ImageReference]:
             continue
         for at, part in enumerate(content):
             if isinstance(part, Mapping) and part.get("type") == IMAGE:
-                url, detail = str(part.get("image_url") or ""), str(part.get("detail") or "auto")
+                url, detail = str(part.get("image_url") or part.get("file_id") or ""), str(part.get("detail") or "auto")
                 yield ImageReference(str(item.get("id")), f"input[{index}].{key}[{at}]", url, detail)
 
 

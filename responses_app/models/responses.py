@@ -157,7 +157,10 @@ class Item(models.Model):
 
 
 class Image(models.Model):
-    """Image fetched from a URL in an item: the bytes at the time of the request. Deleted with the item."""
+    """Image or text of a file that an item names: the bytes at the time of the request. Deleted with the item.
+
+    `url` is the URL of the image, the id of the uploaded image, or `text:` and the place of the file in the item.
+    """
 
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="images")
     url = models.TextField()

@@ -180,8 +180,9 @@ BAD: list[tuple[Any, str, str, str]] = [
     # part, code, where behind the part, words
     ({"type": "input_image"}, "missing_required_parameter", ".image_url", "Missing"),
     ({"type": "input_image", "image_url": ""}, "missing_required_parameter", ".image_url", "Missing"),
-    (part(file_id="file_1"), "unsupported_parameter", ".file_id", "no files"),
-    ({"type": "input_image", "file_id": "file_1"}, "unsupported_parameter", ".file_id", "no files"),
+    (part(file_id="file_1"), "unsupported_parameter", ".file_id", "alone"),
+    ({"type": "input_image", "file_id": "file_1"}, "file_not_found", ".file_id", "No such File"),
+    ({"type": "input_image", "file_id": "../x"}, "file_not_found", ".file_id", "No such File"),
     (part(detail="huge"), "invalid_value", ".detail", "'low'"),
     (part(size=5), "unknown_parameter", ".size", ""),
     ({"type": "input_image", "image_url": {"url": "x"}}, "invalid_type", ".image_url", "a string"),

@@ -171,8 +171,11 @@ BAD: list[tuple[dict[str, Any], str | None, str | None, str]] = [
             ({"file_data": "SUQz", "filename": "a.mp3"}, "invalid_value", ".file_data", "data URL"),
             ({"file_data": ""}, "invalid_value", ".file_data", "data URL"),
             ({"file_data": 5}, "invalid_type", ".file_data", "a string"),
-            ({"file_data": "data:application/pdf;base64,JVBERg=="}, "unsupported_value", "", "texts and images"),
-            ({"file_id": "file-x"}, "unsupported_value", "", "texts and images"),
+            ({"filename": "a.pdf"}, "invalid_value", "", "exactly one of"),
+            ({"file_id": "file-x", "file_url": "https://example.com/a.pdf"}, "invalid_value", "", "but got 2"),
+            ({"file_url": "http://example.com/a.pdf"}, "invalid_value", ".file_url", "https"),
+            ({"file_url": "https://me:x@example.com/a.pdf"}, "invalid_value", ".file_url", "user name"),
+            ({"file_id": "file-x", "filename": "x" * 256}, "string_above_max_length", ".filename", "255"),
             ({"zzz": 1}, "unknown_parameter", ".zzz", ""),
         )
     ),

@@ -25,7 +25,7 @@ from responses_app.errors import InvalidRequest, RateLimited, ServiceUnavailable
 from responses_app.images.decode_pool import DecoderBusy
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
-from responses_app.runs.prepare import constraint_check, context, definitions, long_work
+from responses_app.runs.prepare import constraint_check, context, definitions, documents, long_work
 from responses_app.runs.prepare.prompt import PromptRenderer, is_long
 from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.log.records import ImageBytes
@@ -57,6 +57,7 @@ async def build_engine_request(
     tools that the server runs.
     """
     assert served.dialect is not None  # noqa: S101 - started
+    items = await _with_texts(create_request, items, images_by_url, own)
     pictures = await _pictures(create_request, served.dialect, items)
     turn = _turn(create_request, served, items, pictures, today or datetime.now(UTC).date(), memo)
     if offer is not None:
@@ -85,6 +86,18 @@ async def build_engine_request(
     names = frozenset(str(tool.get("name")) for tool in turn.tools)
     mapped = as_functions.map_tool_calls(UnknownToolFilter(parser, names), origins)
     return request, with_stop_sequences(mapped, create_request.stop)
+
+
+async def _with_texts(
+    create_request: CreateRequest, items: Sequence[Mapping[str, Any]], texts: ImageBytes, own: Sequence[object]
+) -> Sequence[Mapping[str, Any]]:
+    """Return the items with the texts of files. Raises InvalidRequest."""
+    is_large = len(items) > long_work.LONG_ITEMS
+    try:
+        return await long_work.apart(create_request.project, is_large, partial(documents.with_texts, items, texts))
+    except UnsupportedInput as error:
+        param = client_path(error.param, create_request, items, own)
+        raise InvalidRequest(str(error), param=param, code=error.code) from error
 
 
 async def _pictures(create_request: CreateRequest, dialect: Dialect, items: Sequence[Mapping[str, Any]]) -> PromptPictures:

@@ -10,6 +10,8 @@ from pydantic import Field
 
 from responses_app.errors import InvalidRequest
 from responses_app.images.decode import InvalidImage, is_data_url, media_type
+from responses_app.models import MAX_FILENAME_CHARS
+from responses_app.runs.ids import is_id
 from responses_app.runs.prepare import images
 from responses_app.schemas.base import IMAGE_URL_LIMIT, Array, LongText, StrictModel, check_length, drop_nulls
 from responses_app.schemas.errors import Loc, invalid_value, json_path, missing_type, shorten, wrong_type
@@ -37,13 +39,13 @@ class ImagePart(StrictModel):
 
 
 class FilePart(StrictModel):
-    """File, which this server does not accept."""
+    """File, as an id of an uploaded file, a data URL or a web address."""
 
     type: Literal["input_file"]
     file_data: str | None = None
     file_id: str | None = None
     file_url: str | None = None
-    filename: str | None = None
+    filename: Annotated[str, Field(max_length=MAX_FILENAME_CHARS)] | None = None
     detail: Literal["auto", "low", "high"] | None = None
     prompt_cache_breakpoint: dict[str, Any] | None = None
 
@@ -55,11 +57,12 @@ class RefusalPart(StrictModel):
     refusal: LongText
 
 
-INPUT_PARTS = ("input_text", "input_image")
+INPUT_PARTS = ("input_text", "input_image", "input_file")
+FILE_SOURCES = ("file_id", "file_data", "file_url")
 RULE_PARTS = ("input_text",)
 OUTPUT_PARTS = ("output_text", "refusal")
 # Parts of the API that this server does not accept; naming these parts gives a better error than "unknown".
-UNSUPPORTED_PARTS = frozenset({"input_file", "input_audio"})
+UNSUPPORTED_PARTS = frozenset({"input_audio"})
 DATA_URL = re.compile(r"data:(?P<type>[^;,]{1,256})(?:;[^;,]{0,256}){0,8};base64,", re.IGNORECASE)
 # Top-level media types that are no documents.
 NOT_DOCUMENTS = ("audio/", "video/", "image/", "font/")
@@ -89,15 +92,13 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
     kind = raw.get("type")
     if not isinstance(kind, str):
         raise missing_type(f"{json_path(loc)}.type", kind)
-    if kind == "input_file":
-        _check_file(valid(FilePart, raw, loc), loc)
     if kind in UNSUPPORTED_PARTS:
-        message = f"Unsupported content part '{kind}' at '{json_path(loc)}': this server takes texts and images."
+        message = f"Unsupported content part '{kind}' at '{json_path(loc)}': this server takes texts, images and files."
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
-    if kind == "input_image" and allowed is RULE_PARTS:
+    if kind in ("input_image", "input_file") and allowed is RULE_PARTS:
         message = (
             f"Unsupported content part '{kind}' at '{json_path(loc)}': "
-            "images are taken in messages of the user and in outputs of tools."
+            "images and files are taken in messages of the user and in outputs of tools."
         )
         raise InvalidRequest(message, param=json_path(loc), code="unsupported_value")
     if kind not in allowed:
@@ -106,6 +107,8 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
         return valid(RefusalPart, raw, loc)
     if kind == "input_image":
         return _image(raw, loc)
+    if kind == "input_file":
+        return _file(raw, loc)
     part = valid(ContentPart, raw, loc)
     if kind == "output_text":
         return {
@@ -117,7 +120,21 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
     return {"type": kind, "text": part["text"]}
 
 
-def _check_file(part: Mapping[str, Any], loc: Loc) -> None:
+def _file(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
+    """Check a file without reading or downloading; `runs.prepare.documents` does both later."""
+    part = valid(FilePart, raw, loc)
+    sources = [name for name in FILE_SOURCES if name in part]
+    if len(sources) != 1:
+        expected = ", ".join(f"'{name}'" for name in FILE_SOURCES)
+        where = json_path(loc)
+        message = f"Invalid '{where}': expected exactly one of {expected}, but got {len(sources)} of them."
+        raise InvalidRequest(message, param=where, code="invalid_value")
+    _check_file_data(part, loc)
+    _check_file_url(part, loc)
+    return {"type": "input_file", **{name: part[name] for name in (*sources, "filename", "detail") if name in part}}
+
+
+def _check_file_data(part: Mapping[str, Any], loc: Loc) -> None:
     """Check that the data of a file is a data URL of a document. Raises InvalidRequest."""
     data = part.get("file_data")
     if data is None:
@@ -129,22 +146,41 @@ def _check_file(part: Mapping[str, Any], loc: Loc) -> None:
     came = "something else" if head is None else f"unsupported MIME type '{shorten(head['type'])}'"
     message = (
         f"Invalid '{where}'. Expected a base64-encoded data URL of a document (e.g. 'data:application/pdf;base64,aGVsbG8='), "
-        f"but got {came}. This server takes texts and images."
+        f"but got {came}."
     )
     raise InvalidRequest(message, param=where, code="invalid_value")
+
+
+def _check_file_url(part: Mapping[str, Any], loc: Loc) -> None:
+    url = part.get("file_url")
+    problem = None if url is None else images.file_url_problem(url)
+    if problem is not None:
+        where = json_path((*loc, "file_url"))
+        raise InvalidRequest(f"Invalid '{where}': {problem}.", param=where, code="invalid_value")
 
 
 def _image(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
     """Check an image without decoding or fetching; `runs.prepare.images` does both later."""
     part = valid(ImagePart, raw, loc)
+    if "file_id" in part and "image_url" not in part:
+        return {"type": "input_image", "detail": part["detail"], "file_id": image_file_id(part, loc)}
     return {"type": "input_image", "detail": part["detail"], "image_url": image_url(part, loc)}
+
+
+def image_file_id(part: Mapping[str, Any], loc: Loc) -> str:
+    """Return the id of an uploaded image. Raises InvalidRequest."""
+    given = str(part["file_id"])
+    if not is_id(given):
+        where = json_path((*loc, "file_id"))
+        raise InvalidRequest(f"Invalid '{where}'. No such File object: {shorten(given)}", param=where, code="file_not_found")
+    return given
 
 
 def image_url(part: Mapping[str, Any], loc: Loc) -> str:
     """Return the URL of an image part or a screenshot. Raises InvalidRequest."""
     if "file_id" in part:
         where = json_path((*loc, "file_id"))
-        message = f"Unsupported parameter: '{where}': this server has no files; give the image in 'image_url'."
+        message = f"Unsupported parameter: '{where}': give the image in 'image_url' alone."
         raise InvalidRequest(message, param=where, code="unsupported_parameter")
     where = json_path((*loc, "image_url"))
     url = part.get("image_url")

@@ -71,7 +71,7 @@ def image(request: HttpRequest, uid: str, item: str, place: int) -> HttpResponse
     body: dict[str, Any] = json.loads(row.body)
     parts = body.get("content") or body.get("output") or []
     part = parts[place] if isinstance(parts, list) and place < len(parts) else None
-    url = part.get("image_url") if isinstance(part, dict) else None
+    url = (part.get("image_url") or part.get("file_id")) if isinstance(part, dict) else None
     data = _image_data(row, url) if isinstance(url, str) else None
     media_type = next((name for start, name in MEDIA_TYPES.items() if data and data.startswith(start)), None)
     if data is None or media_type is None:
