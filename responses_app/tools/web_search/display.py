@@ -23,6 +23,7 @@ LINKS_PER_DISPLAY = 1000
 _MARKS = str.maketrans({"【": "〖", "】": "〗", "†": "‡"})
 _LINK = re.compile(r"【(\d+)†")
 _HEADER = re.compile(r"^<untrusted [0-9a-f]+>\n\[(\d+)\] (.*?)(?: \((https?://\S+)\))?$", re.MULTILINE)
+_MATCHES = re.compile(r"^Matches of “[^”]*” in ")
 _RESULT = re.compile(r"^L(\d+): 【(\d+)†(.*)†[^†\n]*】\nL\d+: (\S+)$", re.MULTILINE)
 
 
@@ -37,7 +38,10 @@ class DisplayedResult:
 
 @dataclass(frozen=True, slots=True)
 class BrowsingDisplay:
-    """Display, as read from its text. `url` is None for search results, which have `results` by the number of the link."""
+    """Display, as read from its text. `url` is None for search results, which have `results` by the number of the link.
+
+    `title` is the title of the page; for search results the query.
+    """
 
     cursor: int
     title: str
@@ -65,7 +69,7 @@ def show_page(cursor: int, page: Page, start: int, count: int) -> str:
 def show_matches(cursor: int, page: Page, pattern: str) -> str:
     """Return the display of the places of `pattern` in a page, with the numbers of the page's lines."""
     places = list(page.find(pattern))
-    header = f"Matches of “{_one_line(pattern)}” in {_one_line(page.title)} ({_shown_url(page.url)})"
+    header = f"Matches of “{_one_line(pattern).replace('”', '’')}” in {_one_line(page.title)} ({_shown_url(page.url)})"
     texts = ["\n".join([f"# Match at L{place[0][0]}", *_numbered(place, cursor)]) for place in places]
     return wrap_untrusted(f"[{cursor}] {header}\n**{len(places)} places**\n\n" + "\n\n".join(texts))
 
@@ -76,7 +80,7 @@ def parse_display(text: str) -> BrowsingDisplay | None:
     if header is None:
         return None
     results = {} if header[3] else {int(one[2]): DisplayedResult(int(one[1]), one[4], one[3]) for one in _RESULT.finditer(text)}
-    return BrowsingDisplay(int(header[1]), header[2], header[3], results)
+    return BrowsingDisplay(int(header[1]), _MATCHES.sub("", header[2]), header[3], results)
 
 
 def _display(cursor: int, header: str, lines: Sequence[tuple[int, str]], total: int) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from responses_app.tools.web_search.backends.base import PageMissing, PageSource, SearchBackend
 from responses_app.tools.web_search.pages import text_pool
@@ -29,7 +28,7 @@ class PageReader:
         try:
             # Another call may wait for the same page.
             return await asyncio.shield(task)
-        except PageFailed:
+        except Exception:
             self._pages.pop(url, None)
             raise
 
@@ -39,9 +38,7 @@ class PageReader:
         self._pages = {}
         for task in tasks:
             task.cancel()
-        for task in tasks:
-            with suppress(PageFailed, asyncio.CancelledError):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, url: str) -> Page:
         found = await (self._from_backend(url) if isinstance(self._backend, PageSource) else self._fetcher.fetch(url))

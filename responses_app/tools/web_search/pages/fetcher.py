@@ -19,11 +19,18 @@ logger = logging.getLogger("responses.tools")
 
 LIMIT_S = 20.0  # Time limit of a page, with all redirects.
 CONNECT_S = 5.0
-MAX_BYTES = 4 * 1024 * 1024
+MAX_BYTES = 8 * 1024 * 1024
 MAX_REDIRECTS = 5
 MAX_URL_LENGTH = 4096
 MEDIA_TYPES = frozenset(
-    {"application/json", "application/xhtml+xml", "application/xml", "application/rss+xml", "application/atom+xml"}
+    {
+        "application/json",
+        "application/pdf",
+        "application/xhtml+xml",
+        "application/xml",
+        "application/rss+xml",
+        "application/atom+xml",
+    }
 )
 UNREACHABLE = "The page cannot be reached: its host is not on the public internet, or does not answer in time."
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})

@@ -8,8 +8,8 @@ from urllib.parse import urljoin
 
 # The main part of a page counts if its text has this many characters.
 MIN_MAIN_LENGTH = 200
-_HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "head", "select", "button", "iframe", "object", "math"})
-_BOILERPLATE = frozenset({"nav", "footer", "aside", "form", "dialog"})
+_HIDDEN = frozenset({"script", "style", "template", "noscript", "svg", "select", "button", "iframe", "math"})
+_BOILERPLATE = frozenset({"nav", "footer", "aside", "dialog"})
 _MAIN = frozenset({"main", "article"})
 _HEADINGS = {f"h{level}": "#" * level for level in range(1, 7)}
 _BLOCKS = frozenset(
@@ -21,11 +21,19 @@ _BLANK_LINES = re.compile(r"\n\s*\n\s*")
 
 def html_to_markdown(source: str, url: str) -> tuple[str, str]:
     """Return the title and the text of a page with the address `url`."""
-    parser = _MarkdownParser(url)
+    parser = _parse(source, url, _HIDDEN | _BOILERPLATE)
+    text, main = _tidy("".join(parser.texts)), _tidy("".join(parser.main))
+    if not text:
+        # A navigation without an end would hide the whole page.
+        text = _tidy("".join(_parse(source, url, _HIDDEN).texts))
+    return " ".join("".join(parser.title).split()), main if len(main) >= MIN_MAIN_LENGTH else text
+
+
+def _parse(source: str, url: str, hidden: frozenset[str]) -> _MarkdownParser:
+    parser = _MarkdownParser(url, hidden)
     parser.feed(source)
     parser.close()
-    main = _tidy("".join(parser.main))
-    return " ".join("".join(parser.title).split()), main if len(main) >= MIN_MAIN_LENGTH else _tidy("".join(parser.texts))
+    return parser
 
 
 def _tidy(text: str) -> str:
@@ -33,14 +41,14 @@ def _tidy(text: str) -> str:
 
 
 class _MarkdownParser(HTMLParser):
-    """Parser of a page. `texts` has the text of the whole page, `main` that of its main part."""
+    """Parser of a page without the elements `hidden`. `texts` has the text of the whole page, `main` that of its main part."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, hidden: frozenset[str]) -> None:
         super().__init__()
         self.title: list[str] = []
         self.texts: list[str] = []
         self.main: list[str] = []
-        self._url = url
+        self._url, self._hidden_tags = url, hidden
         self._hidden = self._in_main = self._in_pre = 0
         self._in_title = False
         self._link: tuple[str, list[str]] | None = None
@@ -48,7 +56,7 @@ class _MarkdownParser(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Begin an element."""
         self._in_title = tag == "title" and not self.title
-        if tag in _HIDDEN or tag in _BOILERPLATE:
+        if tag in self._hidden_tags:
             self._hidden += 1
         self._in_main += tag in _MAIN
         self._in_pre += tag == "pre"
@@ -71,7 +79,7 @@ class _MarkdownParser(HTMLParser):
             self._end_link()
         elif tag in _BLOCKS or tag in _HEADINGS:
             self._write("\n\n")
-        if tag in _HIDDEN or tag in _BOILERPLATE:
+        if tag in self._hidden_tags:
             self._hidden = max(0, self._hidden - 1)
         self._in_main = max(0, self._in_main - (tag in _MAIN))
         self._in_pre = max(0, self._in_pre - (tag == "pre"))

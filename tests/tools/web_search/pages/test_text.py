@@ -11,6 +11,7 @@ from responses_app.tools.web_search.pages import text_job, text_pool
 from responses_app.tools.web_search.pages.page import MAX_MATCHES, Page, PageFailed
 from responses_app.workers.limits import Limits
 from responses_app.workers.pool import Pool
+from tests.support.extraction import documents
 
 URL = "https://docs.example.com/guide/start"
 HTML = """<!doctype html><html><head><title>Tea
@@ -40,6 +41,23 @@ def test_html_becomes_lines_with_links() -> None:
 def test_main_part_is_preferred() -> None:
     found = page(f"<div>Advertising</div><main><p>{'tea ' * 60}</p></main>")
     assert "Advertising" not in " ".join(found.lines)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "<head><title>a</title><body><p>Tea</p>",
+        "<form><p>Tea</p></form>",
+        "<nav><a>Tea</a>",
+        "</div></nav><p>Tea",
+        "<p>Tea</p><!-- no end",
+        "<p>Tea<",
+        "<title>Tea",
+    ],
+)
+def test_unfinished_page_has_its_text(source: str) -> None:
+    found = page(source)
+    assert "Tea" in [*found.lines, found.title, "".join(found.lines).rstrip("<")]
 
 
 def test_markdown_has_links_and_a_title() -> None:
@@ -82,6 +100,16 @@ def test_find_returns_places_with_the_lines_behind() -> None:
 )
 def test_hostile_page_ends_within_the_limits(source: str) -> None:
     assert asyncio.run(text_pool.read_text("project", URL, "text/html", "", source.encode())).url == URL
+
+
+def test_pdf_becomes_lines() -> None:
+    found = asyncio.run(text_pool.read_text("project", URL, "application/pdf", "", documents.pdf("Oslo", "Bergen")))
+    assert (found.title, found.lines) == (URL, ["Oslo", "", "Bergen"])
+
+
+def test_broken_pdf_names_the_reason() -> None:
+    with pytest.raises(PageFailed, match="The PDF cannot be read"):
+        asyncio.run(text_pool.read_text("project", URL, "application/pdf", "", b"%PDF-1.4 and no more"))
 
 
 def test_page_that_takes_too_long_fails(monkeypatch: pytest.MonkeyPatch) -> None:
