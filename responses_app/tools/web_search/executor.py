@@ -40,7 +40,7 @@ class WebSearchExecutor:
         """Return the offer of the three functions. The displays of `items` are those that the model can refer to."""
         self._history = BrowsingHistory(items)
         openings = {name: _opening(name) for name in (builtin.WEB_SEARCH, builtin.OPEN_PAGE, builtin.FIND_IN_PAGE)}
-        return BuiltinOffer(WEB_SEARCH_TYPES, openings, self._options.describe())
+        return BuiltinOffer(WEB_SEARCH_TYPES, openings, self._options.describe(), self._history.sources())
 
     def openings(self, items: Sequence[Json]) -> list[Delta]:
         """Return nothing: a web search needs no preparation."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from responses_app.dialects.citations.sources import DisplaySources, Sources, WebSource
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.tools.base import Json
 from responses_app.tools.web_search.display import LINKS_PER_DISPLAY, BrowsingDisplay, parse_display
@@ -53,9 +54,20 @@ class BrowsingHistory:
             raise LinkMissing(f"There is no link with the number {number}.")
         return self._displays[at], index
 
+    def sources(self) -> Sources:
+        """Return the pages that a text can cite, by display and line."""
+        return Sources(displays={cursor: _cited(display) for cursor, display in self._displays.items()})
+
     def has_page(self, cursor: int) -> bool:
         """Return True if the display `cursor` shows a page."""
         return cursor in self._displays and self._displays[cursor].url is not None
+
+
+def _cited(display: BrowsingDisplay) -> DisplaySources:
+    """Return the pages of a display, each with its first line. A result belongs to its own page."""
+    if display.url is not None:
+        return DisplaySources([(0, WebSource(display.url, display.title))])
+    return DisplaySources([(one.line, WebSource(one.url, one.title)) for one in display.results.values()])
 
 
 def _displays(items: Sequence[Json]) -> Iterator[BrowsingDisplay]:

@@ -47,6 +47,9 @@ class WebSearchCase(CutCase):
     call: Callable[[str, Mapping[str, Any] | str], str]
     answer: Callable[[str], str]
     encode: Callable[[str], list[int]]
+    # Citations in a form that only this dialect has: as written, as shown, and address, title and text of each.
+    markers = shown_markers = ""
+    marked: Sequence[tuple[str, str, str]] = ()
 
     def setUp(self) -> None:
         super().setUp()
@@ -76,7 +79,7 @@ class WebSearchCase(CutCase):
             self.record(
                 call("find_in_page", {"pattern": "line 7 "}), "【1000†the sun】", "<untrusted ", hidden="# Match at L20"
             ),
-            self.record(answer(ANSWER), "# Match at L20"),
+            self.record(answer(ANSWER + type(self).markers), "# Match at L20"),
         ]
 
     async def test_search_open_and_find_have_events_of_their_own(self) -> None:
@@ -101,8 +104,20 @@ class WebSearchCase(CutCase):
                 ("web_search_call", "completed", {"type": "find_in_page", "url": MOON, "pattern": "line 7"}),
             ],
         )
-        self.assertEqual(message["content"][0]["text"], ANSWER)
+        self.assertEqual(message["content"][0]["text"], ANSWER + type(self).shown_markers)
         self.assertEqual(got["tool_usage"]["web_search"], {"num_requests": 1})
+
+    async def test_citations_are_annotations_behind_their_link(self) -> None:
+        async with self.serving(*self.recordings()) as client:
+            events = bare(await self.stream(client, tools=[WEB]))
+        (part,) = events[-1]["response"]["output"][-1]["content"]
+        shown = [(one["url"], one["title"], part["text"][one["start_index"] : one["end_index"]]) for one in part["annotations"]]
+        self.assertEqual(shown, [(MOON, "Tides and the moon", f"[Tides]({MOON})"), *type(self).marked])
+        text = ""
+        for event in events:
+            text += event["delta"] if event["type"] == "response.output_text.delta" else ""
+            if event["type"] == "response.output_text.annotation.added":
+                self.assertEqual(len(text), event["annotation"]["end_index"])
 
     async def test_second_owner_goes_on_behind_every_append(self) -> None:
         self.engine = ReplayEngine(self.recordings(), loop=True)
@@ -183,6 +198,10 @@ class HarmonyWebSearchTest(WebSearchCase):
     call = staticmethod(harmony_call)
     answer = staticmethod(lambda text: f"<|channel|>final<|message|>{text}<|return|>")
     encode = staticmethod(tokens)
+    # Line 99 belongs to the last result. There is no display 9.
+    markers = " The sun helps.【0†L99】【9†L1】"
+    shown_markers = f" The sun helps. ([tides.example]({SUN}))"
+    marked = ((SUN, "Sun", f"([tides.example]({SUN}))"),)
 
 
 class ChatWebSearchTest(WebSearchCase):

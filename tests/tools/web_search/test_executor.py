@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from responses_app.dialects.citations.sources import WebSource
 from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSearch
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.tools.web_search.backends.base import SearchContext, SearchFailed, SearchResult
@@ -209,6 +210,18 @@ def test_offer_names_location_and_domains() -> None:
     assert offer.opening(OPEN) == WebSearch(OPEN)
     assert offer.opening("other") is None
     assert offer.tool_choice({"type": "web_search_preview"}) == {"type": "function", "name": SEARCH}
+
+
+def test_sources_are_the_pages_of_the_displays(folder: Path) -> None:
+    calls: list[Call] = [(SEARCH, {"query": "tides"}), (OPEN, {"url": MOON}), (FIND, {"pattern": "line"})]
+    before = run(executor(FolderBackend(folder)), *calls)
+    sources = executor(FolderBackend(folder)).offer([*map(closed, before)]).sources
+    assert sources is not None
+    moon, other = WebSource(MOON, "Tides and the moon"), WebSource(OTHER, "tides")
+    shown = {number: [display.at_line(line) for line in (0, 4, 99)] for number, display in sources.displays.items()}
+    assert shown[1] == shown[2] == [moon, moon, moon]
+    assert {moon, other} <= {source for _, source in sources.displays[0].sources}
+    assert sources.displays[0].at_line(0) == other
 
 
 def test_failed_call_has_the_message_for_the_model() -> None:
