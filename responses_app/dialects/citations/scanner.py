@@ -41,6 +41,7 @@ class CitationScanner:
         self._sources = sources
         self._pages: Mapping[str, WebSource] = sources.pages_by_url()
         self._paths: Mapping[str, ContainerFileSource] = sources.paths()
+        self._max_path = max(map(len, self._paths), default=0)
         self._code, self._links = CodeTracker(), LinkTracker()
         self._rest = ""
         self._position = 0
@@ -155,10 +156,11 @@ class CitationScanner:
     def _read_path(self, text: str, at: int, is_whole: bool) -> int | None:
         if not self._paths:
             return self._put("s")
-        if not is_whole and any(path.startswith(text[at:]) for path in self._paths):
+        rest = text[at : at + self._max_path + 2]
+        if not is_whole and any(path.startswith(rest) for path in self._paths):
             return None
-        path = max((path for path in self._paths if text.startswith(path, at)), key=len, default="")
-        behind = text[at + len(path) : at + len(path) + 2]
+        path = max(filter(rest.startswith, self._paths), key=len, default="")
+        behind = rest[len(path) : len(path) + 2]
         if path and behind == "." and not is_whole:
             return None
         if not path or _PATH_GOES_ON.match(behind):

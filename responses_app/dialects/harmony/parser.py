@@ -232,13 +232,13 @@ class HarmonyParser:
 
     def _function_name(self, recipient: str | None) -> str | None:
         """Return the function named by the recipient; None for persons, formats and undeclared tools."""
-        if recipient in self._recipients:
-            return self._recipients[recipient]
-        if recipient in self._names:
+        if recipient is None or recipient in self._names:
             return recipient
-        if recipient is None or not recipient.startswith(_FUNCTIONS):
-            return None
-        return recipient.removeprefix(_FUNCTIONS) or None
+        # Models also write the names of their own tools as functions.
+        name = recipient.removeprefix(_FUNCTIONS)
+        if name in self._recipients:
+            return self._recipients[name]
+        return (name or None) if recipient.startswith(_FUNCTIONS) else None
 
     def _content(self, token: int, logprob: Logprob | None) -> None:
         self._count_token(logprob)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -212,3 +213,10 @@ def test_joined_sources_have_both() -> None:
     link = "[e](https://ebb.example)"
     assert scan(link, sources=both) == (link, [url_citation(EBB, 0, link)])
     assert both.files == {1: REPORT}
+
+
+@pytest.mark.parametrize("part", ["s", "[", "`", "```\n", "【3†", "[a](", "sandbox:"])
+def test_long_text_takes_no_quadratic_time(part: str) -> None:
+    start = time.process_time()
+    scan(part * 50_000)
+    assert time.process_time() - start < 5

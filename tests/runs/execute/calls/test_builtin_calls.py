@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from responses_app.dialects.base import Dialect
 from responses_app.dialects.tools import builtin
 from responses_app.engine_interface import Chunk
-from responses_app.protocol.deltas import Arguments, CodeCall, Delta, FileSearch, ForItem, WebResult, WebSearch
+from responses_app.protocol.deltas import Arguments, CodeCall, Delta, FileSearch, ForItem, ReasoningDelta, WebResult, WebSearch
 from responses_app.protocol.writer import Writer
 from responses_app.runs.execute.calls.parser import ServerCallParser
 from responses_app.runs.ids import new_id
@@ -72,6 +72,18 @@ def test_code_of_gpt_oss_as_a_function_is_decoded() -> None:
     assert parse(harmony(), tokens) == [CodeCall("cntr_1"), Arguments("1"), END]
 
 
+@pytest.mark.parametrize("channel", ["analysis", "commentary"])
+@pytest.mark.parametrize("header", ["<|channel|>{} to=python<|message|>", " to=python<|channel|>{} code<|message|>"])
+def test_other_headers_of_code_are_understood(header: str, channel: str) -> None:
+    tokens = harmony_tokens(f"{header.format(channel)}print(1)<|call|>")
+    assert parse(harmony(), tokens) == [CodeCall("cntr_1"), Arguments("print(1)"), END]
+
+
+def test_browser_of_gpt_oss_as_a_function_opens_a_web_search() -> None:
+    tokens = harmony_call("functions.browser.search", QUERY, "commentary", "<|constrain|>json")
+    assert parse(harmony(), tokens) == [WebSearch("web_search", QUERY), END]
+
+
 @pytest.mark.parametrize("arguments", ["1 +", '{"cod', '{"code": 5}', "[]"])
 def test_broken_arguments_of_python_are_code(arguments: str) -> None:
     tokens = harmony_call("functions.python", arguments, "commentary", "<|constrain|>json")
@@ -104,6 +116,12 @@ def test_two_calls_open_in_order() -> None:
     tokens = [*chat_call("web_search", QUERY), *chat_call("python", '{"code": "1"}'), *chat_call("file_search", QUERY)]
     expected = [WebSearch("web_search", QUERY), END, CodeCall("cntr_1"), Arguments("1"), END, FileSearch(arguments=QUERY), END]
     assert parse(chat(), tokens) == expected
+
+
+def test_reasoning_between_calls_of_gpt_oss_stays_reasoning() -> None:
+    text = "<|channel|>analysis<|message|>Let me see.<|end|><|start|>assistant"
+    deltas = parse(harmony(), [*harmony_tokens(text), *harmony_call("python", "1")])
+    assert deltas == [ReasoningDelta("Let me see."), END, CodeCall("cntr_1"), Arguments("1"), END]
 
 
 def test_unknown_recipient_opens_nothing() -> None:

@@ -1,0 +1,56 @@
+"""Built-in tools presented to chat models: functions, history, and the names of the client's tools."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from responses_app.dialects.tools import builtin
+from responses_app.dialects.tools.as_functions import offered_names, to_functions
+from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
+from tests.support.dialects.parser_driver import WEATHER, chat, turn, user
+
+ALL = tuple(builtin.FUNCTIONS.values())
+CODE = {"type": "code_interpreter_call", "id": "ci_1", "status": "completed", "code": "1 + 1", "outputs": None}
+SEARCH = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "tides"}}
+OPEN = {**SEARCH, "id": "ws_2", "action": {"type": "open_page", "url": "https://moon.example"}}
+FIND = {**SEARCH, "id": "ws_3", "action": {"type": "find_in_page", "url": "https://moon.example", "pattern": "ebb"}}
+FILES = {"type": "file_search_call", "id": "fs_1", "status": "completed", "queries": ["ebb", "flood"], "results": None}
+
+
+def rendered(*items: dict[str, Any], **how: Any) -> str:
+    dialect = chat()
+    return dialect.token_text(dialect.render(to_functions(turn(*items, **how))[0]))
+
+
+def test_chat_models_are_offered_functions() -> None:
+    text = rendered(user("?"), tools=ALL)
+    assert [name for name in builtin.FUNCTIONS if f'"name": "{name}"' not in text] == []
+    assert "recipient" not in text
+
+
+@pytest.mark.parametrize("tools", [ALL, ()])
+@pytest.mark.parametrize(
+    ("item", "name", "arguments"),
+    [
+        (CODE, "python", {"code": "1 + 1"}),
+        (SEARCH, "web_search", {"query": "tides"}),
+        (OPEN, "open_page", {"url": "https://moon.example"}),
+        (FIND, "find_in_page", {"url": "https://moon.example", "pattern": "ebb"}),
+        (FILES, "file_search", {"queries": ["ebb", "flood"]}),
+    ],
+)
+def test_earlier_call_has_the_offered_name(item: dict[str, Any], name: str, arguments: dict[str, Any], tools: Any) -> None:
+    shown = {**item, MODEL_OUTPUT: ModelOutput("For the model.")}
+    call, output = to_functions(turn(user("?"), shown, tools=tools))[0].items[1:]
+    assert (call["name"], json.loads(call["arguments"])) == (name, arguments)
+    assert (output["call_id"], output["output"]) == (call["call_id"], "For the model.")
+    assert f'"name": "{name}"' in rendered(user("?"), shown, tools=tools)
+
+
+def test_names_of_the_client_include_namespaces_and_found_tools() -> None:
+    space = {"type": "namespace", "name": "web", "tools": [{**WEATHER, "name": "search"}]}
+    added = {"type": "additional_tools", "role": "developer", "tools": [{**WEATHER, "name": "python"}]}
+    assert offered_names(turn(user("?"), added, tools=(WEATHER, space))) == {"get_weather", "web__search", "python"}
