@@ -12,7 +12,7 @@ from responses_app.extraction.errors import ExtractionError, invalid
 from responses_app.extraction.formats.office import read_docx, read_pptx, read_xlsx
 from responses_app.extraction.formats.pdf import read_pdf
 from responses_app.extraction.formats.plain import read_html, read_text
-from responses_app.extraction.text_buffer import Full, TextBuffer
+from responses_app.extraction.text_buffer import TextBuffer, TextLimitReached
 
 READERS: Final[Mapping[str, Callable[[bytes, TextBuffer], None]]] = {
     PDF: read_pdf,
@@ -41,7 +41,7 @@ def _read(data: bytes, name: str) -> tuple[str, TextBuffer]:
     kind = detect_format(data, name)
     out = TextBuffer()
     try:
-        with suppress(Full):
+        with suppress(TextLimitReached):
             READERS[kind](data, out)
     except ExtractionError:
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from responses_app.extraction.limits import MAX_CHARS
 
 
-class Full(Exception):
+class TextLimitReached(Exception):
     """Limit of the text reached; the rest of the file is not needed."""
 
 
@@ -18,12 +18,12 @@ class TextBuffer:
         self.is_cut = False
 
     def add(self, piece: str) -> None:
-        """Append a piece. Raises Full when the limit is exceeded."""
+        """Append a piece. Raises TextLimitReached when the limit is exceeded."""
         self._pieces.append(piece[: self._left])
         if len(piece) > self._left:
             self.is_cut = True
             self._left = 0
-            raise Full
+            raise TextLimitReached
         self._left -= len(piece)
 
     @property

@@ -25,7 +25,8 @@ from responses_app.errors import InvalidRequest, RateLimited, ServiceUnavailable
 from responses_app.images.decode_pool import DecoderBusy
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
-from responses_app.runs.prepare import constraint_check, context, definitions, documents, long_work
+from responses_app.runs.prepare import constraint_check, context, definitions, long_work
+from responses_app.runs.prepare.files import documents
 from responses_app.runs.prepare.prompt import PromptRenderer, is_long
 from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.log.records import ImageBytes

@@ -18,7 +18,8 @@ from responses_app.images.decode_pool import DecoderBusy
 from responses_app.images.fetch import ImageFetcher
 from responses_app.network import download
 from responses_app.runs.ids import is_id
-from responses_app.runs.prepare import documents, long_work
+from responses_app.runs.prepare import long_work
+from responses_app.runs.prepare.files import documents
 from responses_app.store.content import images as store
 from responses_app.store.log.records import ImageBytes
 

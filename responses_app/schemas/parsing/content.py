@@ -121,7 +121,7 @@ def _part(raw: object, loc: Loc, allowed: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _file(raw: Mapping[str, Any], loc: Loc) -> dict[str, Any]:
-    """Check a file without reading or downloading; `runs.prepare.documents` does both later."""
+    """Check a file without reading or downloading; `runs.prepare.files.documents` does both later."""
     part = valid(FilePart, raw, loc)
     sources = [name for name in FILE_SOURCES if name in part]
     if len(sources) != 1:

@@ -78,7 +78,7 @@ async def new_texts(project: str, items: Sequence[Item], stored: ImageBytes, par
         message = f"Invalid '{param}': too many files. Expected at most {MAX_FILES} files, but got {len(wanted)}."
         raise InvalidRequest(message, param=param, code="array_above_max_length")
     found = {document.key: stored[document.key] for document in shown if document.key in stored}
-    budget = _Budget()
+    budget = _FileBudget()
     for document in wanted:
         found[document.key] = (await _text(project, document, param, budget)).encode()
     return found
@@ -110,7 +110,7 @@ def _with_blocks(item: Item, blocks: Mapping[str, str]) -> Item:
 
 
 @dataclass(slots=True)
-class _Budget:
+class _FileBudget:
     """Bytes and characters that the files of a request may still have."""
 
     size: int = MAX_BYTES
@@ -124,7 +124,7 @@ class _Budget:
             raise invalid(f"The files of a request may have {MAX_BYTES // MIB} MiB and {MAX_CHARS:,} characters together.")
 
 
-async def _text(project: str, document: Document, param: str, budget: _Budget) -> str:
+async def _text(project: str, document: Document, param: str, budget: _FileBudget) -> str:
     """Load a file and return the text as the model reads it. Raises InvalidRequest, RateLimited."""
     where = f"{param}{document.path.removeprefix('input')}.{document.source}"
     try:

@@ -1,0 +1,1 @@
+"""Files of a context: texts of documents, and bytes of uploaded images."""
