@@ -168,4 +168,5 @@ limits = TransportLimits(
     # A MiB more, for the other fields of the form.
     upload=(settings.RESPONSES_FILE_MIB + 1) * MIB,
     upload_folder=settings.RESPONSES_UPLOAD_DIR,
+    ping_interval_s=settings.RESPONSES_HEARTBEAT,
 )

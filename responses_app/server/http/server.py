@@ -112,7 +112,7 @@ class DaphneServer(Server):  # type: ignore[misc]
             # Streams and sockets may be silent while a model generates; the application decides when they end.
             http_timeout=None,
             websocket_timeout=-1,
-            ping_interval=tcp_limits.PING_EVERY,
+            ping_interval=limits.ping_interval_s,
             ping_timeout=tcp_limits.PING_LIMIT,
             websocket_max_message_size=BODY_LIMIT,
             websocket_max_frame_size=BODY_LIMIT,

@@ -32,8 +32,7 @@ SEND_BUFFER = 256 * 1024
 # Bytes that are held until the end of a turn of the loop and written together.
 HELD = 16 * 1024
 
-# Seconds between pings of a WebSocket, and the limit of an answer.
-PING_EVERY = 20
+# Seconds that the answer to a ping of a WebSocket may take.
 PING_LIMIT = 60
 
 IDLE, HEAD, BODY, ANSWER, LINGER = "idle", "head", "body", "answer", "linger"

@@ -34,7 +34,7 @@ MASK = b"\0\0\0\0"
 
 @pytest.fixture(scope="module")
 def strict() -> Iterator[Echo]:
-    echo = Echo(BODY_GRACE=LIMIT, STALL_LIMIT=LIMIT, PING_EVERY=PING_S, PING_LIMIT=LIMIT)
+    echo = Echo(BODY_GRACE=LIMIT, STALL_LIMIT=LIMIT, ping_interval_s=PING_S, PING_LIMIT=LIMIT)
     yield echo
     echo.end()
 

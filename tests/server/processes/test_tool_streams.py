@@ -1,17 +1,21 @@
-"""Clock of tool calls over real connections: events arrive when the tool is entered and left, and quiet tools have heartbeats."""
+"""Clock of tool calls over real connections: events arrive when the tool is entered and left, and quiet tools have heartbeats.
+
+A heartbeat is a comment of a stream, or a ping of a WebSocket.
+"""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import httpx2
 import pytest
-from websockets.sync.client import connect
+from websockets.frames import Frame, Opcode
+from websockets.sync.client import ClientConnection, connect
 
 from responses_app.dialects.harmony.dialect import HarmonyDialect
 from tests.support.mcp.serving import mcp_server
@@ -22,6 +26,10 @@ MAX_DISTANCE_S: Final = 0.05
 # The smallest distance of several calls counts: other processes of the machine only add to it.
 CALLS: Final = 5
 HEARTBEAT_S: Final = 1
+# A server looks every two seconds for connections that need a ping.
+MAX_SILENCE_S: Final = HEARTBEAT_S + 3
+# Pause of the engine between two calls.
+PAUSE_S: Final = 2.0
 TOOL: Final = {"type": "mcp", "server_label": "clock", "require_approval": "never"}
 # Events with their time of arrival; the type of a heartbeat is the empty text.
 Arrival: TypeAlias = tuple[float, dict[str, Any]]
@@ -56,19 +64,28 @@ def record(folder: Path) -> Path:
     final = "<|channel|>final<|message|>Done.<|return|>"
     calls = [(f" sleep {seconds} s", "work", json.dumps({"steps": 1, "seconds": seconds})) for seconds in (5, 20)]
     calls.append((" use a stamp", "stamp", arguments))
-    lines = [("stamped", final), ("done", final)]
-    lines += [
-        (words, f"<|channel|>commentary to=functions.clock__{tool} <|constrain|>json<|message|>{text}<|call|>")
-        for words, tool, text in calls
-    ]
+    first = frame("stamp", arguments, "<|end|>") + "<|start|>assistant<|channel|>analysis<|message|>One more call."
+    second = f"<|end|><|start|>assistant{frame('add', json.dumps({'a': 2, 'b': 3}))}"
+    lines = [("stamped", [final]), ("done", [final]), (" use two tools", [first, second])]
+    lines += [(words, [frame(tool, text)]) for words, tool, text in calls]
     encoding = HarmonyDialect().encoding
-    recordings = [
-        {"match": encoding.encode(words), "chunks": [{"tokens": [one]} for one in encoding.encode(text, allowed_special="all")]}
-        for words, text in lines
-    ]
+    recordings = [{"match": encoding.encode(words), "chunks": steps(texts)} for words, texts in lines]
     tape = folder / "tape.jsonl"
     tape.write_text("".join(f"{json.dumps(one)}\n" * 4 * CALLS for one in recordings))
     return tape
+
+
+def frame(tool: str, arguments: str, end: str = "<|call|>") -> str:
+    return f"<|channel|>commentary to=functions.clock__{tool} <|constrain|>json<|message|>{arguments}{end}"
+
+
+def steps(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the steps of a recording of `texts`, with a pause behind each but the last."""
+    encoding, found = HarmonyDialect().encoding, list[dict[str, Any]]()
+    for text in texts:
+        found += [{"tokens": [one]} for one in encoding.encode(text, allowed_special="all")]
+        found.append({"delay": PAUSE_S})
+    return found[:-1]
 
 
 def over_sse(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
@@ -92,8 +109,19 @@ def over_sse(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
 def over_websocket(server: Server, words: str, on_event: OnEvent) -> list[Arrival]:
     """Stream a response over a WebSocket. `on_event` gets each event when it arrives."""
     found: list[Arrival] = []
+
+    class Connection(ClientConnection):
+        """Connection that records the pings of the server."""
+
+        def process_event(self, event: Any) -> None:
+            if isinstance(event, Frame) and event.opcode is Opcode.PING:
+                found.append((time.time(), HEARTBEAT))
+                on_event(HEARTBEAT)
+            super().process_event(event)
+
     headers = {"Authorization": f"Bearer {server.key}"}
-    with connect(f"{server.url.replace('http', 'ws')}/v1/responses", additional_headers=headers) as socket:
+    url = f"{server.url.replace('http', 'ws')}/v1/responses"
+    with connect(url, additional_headers=headers, create_connection=Connection) as socket:
         socket.send(json.dumps({"type": "response.create", "model": "tape", "input": f"Please{words}", "tools": [TOOL]}))
         while not found or found[-1][1]["type"] != "response.completed":
             event = json.loads(socket.recv(60))
@@ -139,7 +167,22 @@ def test_events_of_a_call_arrive_when_the_tool_is_entered_and_left(
     assert {name: min(values) < MAX_DISTANCE_S for name, values in distances.items()} == dict.fromkeys(distances, True), shown
 
 
-def test_quiet_tool_has_heartbeats(server: Server, folder: Path) -> None:
+@pytest.mark.parametrize("read", [over_sse, over_websocket])
+def test_call_runs_while_the_model_writes_the_next_call(
+    server: Server, folder: Path, read: Callable[[Server, str, OnEvent], list[Arrival]]
+) -> None:
+    (folder / "gate").touch()
+    before = len(stamps(folder))
+    found = read(server, " use two tools", lambda event: None)
+    entered, left = stamps(folder)[before:]
+    ends = [at for at, event in found if event["type"] == "response.output_item.done" and event["item"]["type"] == "mcp_call"]
+    second = next(at for at, event in reversed(found) if event["type"] == "response.mcp_call.in_progress")
+    assert arrival(found, "response.mcp_call_arguments.done") - MAX_DISTANCE_S < entered < left < ends[0]
+    assert ends[0] < second - PAUSE_S / 2 < ends[1]
+
+
+@pytest.mark.parametrize("read", [over_sse, over_websocket])
+def test_quiet_tool_has_heartbeats(server: Server, folder: Path, read: Callable[[Server, str, OnEvent], list[Arrival]]) -> None:
     (folder / "gate").unlink(missing_ok=True)
     seen: list[dict[str, Any]] = []
 
@@ -148,11 +191,11 @@ def test_quiet_tool_has_heartbeats(server: Server, folder: Path) -> None:
         if seen.count(HEARTBEAT) == 3:
             (folder / "gate").touch()
 
-    found = over_sse(server, " use a stamp", open_gate)
+    found = read(server, " use a stamp", open_gate)
     beats = [at for at, event in found if event is HEARTBEAT]
     began, ended = arrival(found, "response.mcp_call_arguments.done"), arrival(found, "response.output_item.done")
     assert len([at for at in beats if began < at < ended]) >= 3
-    assert max(later - at for at, later in pairwise(beats)) < HEARTBEAT_S + 1
+    assert max(later - at for at, later in pairwise(beats)) < MAX_SILENCE_S
 
 
 @pytest.mark.slow
@@ -166,4 +209,4 @@ def test_sleeping_tool_shows_its_stages_as_they_happen(
     assert seconds - MAX_DISTANCE_S < ended - began < seconds + 2
     assert arrival(found, "response.mcp_call.in_progress") <= began
     beats = [at for at, event in found if event is HEARTBEAT and began < at < ended]
-    assert read is over_websocket or len(beats) >= seconds // (2 * HEARTBEAT_S)
+    assert len(beats) >= seconds // MAX_SILENCE_S

@@ -1,0 +1,71 @@
+"""Tools of the server over a WebSocket: approvals, and steering while a tool runs."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from tests.support.api.case import HELLO, record_text, tokens
+from tests.support.api.mcp_case import McpCase
+from tests.support.api.websocket_case import SocketCase, SocketClient, assert_valid
+from tests.support.runs.server_tools import THOUGHT, TWO_CALLS, GatedEngine, RoundsCase, call, shows
+
+DELETE = '<|channel|>commentary to=functions.files__delete <|constrain|>json<|message|>{"path":"a.txt"}<|call|>'
+REASON = "Not this file."
+
+
+async def until(socket: SocketClient, kind: str) -> list[dict[str, Any]]:
+    """Receive events up to the first of type `kind`."""
+    events = [await socket.receive()]
+    while events[-1]["type"] != kind:
+        events.append(await socket.receive())
+    return events
+
+
+class ApprovalTest(McpCase, SocketCase):
+    async def request(self, socket: SocketClient) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Create a response that needs an approval. Return the response and the request for the approval."""
+        first = await socket.create_response(tools=[self.tool])
+        return first, next(item for item in first["output"] if item["type"] == "mcp_approval_request")
+
+    async def test_approved_call_is_made(self) -> None:
+        async with self.serving(record_text(DELETE), record_text(HELLO)), self.socket() as socket:
+            first, request = await self.request(socket)
+            answered = {"type": "mcp_approval_response", "approval_request_id": request["id"], "approve": True}
+            second = await socket.create_response([answered], previous_response_id=first["id"], tools=[self.tool])
+            self.assertEqual(self.calls(second), [(request["id"], "deleted a.txt")])
+
+    async def test_denied_call_is_not_made(self) -> None:
+        denial = record_text(HELLO, match=shows(REASON))
+        async with self.serving(record_text(DELETE), denial), self.socket() as socket:
+            first, request = await self.request(socket)
+            answered = {
+                "type": "mcp_approval_response",
+                "approval_request_id": request["id"],
+                "approve": False,
+                "reason": REASON,
+            }
+            second = await socket.create_response([answered], previous_response_id=first["id"], tools=[self.tool])
+            self.assertEqual((second["status"], self.calls(second)), ("completed", []))
+
+
+class SteeringTest(RoundsCase, SocketCase):
+    async def test_steering_cancels_the_tool_and_the_generation_beside_it(self) -> None:
+        self.engine = GatedEngine(len(tokens(THOUGHT + call("demo__look", "Rome", "<|end|>"))))
+        self.tools.gates = {"Rome": asyncio.Event()}
+        async with self.serving(record_text(TWO_CALLS), record_text(HELLO)), self.socket() as socket:
+            await socket.create("Compare the cities.")
+            events = await until(socket, "response.mcp_call_arguments.done")
+            await self.tools.entered.wait()
+            await self.engine.reached.wait()
+            self.engine.gate.set()
+            await socket.send(type="response.steer", previous_response_id=events[0]["response"]["id"], input="Stop.")
+            events += await until(socket, "response.steer.accepted")
+            events += await socket.receive_response()
+            assert_valid(events)
+            last = events[-1]["response"]
+            self.assertEqual(last["incomplete_details"], {"reason": "steered"})
+            self.assertEqual(self.tools.cancelled, ["Rome"])
+            after = await socket.receive_response()
+            assert_valid(after)
+            self.assertEqual(after[-1]["response"]["previous_response_id"], last["id"])
