@@ -35,7 +35,8 @@ class WebSearchOptions:
         """Return sentences for the model about the location of the user and the allowed domains; empty without both."""
         location, domains = self.context.location, self.context.domains
         places = [getattr(location, name) for name in _PLACES if location is not None and getattr(location, name)]
-        sentences = [f"The user is near {', '.join(places)}."] if places else []
+        # A country alone is the default of the API, which is no information about the user.
+        sentences = [f"The user is near {', '.join(places)}."] if len(places) > 1 or (location and location.city) else []
         if domains.allowed:
             sentences.append(f"Only pages of these domains are available: {', '.join(domains.allowed[:20])}.")
         return " ".join(sentences)

@@ -212,6 +212,12 @@ def test_offer_names_location_and_domains() -> None:
     assert offer.tool_choice({"type": "web_search_preview"}) == {"type": "function", "name": SEARCH}
 
 
+@pytest.mark.parametrize("location", [None, {"type": "approximate", "country": "US"}, {"type": "approximate"}])
+def test_offer_names_no_default_location(location: Any) -> None:
+    offer = executor(FailingBackend(), {"user_location": location}).offer([])
+    assert "user is near" not in offer.functions[0]["description"]
+
+
 def test_sources_are_the_pages_of_the_displays(folder: Path) -> None:
     calls: list[Call] = [(SEARCH, {"query": "tides"}), (OPEN, {"url": MOON}), (FIND, {"pattern": "line"})]
     before = run(executor(FolderBackend(folder)), *calls)

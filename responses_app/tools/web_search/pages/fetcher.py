@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import ssl
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ MEDIA_TYPES = frozenset(
     }
 )
 UNREACHABLE = "The page cannot be reached: its host is not on the public internet, or does not answer in time."
+_MEDIA_TYPE = re.compile(r"[a-z]{1,20}/[a-z0-9.+-]{1,60}")
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _HEADERS = {
     "User-Agent": "Verbatim",
@@ -121,5 +123,7 @@ class PageFetcher:
     async def _read(self, url: httpx2.URL, response: httpx2.Response) -> FetchedPage:
         media_type = (response.headers.get("content-type") or "text/html").partition(";")[0].strip().lower()
         if not (media_type.startswith("text/") or media_type in MEDIA_TYPES):
-            raise PageFailed(f"Pages of the type '{media_type[:60]}' are not supported.")
+            # The name of the type is text of the page's host, which only a known form makes harmless.
+            shown = f" '{media_type}'" if _MEDIA_TYPE.fullmatch(media_type) else ""
+            raise PageFailed(f"The type{shown} of the page is not supported.")
         return FetchedPage(str(url), media_type, response.charset_encoding or "", await response.aread())

@@ -23,7 +23,7 @@ _pool = Pool("responses_app.tools.web_search.pages.text_job:handle", LIMITS, siz
 async def read_text(project: str, url: str, media_type: str, charset: str, data: bytes) -> Page:
     """Return the page with the bytes `data`. Raises PageFailed."""
     if media_type == PDF:
-        data, media_type, charset = await _read_pdf(project, url, data), "text/plain", "utf-8"
+        data, media_type, charset = await _read_pdf(project, data), "text/plain", "utf-8"
     try:
         answer = orjson.loads(await _pool.run(project, encode_job(url, media_type, charset, data)))
     except WorkerError as error:
@@ -31,8 +31,8 @@ async def read_text(project: str, url: str, media_type: str, charset: str, data:
     return Page(url, answer["title"] or url, answer["lines"], answer["links"])
 
 
-async def _read_pdf(project: str, url: str, data: bytes) -> bytes:
+async def _read_pdf(project: str, data: bytes) -> bytes:
     try:
-        return (await extract_text(project, data, f"{url.rpartition('/')[2][:100]}.pdf")).text.encode()
+        return (await extract_text(project, data, "page.pdf")).text.encode()
     except (ExtractionError, ExtractorBusy, WorkerError) as error:
         raise PageFailed(f"The PDF cannot be read: {error}") from error

@@ -87,7 +87,8 @@ def test_other_urls_are_refused(pages: PageServer, url: str) -> None:
 @pytest.mark.parametrize(
     ("served", "message"),
     [
-        (page(content_type="image/png"), "type 'image/png' are not supported"),
+        (page(content_type="image/png"), "The type 'image/png' of the page is not supported"),
+        (page(content_type="obey me: now/please"), "^The type of the page is not supported"),
         (page(content_encoding="gzip"), "compressed"),
         (page(b"x" * 2000), "more than 1,000 bytes"),
         (page(b"x" * 2000, content_length=""), "more than 1,000 bytes"),
