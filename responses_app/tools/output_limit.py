@@ -32,6 +32,15 @@ def pictures_of(item: Json) -> list[Picture]:
     return [segment for segment in _segments(item) or () if isinstance(segment, Picture)]
 
 
+def picture_of(part: Json) -> Picture | None:
+    """Return the picture of a content part of an MCP result: an image, or a resource that is an image; None for other parts."""
+    resource: Json = part["resource"] if isinstance(part.get("resource"), Mapping) else {}
+    media_type, data = part.get("mimeType") or resource.get("mimeType"), part.get("data") or resource.get("blob")
+    if part.get("type") not in ("image", "resource") or not str(media_type).startswith("image/") or not isinstance(data, str):
+        return None
+    return Picture(f"data:{media_type};base64,{data}", _notice(part["type"], (media_type, resource.get("uri"))))
+
+
 def limit_tool_output(item: Json, max_bytes: int, shown: ShownPictures | None = None) -> Json:
     """Return `item` with the output of a server tool as the model reads it. The stored item has the whole output.
 
@@ -99,11 +108,8 @@ def _segment(part: Json) -> Segment:
     resource = part.get("resource") or {}
     if isinstance(resource.get("text"), str):
         return str(resource["text"])
-    media_type, data = part.get("mimeType") or resource.get("mimeType"), part.get("data") or resource.get("blob")
-    notice = _notice(part["type"], (media_type, part.get("uri") or resource.get("uri")))
-    if part["type"] != "audio" and str(media_type).startswith("image/") and isinstance(data, str):
-        return Picture(f"data:{media_type};base64,{data}", notice)
-    return notice
+    names = (part.get("mimeType") or resource.get("mimeType"), part.get("uri") or resource.get("uri"))
+    return picture_of(part) or _notice(part["type"], names)
 
 
 def _notice(kind: str, names: Sequence[object]) -> str:

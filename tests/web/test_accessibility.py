@@ -11,8 +11,10 @@ import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
 from bench.client_matrix import install
+from responses_app.local.data_dir import ROOT
+from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
-from tests.support.web.chat_visitor import Visitor
+from tests.support.web.chat_visitor import Visitor, tape
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 # Names of standards: WCAG 2.2 at level AA, and what axe-core's authors call best practice.
@@ -21,6 +23,10 @@ JUDGE = """rules => axe.run(document, {runOnly: {type: "tag", values: rules}}).t
   violations.map(({id, help, nodes}) =>
     ({id, help, at: nodes.slice(0, 4).map((node) => node.html.slice(0, 200) + " " + node.failureSummary)})))"""
 HOSTILE = "W" * 3000 + " \u202eevil\u202c \x1b[31m <script>document.title = 'stolen'</script> " + "x " * 500
+SERVERS = {
+    "files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}, "description": "Files <of> the tests"},
+    "closed": {"url": "http://127.0.0.1:9/mcp", "connector_id": "connector_closed"},
+}
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
 
 
@@ -35,6 +41,17 @@ def axe() -> str:
 
 
 @pytest.fixture(scope="module")
+def chat_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Start a server with the tape of `chat_visitor` and the MCP server of the tests."""
+    folder = tmp_path_factory.mktemp("chat")
+    server = Server(folder / "data", "--engine", tape(folder), RESPONSES_MCP_SERVERS=json.dumps(SERVERS))
+    try:
+        yield server.ready()
+    finally:
+        server.end()
+
+
+@pytest.fixture(scope="module")
 def paths(chat_server: Server) -> list[str]:
     """Return a URL of every kind of page, with content."""
     model = "chat"
@@ -46,6 +63,9 @@ def paths(chat_server: Server) -> list[str]:
     failed = chat_server.ask(model=model, input="breakage", background=True).json()["id"]
     # Arguments that are higher than their box.
     huge = chat_server.ask(model=model, input="hugely", tools=[TOOL]).json()["id"]
+    tools = [{"type": "mcp", "server_label": "files", "require_approval": "never"}]
+    picture = chat_server.ask(model=model, input="pictorially", tools=tools).json()
+    assert [item["type"] for item in picture["output"]] == ["mcp_list_tools", "mcp_call", "message"]
     chat_server.manage("createkey", "limited", "--requests-per-minute", "5", "--model", model)
     tabs = ("", "/events", "/events/3", "/wire", "/prompt", "/chain", "/check", "/delete")
     return [
@@ -57,6 +77,9 @@ def paths(chat_server: Server) -> list[str]:
         f"/responses/{first}",
         f"/responses/{failed}",
         f"/responses/{huge}",
+        f"/responses/{picture['id']}",
+        f"/responses/{picture['id']}/events",
+        f"/chat/{picture['id']}",
         "/responses?live=1",
         "/responses/compare",
         f"/responses/compare?a={first}&b=resp_none",
@@ -106,6 +129,13 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
             broken.setdefault(path, []).append({"wider than the screen": wide})
         assert "stolen" not in person.title()
     assert not broken, json.dumps(broken, indent=1)
+
+
+def test_tested_mcp_server_breaks_no_rule(chat_server: Server, person: Page, axe: str) -> None:
+    person.goto(f"{chat_server.url}/mcp-servers")
+    person.get_by_role("button", name="Test files").click()
+    expect(person.get_by_role("status")).to_contain_text("Return a picture.")
+    assert judged(person, axe) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/sign-in"])

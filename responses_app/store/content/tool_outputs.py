@@ -7,6 +7,7 @@ import logging
 import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from responses_app.models import Response, ToolOutput
@@ -55,6 +56,29 @@ def size(outputs: Mapping[str, ModelOutput]) -> int:
     return sum(len(output.text or "") + sum(map(len, output.images)) for output in outputs.values())
 
 
+@dataclass(frozen=True, slots=True)
+class ToolOutputSummary:
+    """Output of an item without the bytes of the pictures: text, and number of pictures."""
+
+    text: str
+    pictures: int
+
+
+def summaries(project: str, items: Items) -> Mapping[str, ToolOutputSummary]:
+    """Return the stored outputs of those `items` that are calls of server tools, by item id."""
+    uids = [item["id"] for item in items if item.get("type") in ITEM_TYPES]
+    rows = ToolOutput.objects.filter(item_uid__in=uids, response__project=project) if uids else ToolOutput.objects.none()
+    values = rows.order_by("-pk").values_list("item_uid", "text", "media_types")
+    return {uid: ToolOutputSummary(_decoded(text) or "", len(media_types)) for uid, text, media_types in values}
+
+
+def picture(project: str, uid: str, position: int) -> bytes | None:
+    """Return the picture at `position` of the stored output of an item; None if there is none."""
+    rows = ToolOutput.objects.filter(item_uid=uid, response__project=project).order_by("pk")
+    images = rows.values_list("images", flat=True).first() or []
+    return bytes(images[position]) if position < len(images) else None
+
+
 def insert(response: Response, outputs: Mapping[str, ModelOutput]) -> None:
     """Insert the outputs of items of `response`, by item id. A picture without a valid data URL is left out, with a warning."""
     ToolOutput.objects.bulk_create([_row(response, uid, output) for uid, output in outputs.items()])
@@ -89,4 +113,8 @@ def _model_output(row: ToolOutput) -> ModelOutput:
         f"data:{media_type};base64,{b64encode(data).decode()}"
         for media_type, data in zip(row.media_types, row.images, strict=True)
     ]
-    return ModelOutput(None if row.text is None else bytes(row.text).decode("utf-8", "surrogatepass"), tuple(pictures))
+    return ModelOutput(_decoded(row.text), tuple(pictures))
+
+
+def _decoded(text: bytes | memoryview | None) -> str | None:
+    return None if text is None else bytes(text).decode("utf-8", "surrogatepass")

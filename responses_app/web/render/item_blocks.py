@@ -10,8 +10,10 @@ from typing import Any, Final
 from django.utils.safestring import SafeString
 
 from responses_app.protocol.items.registry import FAMILIES
-from responses_app.web.render import mcp_fields
+from responses_app.store.content.tool_outputs import ToolOutputSummary
+from responses_app.web.render import mcp_fields, tool_fields
 from responses_app.web.render.markdown import markdown
+from responses_app.web.render.result_pictures import ResultPicture, picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 
 # Shown characters of a text of a message, and of a field of any other item.
@@ -24,6 +26,7 @@ SCROLLING_CHARS: Final = 600
 SCROLLING_LINES: Final = 15
 # Types of items that answer calls, or requests for approval.
 OUTPUT_TYPES: Final = frozenset({*FAMILIES.calls_by_output, "mcp_approval_response"})
+TOOL_KINDS: Final = {**mcp_fields.KINDS, **tool_fields.KINDS}
 # The text field of each type of content part.
 TEXT_FIELDS: Final = {
     "input_text": "text",
@@ -79,9 +82,13 @@ class ItemBlock:
 
 @dataclass(slots=True)
 class ItemRenderer:
-    """Renderer of items as blocks, with a budget of Markdown characters per page."""
+    """Renderer of items as blocks, with a budget of Markdown characters per page.
+
+    `tool_outputs` are stored outputs of server tools for the model, by item id.
+    """
 
     markdown_budget: int = MAX_MARKDOWN_CHARS
+    tool_outputs: Mapping[str, ToolOutputSummary] = field(default_factory=dict)
     _calls: dict[str, ItemBlock] = field(default_factory=dict)
 
     def blocks(self, items: Iterable[Mapping[str, Any]], *, incoming: bool) -> list[ItemBlock]:
@@ -100,7 +107,7 @@ class ItemRenderer:
 
     def _block(self, item: Mapping[str, Any], incoming: bool) -> ItemBlock:
         kind = str(item.get("type") or "message")
-        parts = self._message(item) if kind in ("message", "reasoning") else list(_fields(item, kind))
+        parts = self._message(item) if kind in ("message", "reasoning") else [*_fields(item, kind), *self._model_output(item)]
         return ItemBlock(
             uid=str(item.get("id") or ""),
             type=kind,
@@ -111,6 +118,19 @@ class ItemRenderer:
             call_id=call_id_of(item),
             incoming=incoming,
         )
+
+    def _model_output(self, item: Mapping[str, Any]) -> Iterable[BlockPart]:
+        """Render the output that only the model reads, unless the item shows an output."""
+        output = self.tool_outputs.get(str(item.get("id")))
+        if output is None or item.get("outputs") or item.get("results"):
+            return
+        first = len(picture_urls(item))
+        if output.text:
+            text, left_out = truncate(output.text, MAX_FIELD_CHARS)
+            yield BlockPart(text=text, note="read by the model")
+            if left_out:
+                yield BlockPart(note=f"{left_out} more characters")
+        yield from (BlockPart(image=first + position) for position in range(output.pictures))
 
     def _message(self, item: Mapping[str, Any]) -> list[BlockPart]:
         content = item.get("content")
@@ -161,9 +181,9 @@ def _fields(item: Mapping[str, Any], kind: str) -> Iterable[BlockPart]:
             else:
                 yield _text(part.get("text", part) if isinstance(part, Mapping) else part)
         return
-    if kind in mcp_fields.KINDS:
-        for value in mcp_fields.KINDS[kind](item):
-            yield _text(value)
+    if kind in TOOL_KINDS:
+        for value in TOOL_KINDS[kind](item):
+            yield BlockPart(image=value.position) if isinstance(value, ResultPicture) else _text(value)
         return
     names: Sequence[str] = [
         key for key in ("arguments", "input", "code", "output", "action", "result") if item.get(key) is not None

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from itertools import count
 from typing import Any, Final, TypeAlias
+
+from responses_app.web.render.result_pictures import ResultPicture, content_parts, part_url
 
 Item: TypeAlias = Mapping[str, Any]
 
@@ -23,37 +26,37 @@ def _tool_line(tool: Item) -> str:
 
 
 def _call(item: Item) -> Iterator[Any]:
+    positions = count()
     yield item.get("arguments") or "{}"
     if item.get("output") is not None:
-        yield from _output_parts(str(item["output"]))
+        parts = content_parts(item["output"])
+        yield from [item["output"]] if parts is None else (_part(part, positions) for part in parts)
     if item.get("error") is not None:
-        yield _error(item["error"])
+        yield from _error(item["error"], positions)
 
 
-def _output_parts(output: str) -> Iterator[Any]:
-    """Yield the texts of an output that is a JSON list of content parts, with a note for each image; else the output."""
-    try:
-        parts = json.loads(output)
-    except ValueError:
-        parts = None
-    is_list = isinstance(parts, list) and parts and all(isinstance(part, dict) and "type" in part for part in parts)
-    if not is_list:
-        yield output
-        return
-    for part in parts:
-        if part["type"] in ("image", "audio"):
-            yield f"[{part['type']}, {part.get('mimeType')}, {len(str(part.get('data') or ''))} characters of base64]"
-        else:
-            yield part.get("text") or part
+def _part(part: Item, positions: Iterator[int]) -> Any:
+    """Return the text of a content part, the position of a picture, or a note for a part that the page cannot show."""
+    if part_url(part) is not None:
+        return ResultPicture(next(positions))
+    if part["type"] in ("image", "audio"):
+        return f"[{part['type']}, {part.get('mimeType')}, {len(str(part.get('data') or ''))} characters of base64]"
+    return part.get("text") or part
 
 
-def _error(error: Any) -> Any:
+def _error(error: Any, positions: Iterator[int]) -> Iterator[Any]:
     if not isinstance(error, Mapping):
-        return f"Error: {error}"
-    texts = [part.get("text") or json.dumps(part, ensure_ascii=False) for part in error.get("content") or ()]
-    message = "\n".join(texts) or error.get("message") or ""
+        yield f"Error: {error}"
+        return
+    parts = [_part(part, positions) for part in content_parts(error.get("content")) or ()]
+    texts = [part if isinstance(part, str) else json.dumps(part, ensure_ascii=False) for part in parts if not _is_picture(part)]
     code = f" {error['code']}" if "code" in error else ""
-    return f"Error ({error.get('type')}{code}): {message}"
+    yield f"Error ({error.get('type')}{code}): " + ("\n".join(texts) or error.get("message") or "")
+    yield from filter(_is_picture, parts)
+
+
+def _is_picture(value: object) -> bool:
+    return isinstance(value, ResultPicture)
 
 
 def _request(item: Item) -> Iterator[Any]:

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_safe
 from responses_app.models import Direction, Item, Response
 from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
+from responses_app.store.content import tool_outputs
 from responses_app.store.log import reader
 from responses_app.store.log.event_index import event_headers
 from responses_app.web.render.item_blocks import OUTPUT_TYPES, ItemBlock, ItemRenderer, call_id_of
@@ -38,11 +39,13 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
     """Render GET /responses/ID."""
     row = get_response(request, uid)
     earlier = bool(number(request, "earlier", 0))
-    renderer = ItemRenderer()
-    before = renderer.blocks(_items(row.history[-MAX_EARLIER_ITEMS:]), incoming=True) if earlier else []
-    own = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
-    input_blocks = renderer.blocks(map(json.loads, own[:MAX_INPUT_ITEMS]), incoming=True)
+    past = _items(row.history[-MAX_EARLIER_ITEMS:]) if earlier else []
+    bodies = Item.objects.filter(response=row, direction=Direction.INPUT).order_by("pk").values_list("body", flat=True)
+    own = [json.loads(body) for body in bodies[:MAX_INPUT_ITEMS]]
     output, snapshot = _output(row)
+    renderer = ItemRenderer(tool_outputs=tool_outputs.summaries(row.project, [*past, *own, *output]))
+    before = renderer.blocks(past, incoming=True)
+    input_blocks = renderer.blocks(own, incoming=True)
     output_blocks = renderer.blocks(output, incoming=False)
     _attach_later_outputs(row, output_blocks)
     headers = event_headers(row.pk)

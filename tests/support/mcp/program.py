@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from base64 import b64decode
 from pathlib import Path
 
 from mcp.server import MCPServer
@@ -15,6 +16,8 @@ from pydantic import BaseModel
 from tests.support.waiting import eventually
 
 server = MCPServer("tests")
+# PNG of one pixel.
+RED_PIXEL = b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
 READ_ONLY = ToolAnnotations(read_only_hint=True)
 
 
@@ -93,7 +96,7 @@ def count(path: str) -> str:
 @server.tool(annotations=READ_ONLY)
 def picture() -> Image:
     """Return a picture."""
-    return Image(data=b"\x89PNG\r\n\x1a\n", format="png")
+    return Image(data=RED_PIXEL, format="png")
 
 
 @server.tool(annotations=READ_ONLY)

@@ -34,6 +34,7 @@ BROODING = f"<|channel|>analysis<|message|>{SLOWLY}<|end|><|start|>assistant"
 GRADUAL = f"# A heading\n\nSome **bold** text.\n\n```python\nprint(1)\n```\n\n{SLOWLY}"
 CALL = '<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"location":"Oslo"}<|call|>'
 REMOTE_CALL = '<|channel|>commentary to=functions.demo__get_weather <|constrain|>json<|message|>{"city":"Oslo"}<|call|>'
+PICTURE_CALL = "<|channel|>commentary to=functions.files__picture <|constrain|>json<|message|>{}<|call|>"
 # Recordings: the end of the last message, the generated text, and the pause in seconds after each token (below 0: one chunk).
 LINES = [
     ("greetings", f"{THOUGHT}{FINAL}Hello there!<|return|>", 0.02),
@@ -59,6 +60,9 @@ LINES = [
     ("gradually", f"{FINAL}{GRADUAL}<|return|>", 0.05),
     ("wordlessly", "<|channel|>analysis<|message|>There is nothing to say.<|return|>", 0.0),
     ("pensively", f"{THOUGHT}{FINAL}{SLOWLY}<|return|>", 0.1),
+    ("pictorially", PICTURE_CALL, 0.0),
+    # The end of the notice that stands for a picture.
+    (" the user alone.]", f"{FINAL}A red pixel.<|return|>", 0.0),
     ("endlessly", f"{FINAL}{SLOWLY}<|return|>", 0.5),
 ]
 

@@ -22,6 +22,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(180)]
 SERVERS = {"files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}}}
 
 
+# Width of a decoded image in pixels; 0 if the browser cannot show it.
+WIDTH = "image => image.decode().then(() => image.naturalWidth, () => 0)"
+
+
 def call(tool: str, **arguments: Any) -> str:
     """Return the generated text of a call of a tool of the server `files`."""
     channel = f"<|channel|>commentary to=functions.files__{tool} <|constrain|>json<|message|>"
@@ -113,4 +117,9 @@ def test_image_of_a_result_is_shown(visitor: Visitor) -> None:
     visitor.send("Do it")
     approve(visitor, "picture")
     expect(visitor.last).to_contain_text("Well.")
-    expect(card(visitor, "picture").get_by_role("img")).to_have_attribute("alt", "Image of the result")
+    image = card(visitor, "picture").get_by_role("img")
+    expect(image).to_have_attribute("alt", "Image of the result")
+    assert image.evaluate(WIDTH) == 1
+    uid = visitor.page.url.rpartition("/")[2]
+    visitor.page.goto(f"{visitor.server.url}/responses/{uid}")
+    assert visitor.page.get_by_role("img", name="Image 1 of this item").evaluate(WIDTH) == 1

@@ -133,6 +133,7 @@ const root = document.getElementById("chat");
 // Show first, because the composer cannot measure a hidden field.
 root.hidden = false;
 const chat = new Chat(root);
-addEventListener("popstate", () => location.reload());
+// The link to the main content is a step in the history too, with a hash.
+addEventListener("popstate", () => location.hash || location.reload());
 if (root.dataset.open) chat.open(root.dataset.open);
 else chat.composer.focus();

@@ -57,7 +57,7 @@ class ServerCall {
     this.arguments.element.replaceChildren(...longText(pretty(item.arguments)));
     const state = { completed: "Done", failed: "Failed", incomplete: "Cut off" }[item.status] ?? "Done";
     this.state.textContent = this.started ? `${state} after ${((performance.now() - this.started) / 1000).toFixed(1)} s` : state;
-    if (item.error) this.output.replaceChildren(el("p", { class: "bad", dir: "auto" }, ...longText(errorText(item.error))));
+    if (item.error) this.output.replaceChildren(el("p", { class: "bad", dir: "auto" }, ...longText(errorText(item.error))), ...errorImages(item.error));
     else if (item.output != null) this.output.replaceChildren(el("span", { class: "quiet" }, "Result"), ...result(item.output));
   }
 }
@@ -117,10 +117,21 @@ function result(output) {
   const parts = contentParts(output);
   if (!parts) return [folded(pretty(output))];
   return parts.flatMap((part) => {
-    if (part.type === "image" && IMAGE_TYPE.test(part.mimeType)) return el("img", { src: `data:${part.mimeType};base64,${part.data}`, alt: "Image of the result" });
+    const url = imageUrl(part);
+    if (url) return imageOf(url);
     return folded(part.type === "text" ? pretty(part.text) : JSON.stringify(part, null, 2));
   });
 }
+
+// The data URL of a part that is an image, otherwise null.
+function imageUrl(part) {
+  const { mimeType, data } = part.type === "resource" ? { mimeType: part.resource?.mimeType, data: part.resource?.blob } : part;
+  return ["image", "resource"].includes(part.type) && IMAGE_TYPE.test(mimeType) && typeof data === "string" ? `data:${mimeType};base64,${data}` : null;
+}
+
+const imageOf = (url) => el("img", { src: url, alt: "Image of the result", loading: "lazy" });
+
+const errorImages = (error) => (Array.isArray(error.content) ? error.content.map(imageUrl).filter(Boolean).map(imageOf) : []);
 
 // The content parts of an output that is a JSON list of parts, otherwise null.
 function contentParts(output) {
@@ -142,7 +153,7 @@ function errorText(error) {
   if (typeof error === "string") return error;
   if (error.type === "http_error") return `The MCP server answered with the HTTP status ${error.code}: ${error.message}`;
   if (error.type !== "mcp_tool_execution_error") return `The call failed: ${error.message ?? JSON.stringify(error)}`;
-  const texts = (error.content ?? []).map((part) => part.text ?? JSON.stringify(part));
+  const texts = (error.content ?? []).filter((part) => !imageUrl(part)).map((part) => part.text ?? JSON.stringify(part));
   return `The tool reported an error: ${texts.join("\n")}`;
 }
 

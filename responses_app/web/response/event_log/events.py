@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 from django.contrib.auth.decorators import login_required
@@ -15,7 +16,9 @@ from responses_app.protocol.errors import ProtocolError
 from responses_app.protocol.reducer import fold
 from responses_app.store.log.event_index import EventHeader, event_headers, events_by_number
 from responses_app.store.log.records import EventFrame
+from responses_app.web.render.item_blocks import BlockPart, ItemBlock
 from responses_app.web.render.log_events import events
+from responses_app.web.render.result_pictures import picture_urls
 from responses_app.web.render.sanitize import pretty_json, truncate, visible
 from responses_app.web.response.detail import get_response, number, render_page
 from responses_app.web.response.event_log.event_groups import KINDS, LABELS, EventGroup, event_kind, group
@@ -95,9 +98,19 @@ def show(request: HttpRequest, uid: str, place: int) -> HttpResponse:
         frame=frame,
         text=text,
         left_out=left_out,
+        pictures=_pictures(orjson.loads(frame.data).get("item")),
         state=state_text,
         state_left_out=state_left_out,
     )
+
+
+def _pictures(item: Mapping[str, Any] | None) -> ItemBlock | None:
+    """Return a block with the pictures in the item of an event; None without pictures."""
+    positions = range(len(picture_urls(item))) if item is not None else ()
+    if item is None or not positions:
+        return None
+    parts = [BlockPart(image=position) for position in positions]
+    return ItemBlock(str(item["id"]), item["type"], "", "", item["type"], parts)
 
 
 def _frame(pk: int, place: int) -> EventFrame:
