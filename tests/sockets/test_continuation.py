@@ -7,12 +7,27 @@ from typing import Any
 import orjson
 
 from responses_app.engines.replay.engine import Fault, Recording, Tokens
-from responses_app.models import Item, Response
+from responses_app.models import Item, Response, ToolOutput
 from responses_app.sockets import streams
 from tests.support.api.case import HELLO, THOUGHT, TOOL, WEATHER, record_text, tokens
 from tests.support.api.websocket_case import SocketCase
+from tests.support.runs.server_tools import HiddenOutputTools, RoundsCase, answer, call, shows
 
 MISSING = {"type": "function_call_output", "call_id": "call_missing", "output": "?"}
+
+
+class ToolOutputTest(RoundsCase, SocketCase):
+    """Outputs of server tools that only the model reads."""
+
+    async def test_unstored_response_is_continued_with_the_output(self) -> None:
+        self.tools = HiddenOutputTools()
+        lines = [call("demo__look", "Rome"), answer("Warm."), answer("Still warm."), answer("And still.")]
+        async with self.serving(*map(record_text, lines)), self.socket() as socket:
+            made = await socket.create_response(store=False)
+            for _ in range(2):
+                made = await socket.create_response("And now?", previous_response_id=made["id"], store=False)
+                self.assertTrue(shows("For the model: Rome")(self.engine.requests[-1].prompt))
+        self.assertFalse(await ToolOutput.objects.aexists())
 
 
 class ContinuingTest(SocketCase):
