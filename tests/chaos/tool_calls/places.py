@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.chaos.tool_calls.counting_server import GUARDED, UNSAFE
+from tests.chaos.tool_calls.counting_server import GUARDED, SAFE, UNSAFE
 
 LISTING, WRITING, RUNNING, FINISHING, APPROVED = (
     "listing",
@@ -41,7 +41,9 @@ def places(count: int) -> Sequence[Place]:
     found = [
         *(Place(LISTING, event=3, delay_s=ms / 1000) for ms in (0, 5, 10, 20)),
         *(Place(WRITING, event=number) for number in (1, 5, 7, 8, 9, 10, 11, 12)),
-        *(Place(RUNNING, tool=UNSAFE, delay_s=ms / 1000, closed=True) for ms in (0, 2, 5, 10, 20, 50, 100, 300)),
+        # The model writes the next call while the first tools run.
+        *(Place(RUNNING, tool=UNSAFE, delay_s=ms / 1000, closed=True) for ms in (0, 5, 20, 100)),
+        *(Place(RUNNING, tool=SAFE, delay_s=ms / 1000, closed=True) for ms in (0, 5, 20, 300)),
         *(Place(FINISHING, tool=UNSAFE, delay_s=ms / 1000) for ms in (0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30)),
         *(Place(APPROVED, event=number, approved=True) for number in (1, 3)),
         *(Place(APPROVED, tool=GUARDED, delay_s=ms / 1000, closed=True, approved=True) for ms in (0, 20)),

@@ -14,6 +14,7 @@ import orjson
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Delta, ForItem
 from responses_app.protocol.items.server_tools.tool_result import ToolResult
+from responses_app.runs.execute.calls.problems import CALL_LIMIT_REACHED, CUT_OFF, UNKNOWN_OUTCOME
 from responses_app.runs.execute.output import ResponseOutput
 from responses_app.runs.execute.token_log import CallStart
 from responses_app.tools.base import ToolExecutor
@@ -24,9 +25,6 @@ logger = logging.getLogger("responses.tools")
 
 # A cancelled tool gets this long to clean up.
 STOP_LIMIT_S = 1.0
-CALL_LIMIT_REACHED = "This call was not made: the limit of tool calls for this response is reached. Answer without more calls."
-CUT_OFF = "This call was not made: the server that generated the call has gone before the arguments were complete."
-UNKNOWN_OUTCOME = "The server that ran this call has gone, and the outcome is unknown."
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,9 +143,10 @@ class CallScheduler:
         """
         count = min(len(self._queue), self._slots - len(self._running))
         first = [self._queue.popleft() for _ in range(count)]
-        if self._output.has_events or not self._running:
+        unsafe = [] if self._output.has_events else [call for call in first if not self._tools.is_repeatable(call.item)]
+        if len(unsafe) == len(first) and not self._running:
+            # No event is to come.
             return first
-        unsafe = [call for call in first if not self._tools.is_repeatable(call.item)]
         self._queue.extendleft(reversed(unsafe))
         return [call for call in first if call not in unsafe]
 
