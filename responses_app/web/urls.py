@@ -8,6 +8,7 @@ from django.urls import include, path, re_path
 from responses_app.web import home as web_home
 from responses_app.web import mcp_servers
 from responses_app.web.accounts import sign_in
+from responses_app.web.files import views as files_views
 from responses_app.web.keys import views as keys_views
 from responses_app.web.response import compare, conformance, conversation, lineage, prompt
 from responses_app.web.response import delete as response_delete
@@ -24,6 +25,9 @@ urlpatterns = [
     path("keys", keys_views.index, name="keys"),
     path("keys/<int:pk>", keys_views.change, name="key"),
     path("keys/<int:pk>/revoke", keys_views.revoke, name="key-revoke"),
+    path("files", files_views.index, name="files"),
+    path("files/<str:uid>/content", files_views.download, name="file-content"),
+    path("files/<str:uid>/delete", files_views.delete, name="file-delete"),
     path("mcp-servers", mcp_servers.index, name="mcp-servers"),
     path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),

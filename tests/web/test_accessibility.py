@@ -87,6 +87,7 @@ def paths(chat_server: Server) -> list[str]:
         f"/responses/compare?a={first}&b={second}",
         "/keys",
         "/keys/1",
+        "/files",
         "/mcp-servers",
         "/chat",
         f"/chat/{second}",

@@ -13,9 +13,8 @@ from typing import Any, Final
 import orjson
 from asgiref.sync import sync_to_async
 from django.conf import settings
-from django.http import HttpRequest, StreamingHttpResponse
+from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.utils.http import content_disposition_header
 
 from responses_app.access import rate_limits
 from responses_app.api import pagination, query
@@ -28,6 +27,7 @@ from responses_app.schemas.errors import invalid_value
 from responses_app.store.db import release_connection
 from responses_app.store.files import files, storage
 from responses_app.store.files.pending import part_path, pending
+from responses_app.wire.file_download import download_response
 from responses_app.wire.multipart import FileForm, Readable, body_stream, parse_form
 
 MAX_PAGE: Final = 10_000
@@ -90,16 +90,9 @@ async def content(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBa
 async def file_response(storage_name: str, filename: str, size: int, uid: str) -> HttpResponseBase:
     """Return a response that streams the bytes of the file `uid`. Raises NotFound if the storage lost the file."""
     try:
-        chunks = await storage.open_chunks(storage_name)
+        return await download_response(storage_name, filename, size)
     except FileNotFoundError:
         raise _missing(uid) from None
-    headers = {
-        "Content-Length": str(size),
-        "Content-Disposition": content_disposition_header(True, filename) or "attachment",
-        "X-Content-Type-Options": "nosniff",
-        "Content-Security-Policy": "sandbox; default-src 'none'",
-    }
-    return StreamingHttpResponse(chunks, content_type="application/octet-stream", headers=headers)
 
 
 def _receive(project: str, content_type: str, body: Readable) -> File:

@@ -54,9 +54,14 @@ def create(row: File) -> None:
         row.save(force_insert=True)
 
 
+def unexpired(now: datetime) -> QuerySet[File]:
+    """Return the files that have not expired."""
+    return File.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now))
+
+
 def visible(project: str, now: datetime) -> QuerySet[File]:
     """Return the files of a project that have not expired."""
-    return File.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), project=project)
+    return unexpired(now).filter(project=project)
 
 
 async def find(project: str, uid: str, now: datetime) -> File | None:

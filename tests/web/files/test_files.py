@@ -1,0 +1,128 @@
+"""Pages and admin of uploaded files."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.test import override_settings
+
+from responses_app.models import File, Membership
+from responses_app.store.files import files, storage
+from tests.support.web.page_case import WebCase
+
+NOW = datetime.now(UTC)
+
+
+async def joined(answer: Any) -> bytes:
+    return b"".join([part async for part in answer.streaming_content])
+
+
+class FilesTest(WebCase):
+    """A storage of its own, and two projects."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder / "files"}}
+        static = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+        storages = {"files": backend, "default": backend, "staticfiles": static}
+        self.enterContext(override_settings(STORAGES=storages, RESPONSES_UPLOAD_DIR=folder / "uploads"))
+        self.folder = folder
+
+    def add(self, uid: str = "file-1", name: str = "cities.csv", project: str = "default", **more: Any) -> File:
+        (self.folder / "new").write_bytes(b"Oslo")
+        storage.save(self.folder / "new", uid)
+        row = File(
+            uid=uid, project=project, filename=name, purpose="user_data", bytes=4, created_at=NOW, storage_name=uid, **more
+        )
+        files.create(row)
+        return row
+
+    def stored(self) -> list[str]:
+        return sorted(path.name for path in (self.folder / "files").iterdir())
+
+    def visit(self, path: str = "/files") -> str:
+        answer = self.client.get(path)
+        self.assertEqual(answer.status_code, 200)
+        text: str = answer.content.decode()
+        return text
+
+    def test_list_without_files_names_the_route(self) -> None:
+        self.assertIn("POST /v1/files", self.visit())
+
+    def test_list_shows_name_size_purpose_and_expiry(self) -> None:
+        self.add(name="<b>cities</b>.csv", expires_at=NOW + timedelta(days=1))
+        page = self.visit()
+        for text in ("&lt;b&gt;cities&lt;/b&gt;.csv", "user_data", "4\xa0bytes", f"{NOW + timedelta(days=1):%Y-%m-%d %H:%M}"):
+            with self.subTest(text):
+                self.assertIn(text, page)
+
+    def test_expired_file_is_not_listed(self) -> None:
+        self.add(expires_at=NOW - timedelta(seconds=1))
+        self.assertIn("No files", self.visit())
+
+    def test_list_has_pages(self) -> None:
+        File.objects.bulk_create(
+            File(
+                uid=f"file-{n}",
+                project="default",
+                filename=f"n{n}.",
+                purpose="vision",
+                bytes=1,
+                created_at=NOW,
+                storage_name=f"{n}",
+            )
+            for n in range(101)
+        )
+        first = self.visit()
+        self.assertIn("n100.", first)
+        self.assertNotIn(">n0.", first)
+        self.assertIn("?after=file-1", first)
+        self.assertIn(">n0.", self.visit("/files?after=file-1"))
+
+    def test_file_is_downloaded(self) -> None:
+        self.add()
+        answer = self.client.get("/files/file-1/content")
+        self.assertEqual(async_to_sync(joined)(answer), b"Oslo")
+        self.assertEqual(answer["Content-Disposition"], 'attachment; filename="cities.csv"')
+        self.assertEqual(answer["X-Content-Type-Options"], "nosniff")
+
+    def test_file_is_deleted_after_a_confirmation(self) -> None:
+        self.add()
+        self.assertIn("Delete cities.csv?", self.visit("/files/file-1/delete"))
+        self.assertEqual(self.stored(), ["file-1"])
+        answer = self.client.post("/files/file-1/delete", follow=True)
+        self.assertContains(answer, "The file was deleted.")
+        self.assertEqual((self.stored(), File.objects.count()), ([], 0))
+
+    def test_files_of_other_projects_are_not_found(self) -> None:
+        self.add(project="other")
+        member = User.objects.create_user("member")
+        Membership.objects.create(user=member, project="default")
+        self.client.force_login(member)
+        self.assertIn("No files", self.visit())
+        for path in ("/files/file-1/content", "/files/file-1/delete"):
+            with self.subTest(path):
+                self.assertEqual(self.client.get(path).status_code, 404)
+
+    def test_pages_need_a_user(self) -> None:
+        self.client.logout()
+        for path in ("/files", "/files/file-1/content", "/files/file-1/delete"):
+            with self.subTest(path):
+                self.assertEqual(self.client.get(path).status_code, 302)
+
+    def test_admin_deletes_the_bytes_with_the_row(self) -> None:
+        row = self.add()
+        self.add("file-2")
+        self.client.force_login(User.objects.create_superuser("chief"))
+        self.assertEqual(self.client.get("/admin/responses_app/file/").status_code, 200)
+        self.client.post(f"/admin/responses_app/file/{row.pk}/delete/", {"post": "yes"})
+        self.assertEqual(self.stored(), ["file-2"])
+        chosen = File.objects.get().pk
+        self.client.post("/admin/responses_app/file/", {"action": "delete_selected", "_selected_action": chosen, "post": "yes"})
+        self.assertEqual(self.stored(), [])
