@@ -21,17 +21,18 @@ from responses_app.api.views.files import check_filename, file_response, threads
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, Container, ContainerFile, File, FileSource
 from responses_app.runs.ids import is_id, new_id
+from responses_app.schemas import create_response
 from responses_app.schemas.errors import shorten, wrong_type
 from responses_app.store.db import release_connection
 from responses_app.store.files import container_files, files
 from responses_app.store.files.files import MIB
 from responses_app.store.files.pending import part_path
 from responses_app.tools.code_interpreter import sandboxes
-from responses_app.wire import request_body
 from responses_app.wire.multipart import Readable, body_stream, parse_form
 
 KNOWN = frozenset({"limit", "order", "after"})
 FIELDS = frozenset({"file_id"})
+MAX_JSON_BYTES = 64 * 1024
 
 
 async def index(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBase:
@@ -50,7 +51,7 @@ async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
             receive = partial(_receive, container, content_type, body_stream(request))
             row = await asyncio.wrap_future(threads.submit(receive))
         else:
-            row = await request_body.parse_body(request, key, _file_id, b"{}")
+            row = _file_id(create_response.parse(await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES) or b"{}"))
         if isinstance(row, str):
             row = await container_files.copy_file(container, new_id("cfile_"), await _upload(key.project, row))
         await sandboxes.put_file(container.uid, row)

@@ -8,6 +8,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
+from responses_app.dialects.citations.sources import ContainerFileSource
 from responses_app.models import Container, ContainerFile, FileSource
 from responses_app.sandbox import base
 from responses_app.sandbox.base import ContainerExpired, RunResult, Sandbox
@@ -38,8 +39,8 @@ class ContainerSession:
         self._project, self._sandbox, self._new_id = project, sandbox, new_id
         self._auto = None if isinstance(container, str) else container
         self.container_id = container if isinstance(container, str) else fallback
-        # Path -> annotation of a link to the file, without the position.
-        self.citations: dict[str, dict[str, str]] = {}
+        # Files that the text of the model may cite, by path.
+        self.citable: dict[str, ContainerFileSource] = {}
 
     async def choose(self, used: Sequence[str]) -> None:
         """Choose the newest container of `used` that exists and has not expired, if the container is automatic."""
@@ -122,9 +123,4 @@ class ContainerSession:
         return await container_files.save(row, self._new_id("cfile_"), path, FileSource.ASSISTANT, chunks, MAX_FILE_BYTES)
 
     def _cite(self, row: Container, file: ContainerFile) -> None:
-        self.citations[file.path] = {
-            "type": "container_file_citation",
-            "container_id": row.uid,
-            "file_id": file.uid,
-            "filename": file.filename,
-        }
+        self.citable[file.path] = ContainerFileSource(row.uid, file.uid, file.filename)

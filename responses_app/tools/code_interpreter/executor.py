@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
+from responses_app.dialects.citations.sources import Sources
 from responses_app.dialects.tools.builtin import PYTHON
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.items.server_tools.code_interpreter import CodeCall, CodeResult, CodeStarted
@@ -34,7 +35,8 @@ class CodeInterpreterExecutor:
     def offer(self, items: Sequence[Json]) -> BuiltinOffer:
         """Return the offer."""
         del items
-        return BuiltinOffer(CODE_INTERPRETER_TYPES, {PYTHON: lambda: CodeCall(self._session.container_id)})
+        sources = Sources(container_files=dict(self._session.citable))
+        return BuiltinOffer(CODE_INTERPRETER_TYPES, {PYTHON: lambda: CodeCall(self._session.container_id)}, sources=sources)
 
     def openings(self, items: Sequence[Json]) -> Sequence[Delta]:
         """Return no openings: the code interpreter needs no preparation."""
@@ -71,11 +73,6 @@ class CodeInterpreterExecutor:
         del call
         outputs = [{"type": "logs", "logs": message}] if self._shows_outputs else None
         return CodeResult(outputs, failed=True, model_text=message)
-
-    @property
-    def sources(self) -> Mapping[str, Json]:
-        """Files that the text of the model may cite: path in the container -> fields of a `container_file_citation`."""
-        return self._session.citations
 
     async def close(self) -> None:
         """Close the connections to the sandbox. The container stays until it expires."""

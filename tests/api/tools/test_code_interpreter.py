@@ -95,6 +95,24 @@ class CodeInterpreterTest(RoundsCase):
             data = b"".join([chunk async for chunk in content])
         assert data == b"hello"
 
+    async def test_links_to_written_files_are_cited(self) -> None:
+        events = await self.run_code(
+            "open('a.txt', 'w').write('hello')", record_text(answer("Here: [a.txt](sandbox:/mnt/data/a.txt)."))
+        )
+        call, message = events[-1]["response"]["output"]
+        [part] = message["content"]
+        [annotation] = part["annotations"]
+        cited = part["text"][annotation["start_index"] : annotation["end_index"]]
+        assert "sandbox:/mnt/data/a.txt" in cited
+        file = await ContainerFile.objects.aget()
+        assert annotation == annotation | {
+            "type": "container_file_citation",
+            "container_id": call["container_id"],
+            "file_id": file.uid,
+            "filename": "a.txt",
+        }
+        assert fold(events) == events[-1]["response"]
+
     async def test_error_of_the_code_is_an_output(self) -> None:
         events = await self.run_code("1 / 0", record_text(answer("Oh."), match=shows("ZeroDivisionError")))
         item = events[-1]["response"]["output"][0]
