@@ -105,11 +105,19 @@ def _is_part(value: object) -> bool:
 def _segment(part: Json) -> Segment:
     if part["type"] == "text":
         return str(part.get("text", ""))
+    if part["type"] == "resource_link":
+        return _link(part)
     resource = part.get("resource") or {}
     if isinstance(resource.get("text"), str):
         return str(resource["text"])
     names = (part.get("mimeType") or resource.get("mimeType"), part.get("uri") or resource.get("uri"))
     return picture_of(part) or _notice(part["type"], names)
+
+
+def _link(part: Json) -> str:
+    """Return the name, address, type and description of a linked resource. The model may use the address with another tool."""
+    details = (part.get("title") or part.get("name"), part.get("uri"), part.get("mimeType"), part.get("description"))
+    return f"[Link to a resource: {', '.join(str(detail) for detail in details if detail)}]"
 
 
 def _notice(kind: str, names: Sequence[object]) -> str:

@@ -32,8 +32,13 @@ def shown(output: object, max_bytes: int = 1000) -> str:
         pytest.param([FILE, {"type": "text", "text": "End."}], "Buy milk.\nEnd.", id="text of a resource"),
         pytest.param(
             [LINK],
-            "[The result has a part of type resource_link (https://example.com/report), which is shown to the user alone.]",
+            "[Link to a resource: report, https://example.com/report]",
             id="link",
+        ),
+        pytest.param(
+            [{**LINK, "title": "Report", "description": "Sales of May", "mimeType": "text/csv"}],
+            "[Link to a resource: Report, https://example.com/report, text/csv, Sales of May]",
+            id="link with a description",
         ),
     ],
 )

@@ -9,8 +9,18 @@ from base64 import b64decode
 from pathlib import Path
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver import Context, Image
-from mcp_types import ToolAnnotations
+from mcp.server.mcpserver import Audio, Context, Image
+from mcp_types import (
+    Annotations,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    ImageContent,
+    ResourceLink,
+    TextContent,
+    TextResourceContents,
+    ToolAnnotations,
+)
 from pydantic import BaseModel
 
 from tests.support.waiting import eventually
@@ -109,6 +119,43 @@ def structured(name: str) -> dict[str, str]:
 def long(size: int) -> str:
     """Return a long text."""
     return "x" * size
+
+
+@server.tool(annotations=READ_ONLY)
+def sound() -> Audio:
+    """Return a sound."""
+    return Audio(data=b"RIFF", format="wav")
+
+
+@server.tool(annotations=READ_ONLY)
+def document(binary: bool) -> EmbeddedResource:
+    """Return a document as an embedded resource."""
+    if binary:
+        content = BlobResourceContents(uri="demo://blob", mime_type="application/gzip", blob="H4sI")
+        return EmbeddedResource(type="resource", resource=content)
+    return EmbeddedResource(
+        type="resource", resource=TextResourceContents(uri="demo://text", mime_type="text/plain", text="Buy milk.")
+    )
+
+
+@server.tool(annotations=READ_ONLY)
+def link() -> ResourceLink:
+    """Return a link to a resource."""
+    return ResourceLink(type="resource_link", uri="demo://report", name="report", description="Sales of May")
+
+
+@server.tool(annotations=READ_ONLY)
+def annotated() -> CallToolResult:
+    """Return a text and a picture with annotations."""
+    everyone = Annotations(audience=["user", "assistant"], priority=1.0)
+    picture = ImageContent(type="image", data="iVBORw0KGgo=", mime_type="image/png", annotations=everyone)
+    return CallToolResult(content=[TextContent(type="text", text="Failed", annotations=everyone), picture])
+
+
+@server.tool(annotations=READ_ONLY)
+def both() -> CallToolResult:
+    """Return a text for people beside a structured value."""
+    return CallToolResult(content=[TextContent(type="text", text="two")], structured_content={"values": [1, 2]})
 
 
 class Consent(BaseModel):

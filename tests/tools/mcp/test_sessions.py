@@ -96,6 +96,33 @@ class ResultTest(SessionsCase):
         assert output is not None
         self.assertEqual(orjson.loads(output)[0]["mimeType"], "image/png")
 
+    async def test_each_kind_of_part_is_in_the_output(self) -> None:
+        everyone = {"audience": ["user", "assistant"], "priority": 1.0}
+        text = {"uri": "demo://text", "mimeType": "text/plain", "text": "Buy milk."}
+        blob = {"uri": "demo://blob", "mimeType": "application/gzip", "blob": "H4sI"}
+        parts: list[tuple[str, dict[str, bool], list[dict[str, object]]]] = [
+            ("sound", {}, [{"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}]),
+            ("document", {"binary": False}, [{"type": "resource", "resource": text}]),
+            ("document", {"binary": True}, [{"type": "resource", "resource": blob}]),
+            ("link", {}, [{"type": "resource_link", "uri": "demo://report", "name": "report", "description": "Sales of May"}]),
+            (
+                "annotated",
+                {},
+                [
+                    {"type": "text", "text": "Failed", "annotations": everyone},
+                    {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png", "annotations": everyone},
+                ],
+            ),
+        ]
+        sessions = self.http()
+        for name, arguments, expected in parts:
+            with self.subTest(name, **arguments):
+                output = (await sessions.call("http", name, arguments)).output
+                self.assertEqual(orjson.loads(output or ""), expected)
+
+    async def test_text_counts_more_than_a_structured_value(self) -> None:
+        self.assertEqual((await self.http().call("http", "both", {})).output, "two")
+
     async def test_a_structured_value_is_json(self) -> None:
         output = (await self.http().call("http", "structured", {"name": "Ada"})).output
         assert output is not None
@@ -179,7 +206,7 @@ class RefusalTest(SessionsCase):
 
     async def test_a_program_that_writes_without_end_is_given_up(self) -> None:
         endless = (sys.executable, "-c", "while True: print('x' * 65536, end='')")
-        sessions = self.open(McpServer("endless", command=endless, is_operators=True), limits=ToolLimits(connect_timeout_s=0.5))
+        sessions = self.open(McpServer("endless", command=endless, is_operators=True))
         began = time.monotonic()
         with self.assertRaisesRegex(McpError, "too long"), self.assertNoLogs("asyncio"):
             await sessions.list_tools("endless")
