@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import httpx2
 
-from responses_app.network.pinned_transport import BodyLimits, PinnedTransport
+from responses_app.network.pinned_transport import BodyLimits, PinnedTransport, ResponseRefused
 from responses_app.network.resolution import Resolve, resolve
 
 LIMIT_S = 30.0
@@ -52,6 +52,8 @@ async def download(
                 if isinstance(found, bytes):
                     return found
                 url = found
+    except ResponseRefused as error:
+        raise DownloadFailed(str(error)) from error
     except _ERRORS as error:
         raise DownloadFailed("its host is not on the public internet, cannot be reached or does not answer in time") from error
     raise DownloadFailed(f"it was redirected more than {MAX_REDIRECTS} times")

@@ -15,6 +15,7 @@ import openai
 import psycopg
 import pytest
 
+from responses_app.local.data_dir import InUse, lock
 from responses_app.local.database_url import superuser_url
 from tests.support.waiting import wait_until
 
@@ -250,6 +251,41 @@ def test_limits_of_a_file_and_of_a_project_and_the_clean_up_at_start(small: Serv
         assert local_files(again) == []
     finally:
         again.end()
+
+
+def test_kill_in_the_middle_of_uploads_leaves_whole_files_alone(small: Server) -> None:
+    uploads = [socket.create_connection(("127.0.0.1", small.port)) for _ in range(3)]
+    body = PURPOSE + part("file", b"x" * 900_000, "a.txt") + END
+    head = (
+        f"POST /v1/files HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {small.key}\r\n"
+        f"Content-Type: multipart/form-data; boundary=b\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    for connection, size in zip(uploads, (len(body), len(body) // 2, 100), strict=True):
+        connection.sendall(head.encode() + body[:size])
+    wait_until(lambda: bool(local_files(small)), limit_s=10)
+    small.process.kill()
+    small.process.wait()
+    wait_until(lambda: not is_locked(small.folder), limit_s=30)
+    from tests.support.server.serve_command import Server
+
+    again = Server(small.folder, *small.process.args[3:], RESPONSES_API_KEY=small.key).ready()  # type: ignore[index]
+    try:
+        client = openai.OpenAI(base_url=f"{again.url}/v1", api_key=again.key)
+        wait_until(lambda: local_files(again) == sorted(file.id for file in client.files.list()), limit_s=30)
+        assert len(local_files(again)) <= 1
+        assert all(len(client.files.content(file.id).content) == file.bytes == 900_000 for file in client.files.list())
+    finally:
+        again.end()
+        for connection in uploads:
+            connection.close()
+
+
+def is_locked(folder: Path) -> bool:
+    try:
+        os.close(lock(folder))
+    except InUse:
+        return True
+    return False
 
 
 def expire(server: Server, uid: str) -> None:

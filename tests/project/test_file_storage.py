@@ -1,0 +1,36 @@
+"""The setting of the storage of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from project.file_storage import file_storage
+
+FOLDER = Path("/data/files")
+
+
+def test_empty_setting_is_a_folder_for_the_owner_alone() -> None:
+    options = file_storage("", FOLDER)["OPTIONS"]
+    assert options == {"location": FOLDER, "file_permissions_mode": 0o600, "directory_permissions_mode": 0o700}
+
+
+def test_url_names_bucket_prefix_and_options() -> None:
+    entry = file_storage("s3://bucket/a/b%20c?endpoint_url=https://s3.example.com&addressing_style=path", FOLDER)
+    assert entry["BACKEND"] == "storages.backends.s3.S3Storage"
+    wanted = {
+        "bucket_name": "bucket",
+        "location": "a/b c",
+        "endpoint_url": "https://s3.example.com",
+        "addressing_style": "path",
+    }
+    assert {name: entry["OPTIONS"][name] for name in wanted} == wanted
+
+
+@pytest.mark.parametrize("url", ["/files", "gs://bucket", "s3:///prefix", "s3://bucket?secret=hidden-key"])
+def test_other_settings_are_refused_without_the_value(url: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="RESPONSES_FILE_STORAGE") as refused:
+        file_storage(url, FOLDER)
+    assert "hidden-key" not in str(refused.value)
