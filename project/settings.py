@@ -9,7 +9,7 @@ from project.file_storage import file_storage
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
 from project.text_search import TEXT_SEARCH_LANGUAGES
 from project.tls import cookie_name, proxy_header
-from project.web_search import parse_web_search
+from project.web_search import DEMO_PAGES, parse_web_search
 from responses_app.local.data_dir import data_dir
 from responses_app.local.database_url import default_url
 from responses_app.local.secrets import check_secret_key, secret_key
@@ -158,6 +158,8 @@ RESPONSES_SANDBOX_MEMORY_MIB = envint("RESPONSES_SANDBOX_MEMORY_MIB", 4096, mini
 RESPONSES_SANDBOX_DISK_MIB = envint("RESPONSES_SANDBOX_DISK_MIB", 512, minimum=16)
 RESPONSES_SANDBOX_CONTAINERS = envint("RESPONSES_SANDBOX_CONTAINERS", 16, minimum=1)
 RESPONSES_WEB_SEARCH = parse_web_search(envstr("RESPONSES_WEB_SEARCH"))
+if envbool("RESPONSES_DEMO_TOOLS"):
+    RESPONSES_WEB_SEARCH = RESPONSES_WEB_SEARCH or DEMO_PAGES
 # Vector stores and file search.
 RESPONSES_FILE_SEARCH_LANGUAGE = envchoice("RESPONSES_FILE_SEARCH_LANGUAGE", "english", TEXT_SEARCH_LANGUAGES)
 RESPONSES_EMBEDDINGS_URL = envstr("RESPONSES_EMBEDDINGS_URL")

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from responses_app.local.data_dir import ROOT
 from responses_app.tools.http_headers import value_problem
 from responses_app.tools.web_search.backends.services import DEFAULT_URLS, FOLDER, KEYS_NEEDED, NAMES, folder_of
 
 NAME = "RESPONSES_WEB_SEARCH"
+# Pages for the option `--demo-tools`.
+DEMO_PAGES = {"backend": FOLDER, "url": f"folder://{quote(str(ROOT / 'docs' / 'examples' / 'pages'))}"}
 KEYS = ("backend", "url", "key", "private_hosts")
 
 

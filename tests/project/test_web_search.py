@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from project.web_search import parse_web_search
+from project.web_search import DEMO_PAGES, parse_web_search
+from responses_app.tools.web_search.backends.base import SearchContext
+from responses_app.tools.web_search.backends.registry import open_backend
 
 
 @pytest.mark.parametrize("value", ["", "  "])
@@ -34,6 +37,11 @@ def test_setting_is_read_from_text_and_from_a_file(setting: dict[str, Any], tmp_
 
 def test_folder_is_read_from_a_url(tmp_path: Path) -> None:
     assert parse_web_search(f"folder://{tmp_path}") == {"backend": "folder", "url": f"folder://{tmp_path}"}
+
+
+def test_demo_has_pages() -> None:
+    found = asyncio.run(open_backend(DEMO_PAGES).search("moon tides", SearchContext()))
+    assert [one.url for one in found] == ["https://tides.example/moon.html", "https://tides.example/spring.html"]
 
 
 @pytest.mark.parametrize(
