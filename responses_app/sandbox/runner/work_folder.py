@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -56,15 +56,10 @@ class WorkFolder:
     def states(self) -> dict[str, FileState]:
         """Return the regular files of the data folder by absolute path, as the code names the files."""
         found: dict[str, FileState] = {}
-        for folder, _, names, descriptor in os.fwalk(self.root / "data", follow_symlinks=False):
-            place = PurePosixPath(WORK_FOLDER) / PurePosixPath(folder).relative_to(self.root / "data")
-            for name in names:
-                with suppress(OSError, UnicodeEncodeError):
-                    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                    path = str(place / name)
-                    path.encode()
-                    if stat.S_ISREG(status.st_mode):
-                        found[path] = FileState(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+        with suppress(FileNotFoundError):  # Deleted during a run.
+            for folder, _, names, descriptor in os.fwalk(self.root / "data", follow_symlinks=False):
+                place = PurePosixPath(WORK_FOLDER) / PurePosixPath(folder).relative_to(self.root / "data")
+                found |= _regular_files(place, names, descriptor)
         return found
 
     def files(self) -> list[ContainerFile]:
@@ -105,6 +100,18 @@ class WorkFolder:
             raise InvalidPath(f"{path!r} is a folder") from None
         finally:
             os.close(descriptor)
+
+
+def _regular_files(place: PurePosixPath, names: Iterable[str], descriptor: int) -> dict[str, FileState]:
+    """Return the regular files of an open folder. Names that are not UTF-8 are left out."""
+    found = {}
+    for name in names:
+        with suppress(OSError, UnicodeEncodeError):
+            status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+            name.encode()
+            if stat.S_ISREG(status.st_mode):
+                found[str(place / name)] = FileState(status.st_size, status.st_ino, status.st_mtime_ns, status.st_ctime_ns)
+    return found
 
 
 def path_parts(path: str) -> list[str]:

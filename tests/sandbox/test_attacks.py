@@ -1,0 +1,399 @@
+"""Attacks on the sandbox: code that reaches for the network, the server, the kernel or too much of the machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from responses_app.sandbox.base import FileMissing, InvalidPath, RunResult, SandboxError, StorageFull
+from responses_app.sandbox.client import SandboxClient
+from responses_app.sandbox.options import RunnerOptions
+from tests.support.sandbox.runner import Runner, runner
+from tests.support.waiting import eventually, wait_until
+
+LIMITS = RunnerOptions(run_timeout_s=3, output_bytes=50_000, memory_mib=256, disk_mib=16, max_files=500, max_processes=48)
+# Median of the times of a neighbour's runs; other tests use the processors too.
+NEIGHBOUR_LIMIT_S = 0.1
+SYSCALL = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+def call(name, *arguments):
+    result = getattr(libc, name)(*arguments)
+    return os.strerror(ctypes.get_errno()) if result == -1 else result
+"""
+NUMBERED = (
+    SYSCALL
+    + """
+def number(n, *arguments):
+    result = libc.syscall(n, *arguments)
+    return os.strerror(ctypes.get_errno()) if result == -1 else result
+"""
+)
+SECRET = "the-secret-of-the-server"
+DENIED = "'Operation not permitted'"
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    """Start a runner with small limits, with secrets around: in the environment, in a file, in the arguments of a process."""
+    folder = tmp_path_factory.mktemp("attacked")
+    (folder / "secret.txt").write_text(SECRET)
+    os.environ["VERBATIM_TEST_SECRET"] = SECRET
+    try:
+        with runner(folder, LIMITS) as started:
+            yield started
+    finally:
+        del os.environ["VERBATIM_TEST_SECRET"]
+
+
+def attack(limited: Runner, code: str) -> RunResult:
+    """Run code in a new container."""
+    (result,) = limited.run("attack", code)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import socket; socket.create_connection(('1.1.1.1', 53), 1)", "Network is unreachable"),
+        ("import socket; socket.create_connection(('::1', 8000), 1)", "Connection refused"),
+        ("import socket; socket.create_connection(('127.0.0.1', 5432), 1)", "Connection refused"),
+        ("import socket; socket.getaddrinfo('example.com', 80)", "gaierror"),
+        ("import socket; socket.socket(socket.AF_NETLINK)", "Address family not supported"),
+        ("import socket; socket.socket(40)", "Address family not supported"),
+        ("import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)", "Address family not supported"),
+        ("import socket; socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)", "Operation not permitted"),
+    ],
+)
+def test_network_cannot_be_reached(limited: Runner, code: str, expected: str) -> None:
+    assert expected in str(attack(limited, code).error)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "call('unshare', 0x10000000)",
+        "call('unshare', 0x00020000)",
+        "call('setns', 0, 0)",
+        "call('mount', b'none', b'/tmp', b'tmpfs', 0, None)",
+        "call('umount2', b'/mnt/data', 2)",
+        "call('chroot', b'/tmp')",
+        "call('ptrace', 16, 1, 0, 0)",
+        "call('process_vm_readv', 1, None, 0, None, 0, 0)",
+        "call('personality', 0x0040000)",
+        "call('reboot', 0)",
+        "call('swapon', b'/tmp/x', 0)",
+        "call('acct', b'/tmp/x')",
+        "call('sethostname', b'x', 1)",
+        "call('memfd_create', b'x', 0)",
+        "call('shmget', 1, 4096, 0o1600)",
+        "call('init_module', None, 0, b'')",
+        "call('klogctl', 3, None, 0)",
+        "call('open_by_handle_at', -100, None, 0)",
+        "call('fanotify_init', 0, 0)",
+    ],
+)
+def test_system_calls_are_denied(limited: Runner, code: str) -> None:
+    result = attack(limited, SYSCALL.replace("call(name", "call(name") + code)
+    assert result.value == DENIED or "undefined symbol" in str(result.error)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86_64")
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ("321, 0, 0, 0", DENIED),  # bpf
+        ("250, 0, -3, 0", DENIED),  # keyctl
+        ("248, b'user', b'x', b'y', 1, -3", DENIED),  # add_key
+        ("323, 0", DENIED),  # userfaultfd
+        ("298, 0, 0, -1, -1, 0", DENIED),  # perf_event_open
+        ("425, 8, 0", DENIED),  # io_uring_setup
+        ("246, 0, 0, 0, 0", DENIED),  # kexec_load
+        ("435, 0, 0", "'Function not implemented'"),  # clone3
+        ("56, 0x10000011, 0, 0, 0, 0", DENIED),  # clone with a user namespace
+        ("430, b'tmpfs', 0", DENIED),  # fsopen
+        ("0x40000000 + 101, 0", "'Function not implemented'"),  # x32
+    ],
+)
+def test_numbered_system_calls_are_denied(limited: Runner, numbers: str, expected: str) -> None:
+    assert attack(limited, f"{NUMBERED}\nnumber({numbers})").value == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("import os; sorted(os.listdir('/'))", None),
+        ("open('/etc/shadow').read()", "FileNotFoundError"),
+        ("open('/etc/passwd').read()", "FileNotFoundError"),
+        ("import os; os.listdir('/home')", "FileNotFoundError"),
+        ("import os; os.listdir('/sandbox/code')", "FileNotFoundError"),
+        ("import os; os.listdir('/sandbox/work')", "FileNotFoundError"),
+        ("import os; os.listdir('/sys')", "FileNotFoundError"),
+        ("import os; os.listdir('/run')", "FileNotFoundError"),
+        ("open('/proc/1/environ').read()", None),
+        ("open('/proc/1/mem', 'rb').read(1)", "Error"),
+        ("open('/dev/mem', 'rb')", "FileNotFoundError"),
+        ("open('/dev/vda', 'rb')", "FileNotFoundError"),
+        ("open('/dev/kmsg', 'rb')", "FileNotFoundError"),
+        ("open('/dev/fuse', 'rb')", "FileNotFoundError"),
+        ("import os; os.mknod('/mnt/data/d', 0o60666, os.makedev(8, 0))", "PermissionError"),
+        ("open('/usr/bin/x', 'w')", "Read-only file system"),
+        ("open('/x', 'w')", "Read-only file system"),
+        ("open('/dev/x', 'w')", "Read-only file system"),
+        ("open('/sandbox/inside/interpreter.py', 'a')", "Error"),
+        ("open('/proc/sys/kernel/core_pattern', 'w')", "Error"),
+        ("open('/proc/sysrq-trigger', 'w')", "Error"),
+        ("import os; os.setuid(0)", "Error"),
+        ("import os; os.chown('/mnt/data', 0, 0)", "Error"),
+        ("import os; os.nice(-5)", "PermissionError"),
+        ("import resource; resource.setrlimit(resource.RLIMIT_AS, (-1, -1))", "Error"),
+        ("import os; os.link('/usr/bin/env', '/mnt/data/env')", "cross-device"),
+        ("import os; os.link('/tmp/.', '/mnt/data/x')", "Error"),
+        ("import subprocess; subprocess.run(['bwrap', '--ro-bind', '/', '/', 'true'], check=True)", "CalledProcessError"),
+        ("import os; os.kill(-1, 9)", None),
+    ],
+)
+def test_files_and_devices_are_not_reached(limited: Runner, code: str, expected: str | None) -> None:
+    result = attack(limited, code)
+    assert SECRET not in repr(result)
+    if expected is not None:
+        assert expected in str(result.error)
+
+
+def test_environment_files_and_processes_of_the_server_are_not_visible(limited: Runner) -> None:
+    code = """
+import os, glob
+found = [dict(os.environ)]
+for path in glob.glob('/proc/*/cmdline') + glob.glob('/proc/*/environ') + glob.glob('/proc/*/mountinfo') + glob.glob('/proc/net/unix'):
+    try:
+        found.append(open(path, 'rb').read())
+    except OSError:
+        pass
+pids = [name for name in os.listdir('/proc') if name.isdigit()]
+print(found)
+(len(pids), os.getuid(), [name for folder, _, names in os.walk('/tmp') for name in names])
+"""
+    result = attack(limited, code)
+    assert result.value == "(2, 65534, [])"
+    assert SECRET not in result.logs
+    assert "sandbox.sock" not in result.logs
+    assert "attacked" not in result.logs
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("while True: pass", "longer than 3 seconds"),
+        ("import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True: pass", "longer than 3 seconds"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSTOP)", "longer than 3 seconds"),
+        ("while True: print('x' * 10000)", "longer than 3 seconds"),
+        ("import os\nwhile True: os.fork()", None),
+        ("import os\nwhile True:\n    try: os.fork()\n    except OSError: pass", "longer than 3 seconds"),
+        (
+            "import threading\nwhile True: threading.Thread(target=threading.Event().wait).start()",
+            None,
+        ),
+        ("b = bytearray(64 << 30)", "MemoryError"),
+        ("x = []\nwhile True: x.append(bytearray(1 << 20))", "MemoryError"),
+        (
+            "import os, mmap, signal\nfor _ in range(8):\n    if os.fork() == 0:\n        m = mmap.mmap(-1, 120 << 20)\n"
+            "        for i in range(0, 120 << 20, 4096): m[i] = 1\n        signal.pause()\nsignal.pause()",
+            "more than 256 MiB of memory",
+        ),
+        ("f = open('/mnt/data/big', 'wb')\nwhile True: f.write(bytes(1 << 20))", "OSError"),
+        ("f = open('/dev/shm/big', 'wb')\nwhile True: f.write(bytes(1 << 20))", "OSError"),
+        ("f = open('/tmp/big', 'wb')\nwhile True: f.write(bytes(1 << 20))", "OSError"),
+        ("for n in range(100000): open(f'/mnt/data/{n}', 'w').close()", "No space left"),
+        ("import os\nwhile True: os.mkdir('d'); os.chdir('d')", "Error"),
+        ("import os\nos.setsid()\nif os.fork() == 0:\n    os.setsid()\n    while True: pass", None),
+    ],
+)
+def test_limits_end_greedy_code_while_neighbours_are_answered(limited: Runner, code: str, error: str | None) -> None:
+    async def work(client: SandboxClient) -> tuple[RunResult, list[float]]:
+        await client.create("greedy")
+        await client.create("neighbour")
+        await client.run("neighbour", "1")
+        greedy = asyncio.create_task(client.run("greedy", code))
+        times: list[float] = []
+        while not greedy.done() and len(times) < 25:
+            began = time.perf_counter()
+            assert (await client.run("neighbour", "6 * 7")).value == "42"
+            times.append(time.perf_counter() - began)
+            await asyncio.wait({greedy}, timeout=0.05)
+        result = await greedy
+        assert (await client.run("neighbour", "6 * 7")).value == "42"
+        await client.delete("greedy")
+        await client.delete("neighbour")
+        return result, times
+
+    result, times = limited.use(work)
+    assert sorted(times)[len(times) // 2] < NEIGHBOUR_LIMIT_S
+    if error is not None:
+        assert error in str(result.error)
+    assert len(result.logs) <= LIMITS.output_bytes
+
+
+def test_zip_bombs_fill_the_work_folder_alone(limited: Runner) -> None:
+    code = """
+import io, zipfile
+data = io.BytesIO()
+with zipfile.ZipFile(data, 'w', zipfile.ZIP_DEFLATED) as archive:
+    archive.writestr('bomb', bytes(64 << 20))
+zipfile.ZipFile(data).extractall('/mnt/data')
+"""
+    result = attack(limited, code)
+    assert "No space left" in str(result.error) or "File too large" in str(result.error)
+
+
+@pytest.mark.parametrize(
+    ("code", "path", "error"),
+    [
+        ("import os; os.symlink('/proc/self/environ', 'link')", "link", InvalidPath),
+        ("import os; os.symlink('/sandbox/code/responses_app/__init__.py', 'link')", "link", InvalidPath),
+        ("import os; os.symlink('/', 'folder')", "folder/sandbox/inside/interpreter.py", InvalidPath),
+        ("import os; os.mkfifo('pipe')", "pipe", InvalidPath),
+        ("import os; os.mkdir('folder')", "folder", InvalidPath),
+        ("import socket; socket.socket(socket.AF_UNIX).bind('socket')", "socket", InvalidPath),
+        ("1", "../x", InvalidPath),
+        ("1", "/etc/passwd", InvalidPath),
+        ("1", "/mnt/data/../x", InvalidPath),
+        ("1", "a//b", InvalidPath),
+        ("1", "", InvalidPath),
+        ("1", "a\0b", InvalidPath),
+        ("1", "missing", FileMissing),
+        ("1", "x" * 300, InvalidPath),
+    ],
+)
+def test_files_are_read_inside_the_work_folder_alone(limited: Runner, code: str, path: str, error: type[SandboxError]) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("links")
+        await client.run("links", code)
+        try:
+            with pytest.raises(error):
+                _ = [chunk async for chunk in client.read_file("links", path)]
+            with pytest.raises(error):
+                await client.delete_file("links", path)
+            assert list(await client.list_files("links")) == []
+        finally:
+            await client.delete("links")
+
+    limited.use(work)
+
+
+@pytest.mark.parametrize("path", ["../x", "/etc/x", "link/x", "folder", "/mnt/data/", "a/./b"])
+def test_files_are_written_inside_the_work_folder_alone(limited: Runner, path: str) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("write")
+        await client.run("write", "import os; os.symlink('/tmp', 'link'); os.mkdir('folder')")
+        try:
+            with pytest.raises(InvalidPath):
+                await client.put_file("write", path, b"x")
+            assert list(await client.list_files("write")) == []
+        finally:
+            await client.delete("write")
+
+    limited.use(work)
+
+
+def test_written_file_replaces_a_link(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> str | None:
+        await client.create("replace")
+        await client.run("replace", "import os; open('/tmp/t', 'w').write('old'); os.symlink('/tmp/t', 'link')")
+        await client.put_file("replace", "link", b"new")
+        result = await client.run("replace", "open('/tmp/t').read(), open('link').read()")
+        await client.delete("replace")
+        return result.value
+
+    assert limited.use(work) == "('old', 'new')"
+
+
+def test_uploads_cannot_fill_more_than_the_work_folder(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("full")
+        with pytest.raises(StorageFull):
+            await client.put_file("full", "big", bytes(32 << 20))
+        assert list(await client.list_files("full")) == []
+        await client.delete("full")
+
+    limited.use(work)
+
+
+def test_background_processes_stop_between_runs(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("background")
+        await client.run("background", "import subprocess; subprocess.Popen(['sh', '-c', 'while :; do :; done']); None")
+        states = {child.status() for child in descendants(limited) if child.name() in ("sh", "dash", "bash")}
+        assert states == {psutil.STATUS_STOPPED}
+        await client.delete("background")
+
+    limited.use(work)
+
+
+def test_nothing_is_left_of_a_deleted_container(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        before = len(descendants(limited))
+        await client.create("clean")
+        await client.run(
+            "clean", "import os, signal, subprocess; subprocess.Popen(['sleep', '1000']); os.fork() or signal.pause()"
+        )
+        assert len(descendants(limited)) > before
+        await client.delete("clean")
+        await eventually(lambda: len(descendants(limited)) == before)
+
+    limited.use(work)
+
+
+def test_nothing_is_left_of_a_killed_runner(tmp_path: Path) -> None:
+    with runner(tmp_path, LIMITS) as started:
+
+        async def work(client: SandboxClient) -> list[psutil.Process]:
+            await client.create("killed")
+            await client.run("killed", "import os, subprocess; subprocess.Popen(['sleep', '1000']); open('x', 'w').write('y')")
+            return [psutil.Process(started.process.pid), *descendants(started)]
+
+        tree = started.use(work)
+        mounts = Path("/proc/self/mounts").read_text()
+        started.process.kill()
+        started.process.wait()
+        wait_until(lambda: not any(is_alive(process) for process in tree))
+    assert Path("/proc/self/mounts").read_text() == mounts
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sandbox.sock"]
+
+
+def test_client_that_disconnects_ends_the_run(limited: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("left")
+        printed = asyncio.Event()
+        run = asyncio.create_task(client.run("left", "print(1)\nwhile True: pass", lambda _stream, _text: printed.set()))
+        await printed.wait()
+        run.cancel()
+        await asyncio.wait({run})
+        await eventually(lambda: is_idle(client, "left"), limit_s=3)
+        await client.delete("left")
+
+    limited.use(work)
+
+
+async def is_idle(client: SandboxClient, container_id: str) -> bool:
+    """Return True if the container runs no code."""
+    return not (await client.status(container_id)).is_running_code
+
+
+def is_alive(process: psutil.Process) -> bool:
+    """Return True unless the process has ended. A zombie has ended."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+def descendants(started: Runner) -> list[psutil.Process]:
+    """Return the processes below a runner."""
+    return list(psutil.Process(started.process.pid).children(recursive=True))

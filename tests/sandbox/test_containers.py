@@ -1,0 +1,145 @@
+"""Containers: idle expiry, number, memory tiers, and runs that wait for each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from responses_app.sandbox.base import ContainerExpired, ContainerStatus, RunResult, SandboxBusy, SandboxUnavailable
+from responses_app.sandbox.client import SandboxClient
+from responses_app.sandbox.options import RunnerOptions
+from tests.support.sandbox.runner import Runner, runner
+from tests.support.waiting import eventually
+
+LIMITS = RunnerOptions(max_containers=2, memory_mib=2048, disk_mib=16, idle_s=3)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    with runner(tmp_path_factory.mktemp("small"), LIMITS) as started:
+        yield started
+
+
+@pytest.mark.parametrize(("tier", "memory_mib"), [("1g", 1024), ("4g", 2048), ("64g", 2048)])
+def test_memory_tiers_are_bounded(small: Runner, tier: str, memory_mib: int) -> None:
+    async def work(client: SandboxClient) -> ContainerStatus:
+        status = await client.create("tier", tier)
+        await client.delete("tier")
+        return status
+
+    assert small.use(work).memory_mib == memory_mib
+
+
+def test_creation_of_an_existing_container_changes_nothing(small: Runner) -> None:
+    async def work(client: SandboxClient) -> tuple[str | None, int]:
+        await client.create("twice", "1g")
+        await client.run("twice", "x = 1")
+        status = await client.create("twice", "4g")
+        result = await client.run("twice", "x")
+        await client.delete("twice")
+        return result.value, status.memory_mib
+
+    assert small.use(work) == ("1", 1024)
+
+
+def test_number_of_containers_is_limited(small: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("a")
+        await client.create("b")
+        with pytest.raises(SandboxBusy, match="RESPONSES_SANDBOX_CONTAINERS"):
+            await client.create("c")
+        await client.delete("a")
+        await client.create("c")
+        await client.delete("b")
+        await client.delete("c")
+
+    small.use(work)
+
+
+@pytest.mark.slow
+def test_idle_containers_expire_and_used_containers_do_not(small: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        await client.create("idle")
+        await client.create("used")
+        gate = asyncio.create_task(client.run("used", "import os\nwhile not os.path.exists('gate'): pass"))
+
+        async def has_expired() -> bool:
+            try:
+                await client.status("idle")
+            except ContainerExpired:
+                return True
+            return False
+
+        await eventually(has_expired)
+        await client.put_file("used", "gate", b"")
+        assert (await gate).error is None
+        assert (await client.status("used")).expires_in_s > 0
+        await client.delete("used")
+
+    small.use(work)
+
+
+def test_runs_of_a_container_wait_for_each_other(small: Runner) -> None:
+    async def work(client: SandboxClient) -> list[RunResult]:
+        await client.create("queue")
+        await client.run("queue", "order = []")
+        runs = [client.run("queue", f"order.append({number}); len(order)") for number in range(5)]
+        results = await asyncio.gather(*runs)
+        await client.delete("queue")
+        return results
+
+    assert sorted(str(result.value) for result in small.use(work)) == ["1", "2", "3", "4", "5"]
+
+
+def test_containers_do_not_see_each_other(small: Runner) -> None:
+    async def work(client: SandboxClient) -> tuple[str | None, str | None]:
+        await client.create("left")
+        await client.create("right")
+        await client.run(
+            "left", "import subprocess; open('x', 'w'); open('/tmp/y', 'w'); subprocess.Popen(['sleep', '99']); None"
+        )
+        files = await client.run("right", "import os; os.listdir('.'), os.listdir('/tmp'), os.listdir('/dev/shm')")
+        processes = await client.run("right", "[name for name in os.listdir('/proc') if name.isdigit()]")
+        await client.delete("left")
+        await client.delete("right")
+        return files.value, processes.value
+
+    assert small.use(work) == ("([], [], [])", "['1', '2']")
+
+
+def test_deletion_ends_a_run(small: Runner) -> None:
+    async def work(client: SandboxClient) -> RunResult:
+        await client.create("deleted")
+        printed = asyncio.Event()
+        run = asyncio.create_task(client.run("deleted", "print(1)\nwhile True: pass", lambda _stream, _text: printed.set()))
+        await printed.wait()
+        await client.delete("deleted")
+        return await run
+
+    assert small.use(work).was_killed
+
+
+@pytest.mark.parametrize(("token", "is_reachable"), [("", False), ("wrong", False), ("right", True)])
+def test_runner_with_a_token_answers_clients_with_the_token(tmp_path: Path, token: str, is_reachable: bool) -> None:
+    async def work(_client: SandboxClient) -> bool:
+        client = SandboxClient(started.url, token)
+        try:
+            return await client.is_reachable()
+        finally:
+            await client.close()
+
+    with runner(tmp_path, RunnerOptions(token="right")) as started:
+        assert started.use(work) == is_reachable
+
+
+def test_unreachable_runner_is_unavailable(tmp_path: Path) -> None:
+    async def work() -> None:
+        client = SandboxClient(f"unix:{tmp_path / 'none.sock'}")
+        with pytest.raises(SandboxUnavailable, match="cannot be reached"):
+            await client.create("x")
+        await client.close()
+
+    asyncio.run(work())

@@ -1,0 +1,52 @@
+"""Packages of the containers: installation, pictures of matplotlib and Pillow, tables of pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from responses_app.sandbox.launch import packages
+from responses_app.sandbox.options import RunnerOptions
+from tests.support.sandbox.runner import PACKAGES, Runner, runner
+
+pytestmark = pytest.mark.slow
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture(scope="module")
+def scientific(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
+    try:
+        packages.install(PACKAGES)
+    except packages.PackagesMissing as error:
+        pytest.skip(f"no package index: {error}")
+    with runner(tmp_path_factory.mktemp("scientific"), RunnerOptions(run_timeout_s=240), with_packages=True) as started:
+        yield started
+
+
+@pytest.mark.parametrize(
+    ("code", "value", "figures"),
+    [
+        ("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", None, 1),
+        ("import matplotlib.pyplot as plt\nplt.plot([1, 2]); None", None, 1),
+        ("import matplotlib.pyplot as plt\nplt.figure(); plt.figure(); plt.savefig('/mnt/data/a.png')", None, 2),
+        ("import matplotlib.pyplot as plt\nplt.plot([1]); plt.close('all')", None, 0),
+        ("import PIL.Image\nPIL.Image.new('RGB', (3, 3)).size", "(3, 3)", 0),
+        ("import PIL.Image\nimage = PIL.Image.new('RGB', (3, 3))\nimage\n", "<PIL.Image.Image image mode=RGB size=3x3 at", 1),
+        ("import pandas\npandas.DataFrame({'a': [1, 2]}).sum()", "a    3\ndtype: int64", 0),
+        ("import numpy\nnumpy.ones((500, 500)).dot(numpy.ones((500, 500))).sum()", "125000000.0", 0),
+    ],
+)
+def test_figures_and_tables_are_shown(scientific: Runner, code: str, value: str | None, figures: int) -> None:
+    (result,) = scientific.run("scientific", code)
+    assert result.error is None
+    assert value is None or value in str(result.value)
+    assert [image[:8] for image in result.figures] == [PNG] * figures
+
+
+def test_failed_installation_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "REQUIREMENTS", ("verbatim-no-such-package==1",))
+    with pytest.raises(packages.PackagesMissing, match="verbatim-no-such-package"):
+        packages.install(tmp_path)
+    assert not packages.packages_folder(tmp_path).exists()

@@ -1,0 +1,54 @@
+"""Single runs: a module with the packages of the server, limits, and no way out."""
+
+from __future__ import annotations
+
+import pytest
+
+from responses_app.sandbox.base import OnceLimits, OnceResult
+from responses_app.sandbox.client import SandboxClient
+from tests.support.sandbox.runner import Runner
+
+SMALL = OnceLimits(wall_s=2, memory_mib=256, output_bytes=1000)
+
+
+def run_module(sandbox: Runner, module: str, stdin: bytes, limits: OnceLimits, *arguments: str) -> OnceResult:
+    async def work(client: SandboxClient) -> OnceResult:
+        return await client.run_once(module, stdin, limits, arguments)
+
+    return sandbox.use(work)
+
+
+def test_module_reads_stdin_and_writes_stdout(sandbox: Runner) -> None:
+    result = run_module(sandbox, "base64", b"x" * 2_000_000, OnceLimits(), "-e", "-")
+    assert (result.exit_code, result.problem, result.stderr) == (0, None, "")
+    assert len(result.stdout) > 2_600_000
+
+
+def test_module_sees_the_packages_of_the_server(sandbox: Runner) -> None:
+    code = b"import pydantic, responses_app.sandbox.base, os; print(os.getuid())\n"
+    result = run_module(sandbox, "code", code, OnceLimits(), "-q")
+    assert "Error" not in result.stderr
+    assert b"65534" in result.stdout
+
+
+def test_input_that_is_not_read_is_dropped(sandbox: Runner) -> None:
+    result = run_module(sandbox, "this", b"x" * 5_000_000, OnceLimits())
+    assert result.exit_code == 0
+    assert b"Beautiful" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("while True: pass\n", "more than 2 seconds"),
+        ("while True: print('x' * 100)\n", "more than 1000 bytes of output"),
+        ("import os; os.abort()", None),
+        ("b = bytearray(1 << 30)", None),
+        ("import socket; socket.create_connection(('1.1.1.1', 53), 1)", None),
+        ("open('/x', 'w')", None),
+    ],
+)
+def test_limits_end_a_single_run(sandbox: Runner, code: str, problem: str | None) -> None:
+    result = run_module(sandbox, "timeit", b"", SMALL, "-n", "1", "-r", "1", code)
+    assert result.problem == problem
+    assert result.exit_code != 0
