@@ -8,6 +8,7 @@ from django.urls import include, path, re_path
 from responses_app.web import home as web_home
 from responses_app.web import mcp_servers
 from responses_app.web.accounts import sign_in
+from responses_app.web.files import containers as container_views
 from responses_app.web.files import views as files_views
 from responses_app.web.keys import views as keys_views
 from responses_app.web.response import compare, conformance, conversation, lineage, prompt
@@ -28,6 +29,9 @@ urlpatterns = [
     path("files", files_views.index, name="files"),
     path("files/<str:uid>/content", files_views.download, name="file-content"),
     path("files/<str:uid>/delete", files_views.delete, name="file-delete"),
+    path("containers", container_views.index, name="containers"),
+    path("containers/<str:uid>/files/<str:file>/content", container_views.download, name="container-file"),
+    path("containers/<str:uid>/delete", container_views.delete, name="container-delete"),
     path("mcp-servers", mcp_servers.index, name="mcp-servers"),
     path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),

@@ -88,6 +88,7 @@ def paths(chat_server: Server) -> list[str]:
         "/keys",
         "/keys/1",
         "/files",
+        "/containers",
         "/mcp-servers",
         "/chat",
         f"/chat/{second}",

@@ -1,0 +1,106 @@
+"""Pages and admin of containers."""
+
+from __future__ import annotations
+
+import tempfile
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.models import User
+from django.test import override_settings
+
+from responses_app.models import Container, ContainerFile, FileSource, Membership
+from responses_app.store.files import container_files
+from responses_app.store.files.pending import part_path
+from tests.support.web.page_case import WebCase
+
+NOW = datetime.now(UTC)
+
+
+async def joined(answer: Any) -> bytes:
+    return b"".join([part async for part in answer.streaming_content])
+
+
+class ContainersTest(WebCase):
+    """A storage of its own, and two projects."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder / "files"}}
+        static = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+        storages = {"files": backend, "default": backend, "staticfiles": static}
+        self.enterContext(
+            override_settings(STORAGES=storages, RESPONSES_UPLOAD_DIR=folder / "uploads", RESPONSES_SANDBOX_URL="")
+        )
+        self.folder = folder
+
+    def add(self, uid: str = "cntr_1", project: str = "default", used: datetime = NOW) -> Container:
+        """Add a container with a file."""
+        row = Container.objects.create(uid=uid, project=project, name="<b>work</b>", created_at=used, last_active_at=used)
+        name = container_files.new_name()
+        part_path(name).write_bytes(b"Oslo")
+        path = "/mnt/data/cities.csv"
+        container_files.insert(container_files.new_row(row, f"cfile_{uid}", path, FileSource.ASSISTANT, 4, name))
+        return row
+
+    def stored(self) -> int:
+        return len(list((self.folder / "files").iterdir()))
+
+    def visit(self, path: str = "/containers") -> str:
+        answer = self.client.get(path)
+        self.assertEqual(answer.status_code, 200)
+        text: str = answer.content.decode()
+        return text
+
+    def test_list_without_containers_names_the_tool(self) -> None:
+        self.assertIn("code_interpreter", self.visit())
+
+    def test_list_shows_name_status_and_files(self) -> None:
+        self.add()
+        self.add("cntr_2", used=NOW - timedelta(hours=1))
+        page = self.visit()
+        for text in ("&lt;b&gt;work&lt;/b&gt;", "Running", "Expired", "cities.csv", "4\xa0bytes"):
+            with self.subTest(text):
+                self.assertIn(text, page)
+
+    def test_file_is_downloaded(self) -> None:
+        self.add()
+        answer = self.client.get("/containers/cntr_1/files/cfile_cntr_1/content")
+        self.assertEqual(async_to_sync(joined)(answer), b"Oslo")
+        self.assertEqual(answer["Content-Disposition"], 'attachment; filename="cities.csv"')
+
+    def test_container_is_deleted_after_a_confirmation(self) -> None:
+        self.add()
+        self.assertIn("Delete", self.visit("/containers/cntr_1/delete"))
+        self.assertEqual(self.stored(), 1)
+        self.assertContains(self.client.post("/containers/cntr_1/delete", follow=True), "The container was deleted.")
+        self.assertEqual((self.stored(), Container.objects.count(), ContainerFile.objects.count()), (0, 0, 0))
+
+    def test_containers_of_other_projects_are_not_found(self) -> None:
+        self.add(project="other")
+        member = User.objects.create_user("member")
+        Membership.objects.create(user=member, project="default")
+        self.client.force_login(member)
+        self.assertIn("No containers", self.visit())
+        for path in ("/containers/cntr_1/delete", "/containers/cntr_1/files/cfile_cntr_1/content"):
+            with self.subTest(path):
+                self.assertEqual(self.client.get(path).status_code, 404)
+
+    def test_admin_deletes_the_bytes_with_the_row(self) -> None:
+        row = self.add()
+        self.client.force_login(User.objects.create_superuser("chief"))
+        self.assertEqual(self.client.get("/admin/responses_app/container/").status_code, 200)
+        self.assertEqual(self.client.get("/admin/responses_app/containerfile/").status_code, 200)
+        self.client.post(f"/admin/responses_app/container/{row.pk}/delete/", {"post": "yes"})
+        self.assertEqual((self.stored(), Container.objects.count()), (0, 0))
+
+    def test_containers_are_deleted_some_time_after_their_expiry(self) -> None:
+        self.add(used=NOW - timedelta(hours=2))
+        self.add("cntr_2", used=NOW - timedelta(minutes=30))
+        self.assertEqual(list(container_files.delete_unused(NOW, None)), [])
+        self.assertEqual(list(container_files.delete_unused(NOW, timedelta(hours=1))), [1])
+        self.assertEqual([row.uid for row in Container.objects.all()], ["cntr_2"])
+        self.assertEqual(self.stored(), 1)
