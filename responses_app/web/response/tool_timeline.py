@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import orjson
@@ -15,6 +16,7 @@ from responses_app.web.response.event_log.event_groups import event_kind
 from responses_app.web.response.timeline import GENERATION_KINDS, TOOL_ENDS, WIDTH
 
 ADDED: Final = "response.output_item.added"
+DONE: Final = "response.output_item.done"
 MIN_WIDTH: Final = 1.0
 ROW_HEIGHT: Final = 10
 MAX_SPANS: Final = 200
@@ -83,7 +85,7 @@ def tool_timeline(pk: int, headers: Sequence[EventHeader]) -> ToolTimeline | Non
     tools = _placed(_tool_spans(pk, headers, total))
     rounds = [
         ToolSpan("text", f"Round {number}: generation", start, end, total)
-        for number, (start, end) in enumerate(_rounds(headers, tools), start=1)
+        for number, (start, end) in enumerate(_rounds(headers), start=1)
     ]
     return ToolTimeline(sorted([*rounds, *tools], key=lambda span: (span.start, span.row))[:MAX_SPANS])
 
@@ -120,10 +122,10 @@ def _placed(spans: Iterator[ToolSpan]) -> list[ToolSpan]:
     return placed
 
 
-def _rounds(headers: Sequence[EventHeader], tools: Sequence[ToolSpan]) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each round: the times between the tools in which the model generated."""
+def _rounds(headers: Sequence[EventHeader]) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each round: the times in which the model generated."""
     start = next((header.ms for header in headers if header.type == "response.in_progress"), 0)
-    last, ends = None, sorted(tool.end for tool in tools)
+    last, ends = None, list(_last_results(headers))
     generated = [
         header.ms for header in headers if header.type.endswith(".delta") and event_kind(header.type) in GENERATION_KINDS
     ]
@@ -136,3 +138,12 @@ def _rounds(headers: Sequence[EventHeader], tools: Sequence[ToolSpan]) -> Iterat
         last = ms
     if last is not None:
         yield start, last
+
+
+def _last_results(headers: Sequence[EventHeader]) -> Iterator[int]:
+    """Yield the times of the results that close the last open item. A result while another item is open is inside of a round."""
+    count = 0
+    for before, header in pairwise(headers):
+        count += (header.type == ADDED) - (header.type == DONE)
+        if not count and header.type == DONE and before.type in TOOL_ENDS:
+            yield header.ms

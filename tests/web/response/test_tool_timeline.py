@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -18,6 +19,7 @@ from tests.support.store.stored_logs import stored_response
 LISTING = {"id": "mcpl_1", "type": "mcp_list_tools", "server_label": "demo"}
 TEXT = "response.output_text.delta"
 ARGUMENTS = "response.mcp_call_arguments.delta"
+DONE = "response.output_item.done"
 
 
 def call(uid: str, name: str) -> dict[str, Any]:
@@ -31,6 +33,7 @@ EVENTS: list[tuple[str, int, dict[str, Any]]] = [
     ("response.output_item.added", 10, {"item": LISTING}),
     ("response.mcp_list_tools.in_progress", 10, {"item_id": "mcpl_1"}),
     ("response.mcp_list_tools.completed", 110, {"item_id": "mcpl_1"}),
+    (DONE, 110, {}),
     ("response.output_item.added", 200, {"item": call("mcp_1", "slow")}),
     ("response.mcp_call.in_progress", 200, {"item_id": "mcp_1"}),
     (ARGUMENTS, 220, {"item_id": "mcp_1"}),
@@ -40,17 +43,38 @@ EVENTS: list[tuple[str, int, dict[str, Any]]] = [
     (ARGUMENTS, 280, {"item_id": "mcp_2"}),
     ("response.mcp_call_arguments.done", 300, {"item_id": "mcp_2"}),
     ("response.mcp_call.completed", 400, {"item_id": "mcp_2"}),
+    (DONE, 400, {}),
     ("response.mcp_call.failed", 740, {"item_id": "mcp_1"}),
+    (DONE, 740, {}),
     (TEXT, 840, {}),
     (TEXT, 900, {}),
     ("response.completed", 1000, {}),
 ]
 
 
-def stored(count: int = len(EVENTS)) -> Response:
+# The first call ends while the model writes the second one.
+OVERLAPPING: list[tuple[str, int, dict[str, Any]]] = [
+    ("response.in_progress", 0, {}),
+    ("response.output_item.added", 10, {"item": call("mcp_1", "quick")}),
+    (ARGUMENTS, 20, {"item_id": "mcp_1"}),
+    ("response.mcp_call_arguments.done", 30, {"item_id": "mcp_1"}),
+    ("response.output_item.added", 40, {"item": call("mcp_2", "late")}),
+    (ARGUMENTS, 50, {"item_id": "mcp_2"}),
+    ("response.mcp_call.completed", 60, {"item_id": "mcp_1"}),
+    (DONE, 60, {}),
+    (ARGUMENTS, 70, {"item_id": "mcp_2"}),
+    ("response.mcp_call_arguments.done", 80, {"item_id": "mcp_2"}),
+    ("response.mcp_call.completed", 90, {"item_id": "mcp_2"}),
+    (DONE, 90, {}),
+    (TEXT, 100, {}),
+    ("response.completed", 110, {}),
+]
+
+
+def stored(count: int = len(EVENTS), events: Sequence[tuple[str, int, dict[str, Any]]] = EVENTS) -> Response:
     frames = [
         EventFrame(number, kind, orjson.dumps({"type": kind, **fields}), ms)
-        for number, (kind, ms, fields) in enumerate(EVENTS[:count])
+        for number, (kind, ms, fields) in enumerate(events[:count])
     ]
     return stored_response(frames)
 
@@ -81,7 +105,11 @@ class ToolTimelineTest(TestCase):
         self.assertEqual(found.height, 30)
 
     def test_a_running_tool_lasts_until_the_last_event(self) -> None:
-        self.assertEqual(drawn(stored(14)).durations["mcp_1"], 160)
+        self.assertEqual(drawn(stored(15)).durations["mcp_1"], 160)
+
+    def test_result_inside_of_a_round_begins_no_round(self) -> None:
+        rounds = [(span.start, span.end) for span in drawn(stored(events=OVERLAPPING)).spans if not span.uid]
+        self.assertEqual(rounds, [(0, 70), (90, 100)])
 
     def test_a_log_without_tools_has_no_rows(self) -> None:
         row = stored(2)
