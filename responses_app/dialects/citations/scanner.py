@@ -203,5 +203,7 @@ class CitationScanner:
 
 
 def _link_target(url: str) -> str:
-    """Return the address with the characters encoded that would end the target of a link."""
-    return re.sub(r"[\s()<>\\]", lambda char: "".join(f"%{byte:02X}" for byte in char[0].encode("utf-8", "surrogatepass")), url)
+    """Return the address with the characters encoded that would end the target of a link, or a string of JSON."""
+    return re.sub(
+        r"[\s()<>\\\"]", lambda char: "".join(f"%{byte:02X}" for byte in char[0].encode("utf-8", "surrogatepass")), url
+    )

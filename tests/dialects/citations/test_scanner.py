@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -206,6 +207,13 @@ def test_file_cited_before_any_text_has_the_position_zero_behind_the_text() -> N
 def test_text_of_code_with_an_open_fence_is_not_cited() -> None:
     text = "```\n[t](https://ebb.example)\n【3†L1】"
     assert scan(text) == (text, [])
+
+
+def test_answer_in_json_stays_json() -> None:
+    page = WebSource('https://odd.example/a"b\\c d', "Odd")
+    final, annotations = scan('{"answer": "Yes.【1†L1】"}', sources=Sources(displays={1: DisplaySources([(0, page)])}))
+    assert json.loads(final) == {"answer": "Yes. ([odd.example](https://odd.example/a%22b%5Cc%20d))"}
+    assert [one["url"] for one in annotations] == [page.url]
 
 
 def test_joined_sources_have_both() -> None:
