@@ -123,12 +123,9 @@ def missing(uid: str) -> NotFound:
 
 def check_not_expired(row: VectorStore) -> None:
     """Raise InvalidRequest if the vector store has expired."""
-    if stores.is_expired(row, timezone.now()):
-        raise InvalidRequest(
-            f"The vector store '{row.uid}' has expired, because it was not used for {row.expires_after_days} days. "
-            "Create a vector store with the same files, or change 'expires_after'.",
-            code="vector_store_expired",
-        )
+    problem = stores.expiry_problem(row, timezone.now())
+    if problem is not None:
+        raise InvalidRequest(problem, code="vector_store_expired")
 
 
 def cursors(request: HttpRequest) -> tuple[str | None, str | None]:

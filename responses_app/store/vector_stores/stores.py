@@ -116,6 +116,16 @@ def is_expired(store: VectorStore, now: datetime) -> bool:
     return end is not None and end <= now
 
 
+def expiry_problem(store: VectorStore, now: datetime) -> str | None:
+    """Return why the store can no longer be used, or None."""
+    if not is_expired(store, now):
+        return None
+    return (
+        f"The vector store '{store.uid}' has expired, because it was not used for {store.expires_after_days} days. "
+        "Create a vector store with the same files, or change 'expires_after'."
+    )
+
+
 def touch(stores: Sequence[VectorStore], now: datetime) -> None:
     """Store `now` as the time of the last use."""
     old = Q(last_active_at__lt=now - timedelta(seconds=TOUCH_EVERY_S))

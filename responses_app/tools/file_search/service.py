@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from asgiref.sync import sync_to_async
+from asgiref.sync import ThreadSensitiveContext, sync_to_async
 from django.utils import timezone
 
 from responses_app.models import VectorStore
+from responses_app.store.db import release_connection
 from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult, Query, RankingWeights, search_store
 from responses_app.tools.file_search import embedder
@@ -41,7 +42,9 @@ async def search(stores: Sequence[VectorStore], texts: Sequence[str], options: S
     Without an answer of the embeddings server the search is by words alone.
     """
     queries = await _queries(texts)
-    return await sync_to_async(_search)(stores, queries, options)
+    # A thread of its own: the shared thread writes the logs of all streams.
+    async with ThreadSensitiveContext():
+        return await sync_to_async(_search)(stores, queries, options)
 
 
 async def _queries(texts: Sequence[str]) -> list[Query]:
@@ -54,9 +57,11 @@ async def _queries(texts: Sequence[str]) -> list[Query]:
 
 
 def _search(stores: Sequence[VectorStore], queries: Sequence[Query], options: StoreSearchOptions) -> list[ChunkResult]:
-    stored.touch(stores, timezone.now())
-    found = [
-        result for store in stores for result in search_store(store, queries, options.limit, options.filters, options.weights)
-    ]
+    try:
+        stored.touch(stores, timezone.now())
+        results = [search_store(store, queries, options.limit, options.filters, options.weights) for store in stores]
+    finally:
+        release_connection()
+    found = [result for each in results for result in each]
     found.sort(key=lambda result: -result.score)
     return [result for result in found[: options.limit] if result.score >= options.score_threshold]

@@ -1,0 +1,133 @@
+"""File search tool of a run: searches in the vector stores that the request names."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+from asgiref.sync import sync_to_async
+from django.utils import timezone
+
+from responses_app.dialects.citations.sources import Sources
+from responses_app.dialects.tools import builtin
+from responses_app.errors import InvalidRequest, NotFound
+from responses_app.models import VectorStore
+from responses_app.protocol.deltas import Delta, FileResult, FileSearch, SearchStarted
+from responses_app.store.vector_stores import stores as stored
+from responses_app.store.vector_stores.search import ChunkResult
+from responses_app.tools.arguments import InvalidArguments, parse_arguments
+from responses_app.tools.base import Json
+from responses_app.tools.builtin_offer import BuiltinOffer
+from responses_app.tools.declarations import FILE_SEARCH_TYPES
+from responses_app.tools.file_search.passages import PassageNumbers, show_passages
+from responses_app.tools.file_search.service import StoreSearchOptions, search
+from responses_app.tools.limits import ToolLimits
+
+MAX_QUERIES = 8
+MAX_QUERY_CHARS = 4096
+TOO_SLOW = "The file search took too long."
+DEFAULT_RESULTS = 20
+
+
+class FileSearchExecutor:
+    """File search tool, a `ToolExecutor`. `tool` is the declaration, and `path` its place in the request for errors."""
+
+    def __init__(self, tool: Json, project: str, limits: ToolLimits, path: str = "tools") -> None:
+        self._uids: Sequence[str] = list(dict.fromkeys(tool["vector_store_ids"]))
+        self._options = StoreSearchOptions.parse(
+            tool.get("max_num_results") or DEFAULT_RESULTS, tool.get("ranking_options") or {}, tool.get("filters")
+        )
+        self._project, self._limits, self._path = project, limits, f"{path}.vector_store_ids"
+        self._stores: Sequence[VectorStore] = ()
+        self._numbers = PassageNumbers()
+
+    async def prepare(self, items: Sequence[Json]) -> None:
+        """Find the vector stores. Raises NotFound for an unknown store, and InvalidRequest for an expired store."""
+        del items
+        self._stores = await sync_to_async(self._find_stores)()
+
+    def offer(self, items: Sequence[Json]) -> BuiltinOffer:
+        """Return the offer of the function. The passages of `items` are those that the model can cite."""
+        self._numbers = PassageNumbers(items)
+        return BuiltinOffer(FILE_SEARCH_TYPES, {builtin.FILE_SEARCH: FileSearch}, sources=Sources(files=self._numbers.sources))
+
+    def openings(self, items: Sequence[Json]) -> list[Delta]:
+        """Return nothing: a file search needs no preparation."""
+        del items
+        return []
+
+    def can_run(self, item: Json) -> bool:
+        """Return True for file search calls."""
+        return bool(item["type"] == "file_search_call")
+
+    def counts(self, item: Json) -> bool:
+        """Return True: each call counts for the limits."""
+        del item
+        return True
+
+    def is_repeatable(self, call: Json) -> bool:
+        """Return True: a search changes nothing."""
+        del call
+        return True
+
+    async def run(self, call: Json, report: Callable[[Delta], None]) -> FileResult:
+        """Search the vector stores."""
+        report(SearchStarted())
+        try:
+            queries = _queries(parse_arguments(call["arguments"]))
+        except InvalidArguments as error:
+            return FileResult([], failed=True, model_text=str(error))
+        try:
+            async with asyncio.timeout(self._limits.call_timeout_s):
+                found = await search(self._stores, queries, self._options)
+        except TimeoutError:
+            return FileResult(queries, failed=True, model_text=TOO_SLOW)
+        first = self._numbers.reserve(len(found))
+        text = show_passages(first, found, self._limits.result_prompt_bytes)
+        return FileResult(queries, [_result(one) for one in found], model_text=text)
+
+    def failure(self, call: Json, message: str) -> FileResult:
+        """Return the end of a call that failed with `message`."""
+        try:
+            queries = _queries(parse_arguments(call.get("arguments") or ""))
+        except InvalidArguments:
+            queries = []
+        return FileResult(queries, failed=True, model_text=message)
+
+    async def close(self) -> None:
+        """Do nothing: a search leaves nothing open."""
+
+    def _find_stores(self) -> list[VectorStore]:
+        found = stored.find_many(self._project, self._uids)
+        for uid in self._uids:
+            if uid not in found:
+                raise NotFound(f"No vector store found with id '{uid}'.", param=self._path)
+            problem = stored.expiry_problem(found[uid], timezone.now())
+            if problem is not None:
+                raise InvalidRequest(problem, param=self._path, code="vector_store_expired")
+        return [found[uid] for uid in self._uids]
+
+
+def _queries(arguments: dict[str, Any]) -> list[str]:
+    """Return the queries of the model. A text in place of the list is a query. Raises InvalidArguments."""
+    given = arguments.get("queries", arguments.get("query"))
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        raise InvalidArguments("The argument 'queries' is not an array of strings.")
+    queries = [one[:MAX_QUERY_CHARS] for one in texts if one.strip()][:MAX_QUERIES]
+    if not queries:
+        raise InvalidArguments("The argument 'queries' has no text.")
+    return queries
+
+
+def _result(found: ChunkResult) -> Json:
+    """Return a result as the item shows it. No field is null, as typed clients require."""
+    return {
+        "file_id": found.file_id,
+        "filename": found.filename,
+        "score": found.score,
+        "text": found.text,
+        "attributes": orjson.loads(found.attributes),
+    }
