@@ -11,6 +11,9 @@ from typing import Any, TypeAlias, TypeVar
 from django.conf import settings
 from django.db import DatabaseError, connection
 
+from responses_app.extraction.errors import ExtractionError, ExtractorBusy
+from responses_app.extraction.extractor import extract_text
+from responses_app.extraction.limits import MAX_FILE_BYTES
 from responses_app.models import File, VectorStoreFile
 from responses_app.store.files import storage
 from responses_app.store.vector_stores import jobs
@@ -26,8 +29,8 @@ T = TypeVar("T")
 POLL_S = 1.0
 NO_TEXT = "The file contains no text."
 MISSING_BYTES = "The bytes of the file are missing in the storage."
-INVALID_FILE, UNSUPPORTED_FILE = "invalid_file", "unsupported_file"
-MAX_FILE_BYTES = 64 * 1024 * 1024
+INVALID_FILE = "invalid_file"
+EXTRACTION_OWNER = "ingestion"
 
 # Returns the text of a file. Raises IngestionFailed for a file without readable text.
 TextReader: TypeAlias = Callable[[File], Awaitable[str]]
@@ -127,7 +130,7 @@ async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
     except IngestionFailed as error:
         logger.info("%s: %s: %s", job.file.uid, error.code, error.message)
         await _in_thread(jobs.fail, job, error.code, error.message)
-    except embedder.EmbeddingFailed as error:
+    except (embedder.EmbeddingFailed, ExtractorBusy) as error:
         await _in_thread(jobs.retry, job, str(error))
     except Exception as error:
         logger.exception("%s: attempt %d of the ingestion", job.file.uid, job.attempts)
@@ -135,17 +138,15 @@ async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
 
 
 async def read_file_text(file: File) -> str:
-    """Return the text of a file. Raises IngestionFailed."""
+    """Return the text of a file, extracted in a worker process. Raises IngestionFailed, ExtractorBusy."""
     try:
         data = await asyncio.to_thread(storage.read, file.storage_name, MAX_FILE_BYTES + 1)
+        # Ingestions of a process do not take the places of requests of the same project.
+        return (await extract_text(EXTRACTION_OWNER, data, file.filename)).text
     except FileNotFoundError as error:
         raise IngestionFailed(INVALID_FILE, MISSING_BYTES) from error
-    if len(data) > MAX_FILE_BYTES:
-        raise IngestionFailed(INVALID_FILE, f"The file has more than {MAX_FILE_BYTES} bytes.")
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise IngestionFailed(UNSUPPORTED_FILE, "The file is not a text in UTF-8.") from error
+    except ExtractionError as error:
+        raise IngestionFailed(error.code, str(error)) from error
 
 
 async def _chunks(job: VectorStoreFile, read_text: TextReader) -> list[NewChunk]:

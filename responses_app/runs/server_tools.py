@@ -15,7 +15,7 @@ from responses_app.tools.code_interpreter import sandboxes
 from responses_app.tools.code_interpreter.containers import ContainerSession
 from responses_app.tools.code_interpreter.executor import CodeInterpreterExecutor
 from responses_app.tools.composite import CompositeExecutor
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, WEB_SEARCH_TYPES, declared_tool
+from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES, declared_tool
 from responses_app.tools.limits import ToolLimits
 
 
@@ -66,5 +66,21 @@ def _code_interpreter(create_request: CreateRequest, uid: str) -> ToolExecutor |
     return CodeInterpreterExecutor(session, ToolLimits.from_settings().result_bytes, shows_outputs=shows_outputs)
 
 
+def _file_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
+    del uid
+    tool = declared_tool(create_request.tools, FILE_SEARCH_TYPES)
+    if tool is None:
+        return None
+    from responses_app.tools.file_search.executor import FileSearchExecutor
+
+    path = f"tools[{list(create_request.tools).index(tool)}]"
+    return FileSearchExecutor(tool, create_request.project, ToolLimits.from_settings(), path)
+
+
 # Each returns the executor of a tool for a request and the id of the response; None if the request has no such tool.
-EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (_mcp, _code_interpreter, _web_search)
+EXECUTORS: Sequence[Callable[[CreateRequest, str], ToolExecutor | None]] = (
+    _mcp,
+    _code_interpreter,
+    _web_search,
+    _file_search,
+)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from responses_app.schemas.base import NAME, Array, LongText, StrictModel
 from responses_app.schemas.client_items import LocalEnvironment
-from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, WEB_SEARCH_TYPES
+from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, FILE_SEARCH_TYPES, WEB_SEARCH_TYPES
 from responses_app.tools.http_headers import MAX_HEADER_BYTES
 
 MAX_URL_LENGTH = 2048
@@ -155,7 +155,7 @@ CLIENT: Mapping[str, type[StrictModel]] = {
 }
 
 # Tool types that the server runs, unless RESPONSES_INACTIVE_TOOLS names them or a setting is missing.
-SERVER = frozenset({"mcp", *CODE_INTERPRETER_TYPES, *WEB_SEARCH_TYPES})
+SERVER = frozenset({"mcp", *CODE_INTERPRETER_TYPES, *FILE_SEARCH_TYPES, *WEB_SEARCH_TYPES})
 # Settings without which the server does not run a tool of the type.
 SETTINGS: Mapping[str, str] = {
     **dict.fromkeys(CODE_INTERPRETER_TYPES, "RESPONSES_SANDBOX_URL"),
