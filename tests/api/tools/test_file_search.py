@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import orjson
+import pytest
 from asgiref.sync import sync_to_async
 from django.utils import timezone
 
@@ -20,7 +21,7 @@ from responses_app.runs.models import ServedModel
 from tests.support.api.case import HARMONY, ApiCase, bare, tokens
 from tests.support.dialects.parser_driver import byte_vocabulary, chat
 from tests.support.runs.server_tools import CutCase
-from tests.support.store.vector_stores import add_text, make_store
+from tests.support.store.vector_stores import add_text, make_store, search_in_test_thread
 
 RESULTS = "file_search_call.results"
 FOXES = "Foxes hunt at night."
@@ -51,6 +52,7 @@ class FileSearchCase(CutCase):
 
     def setUp(self) -> None:
         super().setUp()
+        self.enterContext(search_in_test_thread())
         self.store = make_store(self.key.project)
         self.foxes = add_text(self.store, FOXES, "foxes.txt", {"year": 2020}).file
         self.menu = add_text(self.store, SPOOF, "menu.txt", {"year": 2024}).file
@@ -111,6 +113,7 @@ class FileSearchCase(CutCase):
         )
         self.assertTrue(0 < second["score"] < score <= 1)
 
+    @pytest.mark.slow
     async def test_second_owner_goes_on_behind_every_append(self) -> None:
         self.engine = ReplayEngine(self.recordings(), loop=True)
         stream = self.stream
@@ -124,8 +127,10 @@ class FileSearchCase(CutCase):
             for number in cuts:
                 await self.cut(pk, number, saved)
                 got = await self.continued(client, events[0]["response"]["id"])
+                self.assertEqual(got[-1]["response"]["status"], "completed")
                 ends[number] = self.without_ids(got[-1]["response"]["output"])
         expected = self.without_ids(events[-1]["response"]["output"])
+        self.assertEqual(expected[1]["content"][0]["text"], SHOWN)
         self.assertGreater(len(cuts), 5)
         self.assertEqual({number: shown for number, shown in ends.items() if shown != expected}, {})
 

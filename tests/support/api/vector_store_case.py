@@ -7,12 +7,17 @@ from typing import Any
 import orjson
 
 from tests.support.api.case import ApiCase
+from tests.support.store.vector_stores import search_in_test_thread
 
 URL = "/v1/vector_stores"
 
 
 class VectorStoreCase(ApiCase):
     """With calls that must succeed, and calls that may fail."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.enterContext(search_in_test_thread())
 
     async def ask(self, client: Any, method: str, path: str = "", **body: Any) -> dict[str, Any]:
         """The answer, which is 200."""

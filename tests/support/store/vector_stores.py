@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+from unittest import mock
 
 from django.utils import timezone
 
@@ -14,6 +16,7 @@ from responses_app.store.vector_stores import jobs, store_files
 from responses_app.store.vector_stores.chunker import chunk_text
 from responses_app.store.vector_stores.jobs import NewChunk
 from responses_app.store.vector_stores.store_files import NewStoreFile
+from responses_app.tools.file_search import service
 
 MANY = 1_000_000
 
@@ -69,3 +72,8 @@ def add_text(
     added.refresh_from_db(fields=["status", "usage_bytes"])
     assert added.status == StoreFileStatus.COMPLETED
     return added
+
+
+def search_in_test_thread() -> AbstractContextManager[object]:
+    """Let searches use the connection of the test, whose transaction no other thread sees."""
+    return mock.patch.object(service, "ThreadSensitiveContext", nullcontext)
