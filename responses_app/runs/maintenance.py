@@ -13,11 +13,11 @@ from typing import TypeAlias
 from django.conf import settings
 from django.db import DatabaseError, connection
 
-from responses_app.runs.ingestion import ingest_files
 from responses_app.store.content import approvals, orphans
 from responses_app.store.files import container_files, files, pending
 from responses_app.store.log.archive import LogChanged, archive_log, list_unarchived
 from responses_app.store.log.retention import TEMPORARY, prune
+from responses_app.tools.file_search.ingestion import ingest_files
 
 logger = logging.getLogger("responses.upkeep")
 

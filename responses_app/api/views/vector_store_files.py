@@ -17,12 +17,12 @@ from responses_app.api.http import json_response
 from responses_app.api.views import vector_stores
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, FileBatch, StoreFileStatus, VectorStore, VectorStoreFile
-from responses_app.runs import ingestion
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas.parsing import vector_stores as schemas
 from responses_app.store.vector_stores import store_files
 from responses_app.store.vector_stores.store_files import NewStoreFile
 from responses_app.store.vector_stores.stores import FileCounts
+from responses_app.tools.file_search import ingestion
 from responses_app.wire import request_body
 
 

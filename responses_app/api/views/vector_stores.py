@@ -17,13 +17,13 @@ from responses_app.api import pagination, query
 from responses_app.api.http import json_response
 from responses_app.errors import InvalidRequest, NotFound
 from responses_app.models import ApiKey, VectorStore
-from responses_app.runs import ingestion
 from responses_app.runs.ids import is_id, new_id
 from responses_app.schemas.parsing import vector_stores as schemas
 from responses_app.store.vector_stores import store_files, stores
 from responses_app.store.vector_stores.filters import storable_text
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.store.vector_stores.stores import FileCounts
+from responses_app.tools.file_search import ingestion
 from responses_app.tools.file_search.service import StoreSearchOptions, search
 from responses_app.wire import request_body
 
