@@ -36,7 +36,8 @@ def show_passages(first: int, results: Sequence[ChunkResult], max_bytes: int) ->
     """Return the passages with numbers from `first` on, as many as fit into `max_bytes` bytes, and the first in any case."""
     if not results:
         return NOTHING_FOUND
-    shown, size = [], 0
+    shown: list[str] = []
+    size = 0
     for number, result in enumerate(results, first):
         passage = _passage(number, result)
         size += len(passage.encode())
