@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,14 +12,18 @@ from responses_app.errors import InvalidRequest, NotFound
 from responses_app.store.content import containers
 from responses_app.store.files import files
 from responses_app.tools.declarations import CODE_INTERPRETER_TYPES, declared_tool
+from responses_app.tools.sandbox_access import sandbox_problem
 
 
 async def check(project: str, tools: Sequence[Mapping[str, Any]]) -> None:
-    """Check that containers and files of `tools` exist. Raises InvalidRequest, NotFound."""
+    """Check that code can run, and that containers and files of `tools` exist. Raises InvalidRequest, NotFound."""
     tool = declared_tool(tools, CODE_INTERPRETER_TYPES)
     if tool is None:
         return
     where = f"tools[{tools.index(tool)}].container"
+    # The first call in a process makes a trial run of the sandbox.
+    if (problem := await asyncio.to_thread(sandbox_problem)) is not None:
+        raise InvalidRequest(problem, param=f"tools[{tools.index(tool)}]")
     container = tool["container"]
     if isinstance(container, str):
         await _check_container(project, container, where)

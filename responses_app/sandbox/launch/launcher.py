@@ -56,7 +56,8 @@ def become(
         if descriptor >= 0:
             os.set_inheritable(descriptor, True)
     if os.geteuid() == 0:
-        places = _leave_root(places, cgroup)
+        sources, places = places, _leave_root(places, cgroup)
+        bwrap = _moved(bwrap, sources, places)
     environment = {"PATH": os.defpath, "PYTHONPATH": bubblewrap.CODE, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     os.execve(bwrap, bubblewrap.runner_command(bwrap, places, command, cgroup), environment)  # noqa: S606
 
@@ -104,6 +105,14 @@ def _stage(places: Mapping[str, str]) -> Mapping[str, str]:
         os.close(descriptor)
         staged[place] = str(folder)
     return staged
+
+
+def _moved(program: str, sources: Mapping[str, str], staged: Mapping[str, str]) -> str:
+    """Return the path of a program that may be in one of the folders that were mounted on the stage."""
+    for place, source in sources.items():
+        if program.startswith(f"{source}/"):
+            return staged[place] + program.removeprefix(source)
+    return program
 
 
 def _packages(folder: Path) -> Path | None:

@@ -144,6 +144,13 @@ class CodeInterpreterTest(RoundsCase):
         assert (item["container_id"], item["outputs"]) == (uid, [{"type": "logs", "logs": "'hello'"}])
         assert await ContainerFile.objects.acount() == 1
 
+    async def test_request_with_the_code_interpreter_off_names_the_setting(self) -> None:
+        with override_settings(RESPONSES_CODE_INTERPRETER="off"):
+            async with self.serving() as client:
+                response = await self.post(client, tools=[TOOL])
+        assert response.status_code == 400
+        assert "RESPONSES_CODE_INTERPRETER" in orjson.loads(response.content)["error"]["message"]
+
     async def test_request_without_a_sandbox_names_the_setting(self) -> None:
         with override_settings(RESPONSES_SANDBOX_URL=""):
             async with self.serving() as client:
