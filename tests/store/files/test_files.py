@@ -246,6 +246,8 @@ def test_limits_of_a_file_and_of_a_project_and_the_clean_up_at_start(small: Serv
         )
         expire(again, first.id)
         wait_until(lambda: local_files(again) == [second.id], limit_s=30)
+        assert "files: 1 would be deleted" in again.manage("prune", "--files", "0s", "--dry-run")
+        assert "files: 0 would be deleted" in again.manage("prune", "--files", "1d", "--dry-run")
         assert "1 files" in again.manage("erase", "--project", "default")
         again.manage("erase", "--project", "default", "--yes")
         assert local_files(again) == []
