@@ -9,6 +9,7 @@ from responses_app.web import home as web_home
 from responses_app.web import mcp_servers
 from responses_app.web.accounts import sign_in
 from responses_app.web.files import containers as container_views
+from responses_app.web.files import vector_stores as vector_store_views
 from responses_app.web.files import views as files_views
 from responses_app.web.keys import views as keys_views
 from responses_app.web.response import compare, conformance, conversation, lineage, prompt
@@ -32,6 +33,10 @@ urlpatterns = [
     path("containers", container_views.index, name="containers"),
     path("containers/<str:uid>/files/<str:file>/content", container_views.download, name="container-file"),
     path("containers/<str:uid>/delete", container_views.delete, name="container-delete"),
+    path("vector-stores", vector_store_views.index, name="vector-stores"),
+    path("vector-stores/<str:uid>", vector_store_views.show, name="vector-store"),
+    path("vector-stores/<str:uid>/delete", vector_store_views.delete, name="vector-store-delete"),
+    path("vector-stores/<str:uid>/files/<str:file>/remove", vector_store_views.remove_file, name="vector-store-file-remove"),
     path("mcp-servers", mcp_servers.index, name="mcp-servers"),
     path("mcp-servers/<slug:label>/test", mcp_servers.test, name="mcp-server-test"),
     path("responses", response_list.index, name="responses"),

@@ -89,6 +89,7 @@ def paths(chat_server: Server) -> list[str]:
         "/keys/1",
         "/files",
         "/containers",
+        "/vector-stores",
         "/mcp-servers",
         "/chat",
         f"/chat/{second}",

@@ -1,0 +1,110 @@
+"""Vector store pages: list the vector stores of the user's projects, show the files with their progress, delete and remove."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from responses_app.access.permissions import restricted_to
+from responses_app.models import VectorStore, VectorStoreFile
+from responses_app.store.vector_stores import store_files, stores
+
+PAGE_SIZE = 50
+# Seconds after which the page of a store is loaded again while files are in progress.
+REFRESH_S = 5
+STATUS_WORDS = {"in_progress": "In progress", "completed": "Completed", "expired": "Expired"}
+
+
+@never_cache
+@login_required
+@require_safe
+def index(request: HttpRequest) -> HttpResponse:
+    """Render GET /vector-stores: the newest vector stores first. `after` is the store before the page."""
+    rows = _stores_of_user(request).order_by("-pk")
+    after = rows.filter(uid=request.GET.get("after", "").replace("\0", "")).first()
+    if after is not None:
+        rows = rows.filter(pk__lt=after.pk)
+    found, now = list(rows[: PAGE_SIZE + 1]), timezone.now()
+    counts = stores.count_files(found[:PAGE_SIZE])
+    context = {
+        "section": "files",
+        "stores": [
+            (row, counts[row.pk], STATUS_WORDS[stores.status_of(row, counts[row.pk], now)]) for row in found[:PAGE_SIZE]
+        ],
+        "next": found[PAGE_SIZE - 1].uid if len(found) > PAGE_SIZE else None,
+        "is_first": after is None,
+    }
+    return render(request, "web/vector_stores.html", context)
+
+
+@never_cache
+@login_required
+@require_safe
+def show(request: HttpRequest, uid: str) -> HttpResponse:
+    """Render GET /vector-stores/ID: the files of the store, the newest first, and their status."""
+    store, after = _store(request, uid), request.GET.get("after", "").replace("\0", "")
+    first = VectorStoreFile.objects.filter(store=store, file__uid=after).exists()
+    page = store_files.page(store, status=None, limit=PAGE_SIZE, newest_first=True, after=after if first else None, before=None)
+    rows = list(page.rows) if page is not None else []
+    counts, now = stores.count_files([store])[store.pk], timezone.now()
+    context = {
+        "section": "files",
+        "store": store,
+        "counts": counts,
+        "status": STATUS_WORDS[stores.status_of(store, counts, now)],
+        "expires_at": stores.expires_at(store),
+        "files": rows,
+        "next": rows[-1].file.uid if page is not None and page.more else None,  # type: ignore[attr-defined]
+        "is_first": not first,
+    }
+    response = render(request, "web/vector_store.html", context)
+    if counts.by_status.get("in_progress"):
+        response["Refresh"] = str(REFRESH_S)
+    return response
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete(request: HttpRequest, uid: str) -> HttpResponse:
+    """Show a confirmation page at GET /vector-stores/ID/delete, and delete the vector store at POST."""
+    store = _store(request, uid)
+    if request.method != "POST":
+        return render(request, "web/vector_store_delete.html", {"section": "files", "store": store})
+    stores.delete(store)
+    messages.success(request, "The vector store was deleted.")
+    return redirect("vector-stores")
+
+
+@never_cache
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove_file(request: HttpRequest, uid: str, file: str) -> HttpResponse:
+    """Show a confirmation page at GET /vector-stores/ID/files/FILE/remove, and remove the file from the store at POST."""
+    store = _store(request, uid)
+    row = None if "\0" in file else store_files.find(store, file)
+    if row is None:
+        raise Http404
+    if request.method != "POST":
+        return render(request, "web/vector_store_delete.html", {"section": "files", "store": store, "row": row})
+    store_files.remove(row)
+    messages.success(request, "The file was removed from the vector store.")
+    return redirect("vector-store", store.uid)
+
+
+def _store(request: HttpRequest, uid: str) -> VectorStore:
+    if "\0" in uid:
+        raise Http404
+    return get_object_or_404(_stores_of_user(request), uid=uid)
+
+
+def _stores_of_user(request: HttpRequest) -> QuerySet[VectorStore]:
+    """Return the vector stores of the user's projects; all vector stores for a superuser."""
+    projects = restricted_to(request.user)
+    return VectorStore.objects.all() if projects is None else VectorStore.objects.filter(project__in=projects)
