@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -110,6 +111,13 @@ def test_refused_key_is_not_in_the_message(service: SearchService, name: str) ->
     with pytest.raises(SearchFailed, match="HTTP status") as caught:
         search(service, name, key="another-s3cret")
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["brave", "tavily", "exa"])
+def test_key_is_in_no_log(service: SearchService, name: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        assert search(service, name)
+    assert KEY not in caplog.text
 
 
 @pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b'{"results": 3}', b'{"results": [3]}', b'{"results": [{"url": 3}]}'])
