@@ -39,7 +39,8 @@ class ContainerSession:
         self._project, self._sandbox, self._new_id = project, sandbox, new_id
         self._auto = None if isinstance(container, str) else container
         self.container_id = container if isinstance(container, str) else fallback
-        # Files that the text of the model may cite, by path.
+        self._response = _order(fallback)
+        # Files of the container by path, in the form of citations.
         self.citable: dict[str, ContainerFileSource] = {}
 
     async def choose(self, used: Sequence[str]) -> None:
@@ -52,6 +53,10 @@ class ContainerSession:
         if row is not None:
             async for file in row.files.order_by("pk"):
                 self._cite(row, file)
+
+    def is_older(self, file: ContainerFileSource) -> bool:
+        """Return whether `file` was there before the response."""
+        return _order(file.file_id) < self._response
 
     async def run(self, uid: str, code: str, started: Callable[[], None]) -> tuple[RunResult, list[str]]:
         """Run `code` in the container `uid` and store the files. Return the result, and notices for the model.
@@ -124,3 +129,8 @@ class ContainerSession:
 
     def _cite(self, row: Container, file: ContainerFile) -> None:
         self.citable[file.path] = ContainerFileSource(row.uid, file.uid, file.filename)
+
+
+def _order(uid: str) -> str:
+    """Return the part of an id that orders ids by the time at which they were made."""
+    return uid.partition("_")[2]

@@ -8,11 +8,12 @@ from responses_app.dialects.citations.sources import Sources
 from responses_app.dialects.tools.builtin import PYTHON
 from responses_app.protocol.deltas import Delta
 from responses_app.protocol.items.server_tools.code_interpreter import CodeCall, CodeResult, CodeStarted
+from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT
 from responses_app.sandbox.base import SandboxError
 from responses_app.tools.base import Json
 from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.code_interpreter.containers import ContainerProblem, ContainerSession
-from responses_app.tools.code_interpreter.results import code_result
+from responses_app.tools.code_interpreter.results import code_result, has_written
 from responses_app.tools.declarations import CODE_INTERPRETER_TYPES
 
 CALL = "code_interpreter_call"
@@ -33,9 +34,16 @@ class CodeInterpreterExecutor:
         await self._session.choose([item["container_id"] for item in items if item["type"] == CALL])
 
     def offer(self, items: Sequence[Json]) -> BuiltinOffer:
-        """Return the offer."""
-        del items
-        sources = Sources(container_files=dict(self._session.citable))
+        """Return the offer. The sources are files from before the response, and files that calls of `items` have written.
+
+        Files that later calls write are no sources, so a new owner of the run makes the same annotations from the same items.
+        """
+        texts = [item[MODEL_OUTPUT].text or "" for item in items if item["type"] == CALL and MODEL_OUTPUT in item]
+        citable = self._session.citable.items()
+        files = {
+            path: file for path, file in citable if self._session.is_older(file) or any(has_written(one, path) for one in texts)
+        }
+        sources = Sources(container_files=files)
         return BuiltinOffer(CODE_INTERPRETER_TYPES, {PYTHON: lambda: CodeCall(self._session.container_id)}, sources=sources)
 
     def openings(self, items: Sequence[Json]) -> Sequence[Delta]:

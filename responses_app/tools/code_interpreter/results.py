@@ -10,6 +10,7 @@ from responses_app.sandbox.base import RunResult
 from responses_app.tools.base import Json
 
 NO_OUTPUT = "The code ran without output."
+_WRITTEN = "Files written: "
 
 
 def code_result(result: RunResult, notices: Sequence[str], max_bytes: int, *, shows_outputs: bool) -> CodeResult:
@@ -22,6 +23,11 @@ def code_result(result: RunResult, notices: Sequence[str], max_bytes: int, *, sh
     return CodeResult(
         outputs, model_text="\n".join([*notices, text or NO_OUTPUT, *_file_list(result)]), model_images=tuple(pictures)
     )
+
+
+def has_written(text: str, path: str) -> bool:
+    """Return whether `text`, which a model has read of a call, names the file `path` as written by the call."""
+    return any(line.startswith(_WRITTEN) and f"{path} (" in line for line in text.split("\n"))
 
 
 def cut(text: str, max_bytes: int) -> str:
@@ -54,7 +60,7 @@ def _outputs(text: str, pictures: Sequence[str], max_bytes: int) -> list[Json]:
 def _file_list(result: RunResult) -> list[str]:
     if not result.files:
         return []
-    return ["Files written: " + ", ".join(f"{file.path} ({file.size} bytes)" for file in result.files)]
+    return [_WRITTEN + ", ".join(f"{file.path} ({file.size} bytes)" for file in result.files)]
 
 
 def _data_url(png: bytes) -> str:

@@ -11,14 +11,14 @@ import pytest
 from django.test import override_settings
 from django.utils import timezone
 
-from responses_app.engines.replay.engine import Recording
-from responses_app.models import Container, ContainerFile
+from responses_app.engines.replay.engine import Recording, ReplayEngine
+from responses_app.models import Container, ContainerFile, Event, Response
 from responses_app.protocol.reducer import fold
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.tools.code_interpreter import sandboxes
-from tests.support.api.case import record_text
-from tests.support.runs.server_tools import RoundsCase, answer, shows
+from tests.support.api.case import bare, record_text
+from tests.support.runs.server_tools import CutCase, answer, same, shows
 from tests.support.sandbox.runner import Runner, runner
 
 INCLUDE = ["code_interpreter_call.outputs"]
@@ -37,7 +37,7 @@ def code(text: str) -> str:
 
 
 @pytest.mark.usefixtures("class_runner")
-class CodeInterpreterTest(RoundsCase):
+class CodeInterpreterTest(CutCase):
     url: str
 
     @pytest.fixture(autouse=True)
@@ -112,6 +112,30 @@ class CodeInterpreterTest(RoundsCase):
             "filename": "a.txt",
         }
         assert fold(events) == events[-1]["response"]
+
+    async def test_new_owner_cites_no_file_that_a_later_call_writes(self) -> None:
+        link = "[a.txt](sandbox:/mnt/data/a.txt)"
+        preamble = f"<|channel|>commentary<|message|>I write {link}.<|end|><|start|>assistant"
+        first = record_text(
+            preamble + code("open('a.txt', 'w').write('hello')"), match=lambda prompt: not shows("written")(prompt)
+        )
+        self.engine = ReplayEngine([first, record_text(answer(f"Here: {link}."), match=shows("written"))], loop=True)
+        async with self.serving() as client:
+            events = bare(await self.stream(client, tools=[TOOL], temperature=0.0))
+            uid = events[0]["response"]["id"]
+            response = await Response.objects.aget(uid=uid)
+            saved = [one async for one in Event.objects.filter(response=response).order_by("number")]
+            await self.hub.close()
+            await self.engine.start()
+            message = max(event["output_index"] for event in events if "output_index" in event)
+            begin = next(at for at, event in enumerate(events) if event.get("output_index") == message)
+            # The end of an append.
+            number = next(one.number for one in saved if one.number >= begin and one.tokens is not None)
+            await self.cut(response.pk, number, saved)
+            continued = await self.continued(client, uid)
+        before, _, after = (item.get("content") for item in events[-1]["response"]["output"])
+        assert [len(content[0]["annotations"]) for content in (before, after)] == [0, 1]
+        assert same(continued) == same(events)
 
     async def test_error_of_the_code_is_an_output(self) -> None:
         events = await self.run_code("1 / 0", record_text(answer("Oh."), match=shows("ZeroDivisionError")))
