@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, decoders, models
 from tokenizers.pre_tokenizers import ByteLevel
 
+from responses_app.demo import build
 from responses_app.dialects.base import Turn, UnsupportedInput
 from responses_app.dialects.chat.dialect import ChatDialect
 from responses_app.dialects.chat.template import ChatTemplate
@@ -148,6 +149,12 @@ def test_rules_are_put_before_an_image_where_there_is_no_system() -> None:
 
 def test_tools_return_images() -> None:
     assert text(PARTS, *returned("Here:", IMAGE)).endswith("[tool]Here:<image>")
+
+
+def test_demo_model_reads_the_image_in_the_output() -> None:
+    template = (build.FOLDERS["demo-chat"] / "chat_template.jinja").read_text()
+    assert chat(template).fit.output_images
+    assert "<tool_response>\nHere:\n[picture:<image>]\n</tool_response>" in text(template, *returned("Here:", IMAGE))
 
 
 @pytest.mark.parametrize(

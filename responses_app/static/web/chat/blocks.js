@@ -125,6 +125,7 @@ export async function loadBlocks(items) {
     const { Call } = await import("./call.js");
     for (const kind of CALL_KINDS) KINDS[kind] = Call;
   }
+  if (items.some((item) => item.type === "code_interpreter_call")) KINDS.code_interpreter_call = (await import("./code_call.js")).CodeCall;
   if (items.some((item) => item.type.startsWith("mcp_"))) Object.assign(KINDS, (await import("./mcp.js")).MCP_KINDS);
 }
 

@@ -1,12 +1,7 @@
 // Cards of MCP servers: listings of tools, calls with results, and requests for approval.
+import { CallCard, folded, imageOf } from "./call_card.js";
 import { button, el, visible } from "./dom.js";
-import { GrowingText, longText } from "./long_text.js";
-
-const TICK_MS = 1000;
-// Longer results are folded.
-const MAX_OPEN_CHARS = 600;
-const MAX_OPEN_LINES = 12;
-const IMAGE_TYPE = /^image\/(png|jpeg|webp|gif)$/;
+import { longText } from "./long_text.js";
 
 class Listing {
   constructor(item) {
@@ -25,40 +20,24 @@ class Listing {
   }
 }
 
-class ServerCall {
+class ServerCall extends CallCard {
   constructor(item) {
-    this.state = el("span", { class: "state" }, "Writing arguments…");
-    this.arguments = new GrowingText("pre", { tabindex: "0", dir: "ltr", role: "region", "aria-label": "Arguments" });
-    this.output = el("div", { class: "output" });
-    const head = el("div", { class: "head" }, el("code", {}, `${item.server_label}: ${item.name}`), this.state);
-    this.element = el("section", { class: "card call", "aria-label": `Call to ${item.name} of ${item.server_label}` }, head, this.arguments.element, this.output);
+    super(`${item.server_label}: ${item.name}`, `Call to ${item.name} of ${item.server_label}`, "Arguments");
   }
 
   apply(event) {
-    if (event.type.endsWith("_arguments.delta")) this.arguments.append(event.delta);
+    if (event.type.endsWith("_arguments.delta")) this.text.append(event.delta);
     if (event.type.endsWith("_arguments.done")) {
-      this.arguments.element.replaceChildren(...longText(pretty(event.arguments)));
+      this.setText(pretty(event.arguments));
       this.start();
     }
   }
 
-  // Shows the seconds since the arguments were complete.
-  start() {
-    this.started = performance.now();
-    this.state.textContent = "Running…";
-    this.timer = setInterval(() => {
-      if (!this.element.isConnected) return clearInterval(this.timer);
-      this.state.textContent = `Running… ${Math.round((performance.now() - this.started) / 1000)} s`;
-    }, TICK_MS);
-  }
-
   complete(item) {
-    clearInterval(this.timer);
-    this.arguments.element.replaceChildren(...longText(pretty(item.arguments)));
-    const state = { completed: "Done", failed: "Failed", incomplete: "Cut off" }[item.status] ?? "Done";
-    this.state.textContent = this.started ? `${state} after ${((performance.now() - this.started) / 1000).toFixed(1)} s` : state;
+    this.setText(pretty(item.arguments));
+    this.finish(item.status);
     if (item.error) this.output.replaceChildren(el("p", { class: "bad", dir: "auto" }, ...longText(errorText(item.error))), ...errorImages(item.error));
-    else if (item.output != null) this.output.replaceChildren(el("span", { class: "quiet" }, "Result"), ...result(item.output));
+    else if (item.output != null) this.showResult(...result(item.output));
   }
 }
 
@@ -117,21 +96,17 @@ function result(output) {
   const parts = contentParts(output);
   if (!parts) return [folded(pretty(output))];
   return parts.flatMap((part) => {
-    const url = imageUrl(part);
-    if (url) return imageOf(url);
-    return folded(part.type === "text" ? pretty(part.text) : JSON.stringify(part, null, 2));
+    return partImage(part) ?? folded(part.type === "text" ? pretty(part.text) : JSON.stringify(part, null, 2));
   });
 }
 
-// The data URL of a part that is an image, otherwise null.
-function imageUrl(part) {
+// The image element of a part that is an image, otherwise null.
+function partImage(part) {
   const { mimeType, data } = part.type === "resource" ? { mimeType: part.resource?.mimeType, data: part.resource?.blob } : part;
-  return ["image", "resource"].includes(part.type) && IMAGE_TYPE.test(mimeType) && typeof data === "string" ? `data:${mimeType};base64,${data}` : null;
+  return ["image", "resource"].includes(part.type) && typeof data === "string" ? imageOf(`data:${mimeType};base64,${data}`) : null;
 }
 
-const imageOf = (url) => el("img", { src: url, alt: "Image of the result", loading: "lazy" });
-
-const errorImages = (error) => (Array.isArray(error.content) ? error.content.map(imageUrl).filter(Boolean).map(imageOf) : []);
+const errorImages = (error) => (Array.isArray(error.content) ? error.content.map(partImage).filter(Boolean) : []);
 
 // The content parts of an output that is a JSON list of parts, otherwise null.
 function contentParts(output) {
@@ -143,17 +118,11 @@ function contentParts(output) {
   }
 }
 
-function folded(text) {
-  const box = el("pre", { tabindex: "0", dir: "auto", role: "region", "aria-label": "Result" }, ...longText(text));
-  if (text.length <= MAX_OPEN_CHARS && text.split("\n").length <= MAX_OPEN_LINES) return box;
-  return el("details", {}, el("summary", {}, `Show ${text.length.toLocaleString("en")} characters`), box);
-}
-
 function errorText(error) {
   if (typeof error === "string") return error;
   if (error.type === "http_error") return `The MCP server answered with the HTTP status ${error.code}: ${error.message}`;
   if (error.type !== "mcp_tool_execution_error") return `The call failed: ${error.message ?? JSON.stringify(error)}`;
-  const texts = (error.content ?? []).filter((part) => !imageUrl(part)).map((part) => part.text ?? JSON.stringify(part));
+  const texts = (error.content ?? []).filter((part) => !partImage(part)).map((part) => part.text ?? JSON.stringify(part));
   return `The tool reported an error: ${texts.join("\n")}`;
 }
 
