@@ -35,7 +35,7 @@ class WebSource:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSource:
+class UploadedFileSource:
     """Uploaded file."""
 
     file_id: str
@@ -82,7 +82,7 @@ class Sources:
 
     pages: Sequence[WebSource] = ()
     displays: Mapping[int, DisplaySources] = field(default_factory=dict)
-    files: Mapping[int, FileSource] = field(default_factory=dict)
+    files: Mapping[int, UploadedFileSource] = field(default_factory=dict)
     container_files: Mapping[str, ContainerFileSource] = field(default_factory=dict)
 
     def joined(self, other: Sources) -> Sources:

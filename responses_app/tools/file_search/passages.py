@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from responses_app.dialects.citations.sources import FileSource
+from responses_app.dialects.citations.sources import UploadedFileSource
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.tools.base import Json
@@ -23,7 +23,7 @@ class PassageNumbers:
     """Numbers of the passages that the model has read, with the files, from the items of the context and of the output."""
 
     def __init__(self, items: Sequence[Json] = ()) -> None:
-        self.sources: Mapping[int, FileSource] = dict(_sources(items))
+        self.sources: Mapping[int, UploadedFileSource] = dict(_sources(items))
         self._next = max(self.sources, default=-1) + 1
 
     def reserve(self, count: int) -> int:
@@ -52,9 +52,9 @@ def _passage(number: int, result: ChunkResult) -> str:
     return f"【{number}†{name}】 ({result.file_id})\n{result.text.translate(_MARKS).strip()}"
 
 
-def _sources(items: Sequence[Json]) -> Iterator[tuple[int, FileSource]]:
+def _sources(items: Sequence[Json]) -> Iterator[tuple[int, UploadedFileSource]]:
     for item in items:
         output = item.get(MODEL_OUTPUT)
         if item.get("type") == "file_search_call" and isinstance(output, ModelOutput) and output.text:
             for number, filename, file_id in _HEADER.findall(output.text):
-                yield int(number), FileSource(file_id, filename)
+                yield int(number), UploadedFileSource(file_id, filename)

@@ -10,14 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_app.dialects.citations.filter import CitationFilter
-from responses_app.dialects.citations.sources import DisplaySources, FileSource, Sources, WebSource
+from responses_app.dialects.citations.sources import DisplaySources, Sources, UploadedFileSource, WebSource
 from responses_app.engine_interface import Chunk
 from responses_app.protocol.deltas import Annotation, Call, Delta, EndItem, OutputProblem, ReasoningDelta, TextDelta
 from tests.support.dialects.call_events import ScriptedParser
 from tests.support.dialects.parser_driver import joined
 
 EBB = WebSource("https://ebb.example", "Ebb")
-REPORT = FileSource("file-1", "report.pdf")
+REPORT = UploadedFileSource("file-1", "report.pdf")
 SOURCES = Sources([EBB], {3: DisplaySources([(0, EBB)])}, {7: REPORT})
 LINK = "[e](https://ebb.example)"
 SHOWN = "([ebb.example](https://ebb.example))"

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from responses_app.dialects.citations.scanner import CitationScanner
-from responses_app.dialects.citations.sources import ContainerFileSource, DisplaySources, FileSource, Sources, WebSource
+from responses_app.dialects.citations.sources import ContainerFileSource, DisplaySources, Sources, UploadedFileSource, WebSource
 
 TIDES = WebSource("https://www.moon.example/tides_(sea)?a=1&b=2", "Tides")
 EBB = WebSource("https://ebb.example/", "Ebb 🌊")
 NAMELESS = WebSource("https://nameless.example/x")
-REPORT = FileSource("file-1", "report.pdf")
+REPORT = UploadedFileSource("file-1", "report.pdf")
 PLOT = ContainerFileSource("cntr_1", "cfile_1", "my plot.png")
 TABLE = ContainerFileSource("cntr_1", "cfile_2", "table.csv")
 ARCHIVE = ContainerFileSource("cntr_1", "cfile_3", "table.csv.gz")
@@ -105,7 +105,7 @@ def expected(fragments: Sequence[Case]) -> tuple[str, list[Any]]:
     final, annotations = "", []
     for _, text, cited in fragments:
         for source, covered in cited:
-            if isinstance(source, FileSource):
+            if isinstance(source, UploadedFileSource):
                 place = len(final) + len("fact")
                 annotations.append({"type": "file_citation", "file_id": "file-1", "filename": "report.pdf", "index": place})
             else:
