@@ -17,7 +17,7 @@ from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
 from responses_app.tools.mcp import sessions
 from tests.support.api.case import bare, record_text
-from tests.support.mcp.serving import mcp_server
+from tests.support.mcp.serving import STDIO, mcp_server
 from tests.support.runs.server_tools import LIMIT_S, START, RoundsCase, answer, shows
 from tests.support.waiting import eventually
 
@@ -146,6 +146,33 @@ class FailureTest(McpCase):
                 made = await self.made(client, tools=[self.tool(server_url="http://localhost:1/mcp")])
         self.assertEqual((made["status"], made["output"][0]["tools"]), ("completed", []))
         self.assertEqual(made["output"][0]["error"], "The MCP server cannot be reached.")
+
+
+PROGRAMS = {"tests": {"command": list(STDIO)}}
+
+
+@override_settings(RESPONSES_MCP_SERVERS=PROGRAMS)
+class LostConnectionTest(McpCase):
+    """A program that ends during the first call of a tool."""
+
+    async def runs_of(self, name: str) -> tuple[dict[str, Any], int]:
+        """Let the model call the tool `name`. Return the call's item, and how often the tool ran."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "runs")
+            text = call(f"tests__{name}", f'{{"path": "{path}"}}')
+            async with self.serving(record_text(text), record_text(answer("Done."))) as client:
+                tool = {"type": "mcp", "server_label": "tests", "require_approval": "never"}
+                made = await self.made(client, tools=[tool])
+                return self.calls(made)[0], len(path.read_text().splitlines())  # noqa: ASYNC240 - a short read
+
+    async def test_call_of_a_read_only_tool_is_made_again(self) -> None:
+        made, runs = await self.runs_of("die_reading")
+        self.assertEqual((made["status"], made["output"], runs), ("completed", "alive", 2))
+
+    async def test_call_of_a_tool_that_may_write_is_made_once(self) -> None:
+        made, runs = await self.runs_of("die_writing")
+        self.assertEqual((made["status"], runs), ("failed", 1))
+        self.assertEqual(made["error"]["message"], "The MCP server closed the connection before it had answered.")
 
 
 class ApprovalTest(McpCase):

@@ -22,9 +22,10 @@ from responses_app.network.pinned_transport import MAX_BODY_BYTES
 from responses_app.tools.mcp.errors import TOO_LONG, McpError
 from responses_app.tools.mcp.servers import McpServer
 
-# Times for the program to end by itself behind the end of its input, and behind SIGTERM.
+# Times for the program to end behind the end of its input, SIGTERM and SIGKILL.
 EXIT_LIMIT_S = 0.7
 TERMINATE_LIMIT_S = 0.3
+KILL_LIMIT_S = 0.4
 CHUNK_BYTES = 65536
 
 Received: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
@@ -110,9 +111,10 @@ async def _stop(process: Process) -> None:
             _signal_group(process, signal.SIGTERM)
             has_ended = await _has_ended(process, TERMINATE_LIMIT_S)
     finally:
-        # Also if the wait was cancelled.
+        # Also if the wait was cancelled. The event loop must see the end, or the pipes stay open.
         if not has_ended:
             _signal_group(process, signal.SIGKILL)
+            await _has_ended(process, KILL_LIMIT_S)
 
 
 def _signal_group(process: Process, number: signal.Signals) -> None:
