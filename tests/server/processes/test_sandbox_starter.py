@@ -18,7 +18,11 @@ from tests.support.waiting import wait_until
 def runners(data_dir: Path) -> list[psutil.Process]:
     """Return the children of this process that are runners, without zombies."""
     children = psutil.Process().children()
-    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE and "sandbox" in " ".join(child.cmdline())]
+    return [
+        child
+        for child in children
+        if child.status() != psutil.STATUS_ZOMBIE and "responses_app.sandbox" in " ".join(child.cmdline())
+    ]
 
 
 def value_of(data_dir: Path, code: str) -> str | None:
