@@ -57,6 +57,10 @@ TAPES: dict[str, list[Line]] = {
     "ai-openai": [*USUAL, *CONVERSATION, *SHELL, text("They said hello.")],
     "ai-open": [*USUAL, text("Hello there!")],
     "agents-python": [*USUAL, *CONVERSATION, *SHELL],
+    "agents-python-files": [
+        calls("file_search", {"queries": ["planet with spice"]}),
+        text("It is Arrakis【0†arrakis.txt】.", told="Arrakis, the desert planet"),
+    ],
     "langchain": [*USUAL, *CONVERSATION, text("Higher.")],
     "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
     "llamaindex": USUAL,
