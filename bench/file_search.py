@@ -45,6 +45,8 @@ def main() -> None:
         _measure("by words", store, questions)
         _measure("by words, with a filter", store, questions, filters={"type": "gte", "key": "number", "value": FILES // 2})
         _measure("by the ten most frequent words", store, [" ".join(words[len(STOP_WORDS) :][:10])] * 20)
+        if not options.dimensions:
+            return
         _measure(f"by words and embeddings of {options.dimensions} numbers, without pgvector", store, questions[:20], vectors)
         if _add_pgvector():
             _measure(f"by words and embeddings of {options.dimensions} numbers, with pgvector", store, questions, vectors)
@@ -53,7 +55,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--chunks", type=int, default=10_000)
-    parser.add_argument("--dimensions", type=int, default=384)
+    parser.add_argument("--dimensions", type=int, default=0, help="numbers of an embedding (default: no embeddings)")
     parser.add_argument("--seed", type=int, default=1)
     return parser.parse_args()
 
@@ -78,7 +80,7 @@ def _question(words: Sequence[str], numbers: random.Random) -> str:
 
 def _vector(dimensions: int, numbers: random.Random) -> list[float]:
     vector = [numbers.gauss(0, 1) for _ in range(dimensions)]
-    length = math.hypot(*vector)
+    length = math.hypot(*vector) or 1.0
     return [number / length for number in vector]
 
 
@@ -114,7 +116,7 @@ def _chunks(count: int, dimensions: int, words: Sequence[str], numbers: random.R
     weights = _weights(words)
     for number in range(count):
         text = " ".join(numbers.choices(words, weights, k=WORDS))
-        yield NewChunk(TextChunk(text, 800, 400 * number), _vector(dimensions, numbers))
+        yield NewChunk(TextChunk(text, 800, 400 * number), _vector(dimensions, numbers) or None)
 
 
 def _measure(

@@ -7,6 +7,7 @@ from unittest import mock
 
 import orjson
 import pytest
+from django.db import connection
 from django.test import TestCase
 
 from responses_app.models import VectorStore
@@ -119,3 +120,10 @@ def test_embeddings_find_chunks_without_common_words(has_pgvector: bool) -> None
     assert fused[0].filename == "foxes.txt"
     assert fused[0].score == pytest.approx(1.0)
     assert fused[1].score < 0.6
+
+
+@pytest.mark.django_db
+def test_texts_are_stored_outside_of_the_rows() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT reloptions FROM pg_class WHERE oid = 'responses_app_filechunk'::regclass")
+        assert cursor.fetchone() == (["toast_tuple_target=128"],)

@@ -1,0 +1,94 @@
+"""Embeddings of a server: requests, failures, ingestion, and searches by meaning."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Iterator
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.test import TestCase, override_settings
+
+from responses_app.models import FileChunk, VectorStore
+from responses_app.store.vector_stores import jobs
+from responses_app.store.vector_stores.chunker import chunk_text
+from responses_app.store.vector_stores.jobs import NewChunk
+from responses_app.tools.file_search import embedder
+from responses_app.tools.file_search.service import StoreSearchOptions, search
+from tests.support.store.embeddings_server import EmbeddingsServer, embeddings_server
+from tests.support.store.vector_stores import add_file, make_store, search_in_test_thread
+
+
+@pytest.fixture
+def server() -> Iterator[EmbeddingsServer]:
+    with embeddings_server() as server:
+        names = {"URL": server.url, "MODEL": "words", "KEY": "sk-embed"}
+        with override_settings(**{f"RESPONSES_EMBEDDINGS_{name}": value for name, value in names.items()}):
+            yield server
+
+
+def test_texts_are_embedded_in_order_and_in_batches(server: EmbeddingsServer) -> None:
+    texts = [f"fox {n}" if n % 2 else f"bread {n}" for n in range(embedder.BATCH + 3)]
+    vectors = asyncio.run(embedder.embed(texts))
+    assert [vector.index(max(vector)) for vector in vectors] == [0 if n % 2 else 1 for n in range(len(texts))]
+    assert all(math.isclose(math.hypot(*vector), 1.0) for vector in vectors)
+    assert [len(body["input"]) for body in server.requests] == [embedder.BATCH, 3]
+    assert (server.requests[0]["model"], server.headers[0]) == ("words", "Bearer sk-embed")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (500, b"{}"),
+        (200, b"not json"),
+        (200, b"{}"),
+        (200, b'{"data": []}'),
+        (200, b'{"data": [{"index": 0, "embedding": []}]}'),
+        (200, b'{"data": [{"index": 0, "embedding": ["a"]}]}'),
+        (200, b'{"data": [{"index": 0, "embedding": [NaN]}]}'),
+        (200, b'{"data": [{"index": 0, "embedding": null}]}'),
+        (200, b"[1]"),
+    ],
+    ids=str,
+)
+def test_wrong_answers_fail(server: EmbeddingsServer, answer: tuple[int, bytes]) -> None:
+    server.answer = answer
+    with pytest.raises(embedder.EmbeddingFailed):
+        asyncio.run(embedder.embed(["fox"]))
+
+
+@pytest.mark.usefixtures("class_server")
+class EmbeddedSearchTest(TestCase):
+    server: EmbeddingsServer
+    store: VectorStore
+
+    @pytest.fixture(autouse=True)
+    def class_server(self, server: EmbeddingsServer) -> None:
+        type(self).server = server
+
+    def setUp(self) -> None:
+        self.enterContext(search_in_test_thread())
+        self.store = make_store()
+
+    async def add(self, text: str, filename: str) -> None:
+        await sync_to_async(add_file)(self.store, filename)
+        job = await sync_to_async(jobs.claim_next)()
+        assert job is not None
+        (chunk,) = chunk_text(text)
+        (vector,) = await embedder.embed([text])
+        await sync_to_async(jobs.complete)(job, [NewChunk(chunk, vector)])
+
+    async def test_search_finds_synonyms(self) -> None:
+        await self.add("Fox at work.", "foxes.txt")
+        await self.add("Bread is sold.", "bread.txt")
+        self.assertEqual(len((await FileChunk.objects.afirst() or FileChunk()).embedding or []), 4)
+        found = await search([self.store], ["vulpine"], StoreSearchOptions(10))
+        self.assertEqual([one.filename for one in found], ["foxes.txt", "bread.txt"])
+
+    async def test_search_without_the_server_is_by_words(self) -> None:
+        await self.add("Fox at work.", "foxes.txt")
+        await self.add("Bread is sold.", "bread.txt")
+        self.server.answer = (503, b"")
+        found = await search([self.store], ["bread"], StoreSearchOptions(10))
+        self.assertEqual([one.filename for one in found], ["bread.txt"])
