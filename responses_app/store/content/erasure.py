@@ -21,6 +21,7 @@ from responses_app.models import (
     Membership,
     Response,
     ToolOutput,
+    VectorStore,
 )
 from responses_app.store.cluster import leases
 from responses_app.store.content import orphans
@@ -62,6 +63,7 @@ def count_project(project: str) -> Counts:
         **counts,
         "files": File.objects.filter(project=project).count(),
         "containers": Container.objects.filter(project=project).count(),
+        "vector stores": VectorStore.objects.filter(project=project).count(),
     }
     return {**counts, "approvals": approvals.count(), "API keys": keys.count(), "memberships": members.count()}
 
@@ -72,12 +74,17 @@ def count_conversation(row: Conversation) -> Counts:
 
 
 def erase_project(project: str) -> Iterator[tuple[str, int]]:
-    """Erase all responses, conversations, items, files, containers and approvals of a project. Yield kind and size of each batch."""
+    """Erase the responses, conversations, items, vector stores, files, containers and approvals of a project.
+
+    Yield kind and size of each batch.
+    """
     responses = Response.objects.filter(project=project)
     yield from _cancel_running(responses)
     yield from _delete_in_batches("responses", responses)
     yield from _delete_in_batches("conversations", Conversation.objects.filter(project=project))
     yield from _delete_in_batches("items", Item.objects.filter(project=project))
+    # Before the files, so that no file is removed from each store by itself.
+    yield from _delete_in_batches("vector stores", VectorStore.objects.filter(project=project))
     yield from (("files", size) for size in files.delete_all(File.objects.filter(project=project)))
     yield from (("containers", size) for size in container_files.delete_all(Container.objects.filter(project=project)))
     yield from _delete_in_batches("approvals", Approval.objects.filter(project=project))
