@@ -45,7 +45,7 @@ class StorageFull(SandboxError):
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerFile:
+class WorkFile:
     """Regular file of a work folder. `path` is absolute: `/mnt/data/x`. `size` is in bytes."""
 
     path: str
@@ -77,7 +77,7 @@ class RunResult:
     value: str | None = None
     figures: tuple[bytes, ...] = ()
     # New and changed files.
-    files: tuple[ContainerFile, ...] = ()
+    files: tuple[WorkFile, ...] = ()
     error: str | None = None
     was_killed: bool = False
     # Output beyond the limit was dropped.
@@ -114,7 +114,7 @@ class Sandbox(Protocol):
         """Run Python code in the container. Runs of the same container wait for each other. Cancellation ends the code."""
         ...
 
-    async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> ContainerFile:
+    async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> WorkFile:
         """Write a file. `path` is absolute or relative to the work folder. Raises InvalidPath, StorageFull."""
         ...
 
@@ -122,7 +122,7 @@ class Sandbox(Protocol):
         """Yield the bytes of a file in chunks. Raises InvalidPath, FileMissing. Symbolic links are not followed."""
         ...
 
-    async def list_files(self, container_id: str) -> Sequence[ContainerFile]:
+    async def list_files(self, container_id: str) -> Sequence[WorkFile]:
         """Return the regular files of the work folder, sorted by path."""
         ...
 

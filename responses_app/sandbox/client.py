@@ -11,7 +11,6 @@ from urllib.parse import quote
 import httpx2
 
 from responses_app.sandbox.base import (
-    ContainerFile,
     ContainerStatus,
     OnceLimits,
     OnceResult,
@@ -19,6 +18,7 @@ from responses_app.sandbox.base import (
     RunResult,
     SandboxError,
     SandboxUnavailable,
+    WorkFile,
 )
 from responses_app.sandbox.messages import decode_error, decode_file, decode_once, decode_result, decode_status
 from responses_app.sandbox.unix_socket import connectable
@@ -59,7 +59,7 @@ class SandboxClient:
                     on_output(line["type"], line["text"])
         raise SandboxUnavailable("the sandbox ended during the run; variables and files are lost")
 
-    async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> ContainerFile:
+    async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> WorkFile:
         """Write a file."""
         return decode_file(await self._json("PUT", _content(container_id), params={"path": path}, content=content))
 
@@ -69,7 +69,7 @@ class SandboxClient:
             async for chunk in response.aiter_bytes():
                 yield chunk
 
-    async def list_files(self, container_id: str) -> Sequence[ContainerFile]:
+    async def list_files(self, container_id: str) -> Sequence[WorkFile]:
         """Return the files of the work folder."""
         body = await self._json("GET", f"{_container(container_id)}/files")
         return [decode_file(file) for file in body["files"]]

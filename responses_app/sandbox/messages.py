@@ -8,7 +8,6 @@ from typing import Any
 
 from responses_app.sandbox.base import (
     ContainerExpired,
-    ContainerFile,
     ContainerStatus,
     FileMissing,
     InvalidPath,
@@ -18,6 +17,7 @@ from responses_app.sandbox.base import (
     SandboxError,
     SandboxUnavailable,
     StorageFull,
+    WorkFile,
 )
 
 # Exception, its code on the wire, and the HTTP status.
@@ -80,14 +80,14 @@ def decode_result(line: dict[str, Any], stdout: str, stderr: str, logs: str) -> 
     )
 
 
-def encode_file(file: ContainerFile) -> dict[str, Any]:
-    """Return a ContainerFile as JSON."""
+def encode_file(file: WorkFile) -> dict[str, Any]:
+    """Return a WorkFile as JSON."""
     return {"path": file.path, "size": file.size}
 
 
-def decode_file(body: dict[str, Any]) -> ContainerFile:
-    """Parse a ContainerFile."""
-    return ContainerFile(body["path"], body["size"])
+def decode_file(body: dict[str, Any]) -> WorkFile:
+    """Parse a WorkFile."""
+    return WorkFile(body["path"], body["size"])
 
 
 def decode_status(body: dict[str, Any]) -> ContainerStatus:

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from responses_app.sandbox.base import ContainerExpired, ContainerFile, SandboxError
+from responses_app.sandbox.base import ContainerExpired, SandboxError, WorkFile
 from responses_app.sandbox.client import SandboxClient
 from tests.support.sandbox.runner import Runner
 
@@ -115,9 +115,9 @@ def test_output_is_sent_as_the_code_writes(sandbox: Runner) -> None:
 def test_new_and_changed_files_are_results(sandbox: Runner) -> None:
     code = "import os\nos.makedirs('d', exist_ok=True)\nopen('/mnt/data/d/a.txt', 'w').write('hello')\nNone"
     first, second, third = sandbox.run("files", code, "1", "_ = open('d/a.txt', 'a').write('!')")
-    assert first.files == (ContainerFile("/mnt/data/d/a.txt", 5),)
+    assert first.files == (WorkFile("/mnt/data/d/a.txt", 5),)
     assert second.files == ()
-    assert third.files == (ContainerFile("/mnt/data/d/a.txt", 6),)
+    assert third.files == (WorkFile("/mnt/data/d/a.txt", 6),)
 
 
 def test_files_can_be_written_read_listed_and_deleted(sandbox: Runner) -> None:
@@ -125,7 +125,7 @@ def test_files_can_be_written_read_listed_and_deleted(sandbox: Runner) -> None:
         await client.create("put")
         content = bytes(range(256)) * 5000
         written = await client.put_file("put", "sub/x.bin", content)
-        assert written == ContainerFile("/mnt/data/sub/x.bin", len(content))
+        assert written == WorkFile("/mnt/data/sub/x.bin", len(content))
         assert list(await client.list_files("put")) == [written]
         assert b"".join([chunk async for chunk in client.read_file("put", "/mnt/data/sub/x.bin")]) == content
         assert (await client.run("put", "len(open('sub/x.bin', 'rb').read())")).value == str(len(content))

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from responses_app.sandbox.base import WORK_FOLDER, ContainerFile, OnceLimits, SandboxError, StorageFull, Stream
+from responses_app.sandbox.base import WORK_FOLDER, OnceLimits, SandboxError, StorageFull, Stream, WorkFile
 from responses_app.sandbox.messages import encode_error, encode_file, encode_line, encode_once, encode_result
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner.containers import ContainerRegistry
@@ -123,7 +123,7 @@ class RunnerApp:
                 if getattr(error, "errno", None) in FULL:
                     raise StorageFull(f"the container has no space for {path!r}") from error
                 raise
-        return JSONResponse(encode_file(ContainerFile("/".join([WORK_FOLDER, *path_parts(path)]), size)))
+        return JSONResponse(encode_file(WorkFile("/".join([WORK_FOLDER, *path_parts(path)]), size)))
 
     async def _delete_file(self, request: Request) -> Response:
         async with self._containers.use(request.path_params["container_id"]) as container:

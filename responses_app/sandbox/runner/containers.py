@@ -12,13 +12,13 @@ from pathlib import Path
 from responses_app.sandbox.base import (
     MEMORY_TIERS,
     ContainerExpired,
-    ContainerFile,
     ContainerStatus,
     OnOutput,
     RunResult,
     SandboxBusy,
     SandboxError,
     SandboxUnavailable,
+    WorkFile,
 )
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, process_table
@@ -31,7 +31,7 @@ WATCH_INTERVAL_S = 0.1
 EXPIRY_INTERVAL_S = 5.0
 
 
-class Container:
+class LiveContainer:
     """Container with a mounted work folder. The interpreter starts with the first run, and again after its end."""
 
     def __init__(self, container_id: str, memory_mib: int, work: WorkFolder, bwrap: str, options: RunnerOptions) -> None:
@@ -111,7 +111,7 @@ class ContainerRegistry:
 
     def __init__(self, folder: Path, bwrap: str, options: RunnerOptions, clock: Callable[[], float] = time.monotonic) -> None:
         self._folder, self._bwrap, self._options, self._clock = folder, bwrap, options, clock
-        self._containers: dict[str, Container] = {}
+        self._containers: dict[str, LiveContainer] = {}
         self._mounted = 0
 
     async def create(self, container_id: str, memory: str) -> ContainerStatus:
@@ -127,7 +127,7 @@ class ContainerRegistry:
         return self._status(self._get(container_id))
 
     @asynccontextmanager
-    async def use(self, container_id: str) -> AsyncIterator[Container]:
+    async def use(self, container_id: str) -> AsyncIterator[LiveContainer]:
         """Yield a container, which does not expire meanwhile. Raises ContainerExpired."""
         container = self._get(container_id)
         container.users += 1
@@ -171,7 +171,7 @@ class ContainerRegistry:
         for container_id in list(self._containers):
             await self.delete(container_id)
 
-    def _add(self, container_id: str, memory: str) -> Container:
+    def _add(self, container_id: str, memory: str) -> LiveContainer:
         if not CONTAINER_ID.fullmatch(container_id):
             raise SandboxError("a container id consists of letters, digits, - and _")
         if memory not in MEMORY_TIERS:
@@ -188,17 +188,17 @@ class ContainerRegistry:
         except OSError as error:
             raise SandboxUnavailable(f"the work folder could not be made: {error}") from error
         memory_mib = min(MEMORY_TIERS[memory], self._options.memory_mib)
-        container = Container(container_id, memory_mib, work, self._bwrap, self._options)
+        container = LiveContainer(container_id, memory_mib, work, self._bwrap, self._options)
         self._containers[container_id] = container
         return container
 
-    def _get(self, container_id: str) -> Container:
+    def _get(self, container_id: str) -> LiveContainer:
         try:
             return self._containers[container_id]
         except KeyError:
             raise _expired(container_id) from None
 
-    def _status(self, container: Container) -> ContainerStatus:
+    def _status(self, container: LiveContainer) -> ContainerStatus:
         idle_s = 0.0 if container.users else self._clock() - container.last_used
         return ContainerStatus(
             container.container_id,
@@ -215,5 +215,5 @@ def _expired(container_id: str) -> ContainerExpired:
     )
 
 
-def _changed(before: dict[str, FileState], after: dict[str, FileState]) -> tuple[ContainerFile, ...]:
-    return tuple(ContainerFile(path, state.size) for path, state in sorted(after.items()) if before.get(path) != state)
+def _changed(before: dict[str, FileState], after: dict[str, FileState]) -> tuple[WorkFile, ...]:
+    return tuple(WorkFile(path, state.size) for path, state in sorted(after.items()) if before.get(path) != state)

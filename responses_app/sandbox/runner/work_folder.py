@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from responses_app.sandbox import system
-from responses_app.sandbox.base import WORK_FOLDER, ContainerFile, FileMissing, InvalidPath
+from responses_app.sandbox.base import WORK_FOLDER, FileMissing, InvalidPath, WorkFile
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -62,9 +62,9 @@ class WorkFolder:
                 found |= _regular_files(place, names, descriptor)
         return found
 
-    def files(self) -> list[ContainerFile]:
+    def files(self) -> list[WorkFile]:
         """Return the regular files, sorted by path."""
-        return [ContainerFile(path, state.size) for path, state in sorted(self.states().items())]
+        return [WorkFile(path, state.size) for path, state in sorted(self.states().items())]
 
     def open_file(self, path: str) -> int:
         """Return a descriptor to read a regular file. Raises InvalidPath, FileMissing."""

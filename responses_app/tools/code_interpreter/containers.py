@@ -111,7 +111,7 @@ class ContainerSession:
         has_run = row.last_active_at > row.created_at
         return [LOST_VARIABLES] if has_run else []
 
-    async def _save_files(self, row: Container, written: Iterable[base.ContainerFile]) -> list[str]:
+    async def _save_files(self, row: Container, written: Iterable[base.WorkFile]) -> list[str]:
         """Copy written files to the storage. Return notices about files that were left out."""
         notices: list[str] = []
         for index, file in enumerate(written):

@@ -15,7 +15,6 @@ from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 TOOL = {"type": "code_interpreter", "container": {"type": "auto"}}
-# The servers have no package index, so that their containers have the standard library alone.
 
 
 def record(folder: Path) -> Path:
