@@ -22,7 +22,7 @@ async def search() -> Any:
     tool = FileSearchTool(max_num_results=3, vector_store_ids=[store.id], include_search_results=True)
     agent = Agent(name="File searcher", model=os.environ["MODEL"], tools=[tool])
     result = await Runner.run(agent, "Which planet has the spice?")
-    call, message = (item.raw_item for item in result.new_items)
+    _, call, message = (item.raw_item for item in result.new_items)
     (annotation,) = message.content[0].annotations
     await client.vector_stores.delete(store.id)
     await client.files.delete(file.id)

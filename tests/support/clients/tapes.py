@@ -59,7 +59,7 @@ TAPES: dict[str, list[Line]] = {
     "agents-python": [*USUAL, *CONVERSATION, *SHELL],
     "agents-python-files": [
         calls("file_search", {"queries": ["planet with spice"]}),
-        text("It is Arrakis【0†arrakis.txt】.", told="Arrakis, the desert planet"),
+        text("It is Arrakis【0†arrakis.txt】."),
     ],
     "langchain": [*USUAL, *CONVERSATION, text("Higher.")],
     "pydantic-ai": [*USUAL, *CONVERSATION, text("Managed.")],
