@@ -70,10 +70,10 @@ FUNCTIONS: Final[Mapping[str, Json]] = {
     ),
     FILE_SEARCH: _function(
         FILE_SEARCH,
-        "Searches the files that the user has uploaded, with one or more queries, and returns passages. Each passage begins with a "
-        "marker such as 【3†report.pdf】: cite a passage by writing its marker behind the statement.",
-        ["queries"],
-        queries={"type": "array", "items": _STRING},
+        "Searches the files that the user has uploaded and returns passages. Each passage begins with a marker such as "
+        "【3†report.pdf】: cite a passage by writing its marker behind the statement.",
+        ["query"],
+        query=_STRING,
     ),
 }
 

@@ -114,6 +114,11 @@ def _web_arguments(item: Json) -> str:
     return _dump(shown or {"query": (action.get("queries") or [""])[0]})
 
 
+def _file_arguments(queries: Sequence[str]) -> Json:
+    """Return the arguments of a file search: the offered argument for a single query, else all queries."""
+    return {"query": queries[0]} if len(queries) == 1 else {"queries": queries}
+
+
 def _sources(item: Json) -> str:
     found = (item.get("action") or {}).get("sources")
     return _fields_or_status({**item, "sources": found}, "results", "sources")
@@ -136,7 +141,7 @@ _CONVERTED: Final[Mapping[str, tuple[_ItemText, _ItemText, _ItemText]]] = {
     "web_search_call": (_web_function, _web_arguments, _sources),
     "file_search_call": (
         _tool,
-        lambda item: _dump({"queries": item["queries"]}),
+        lambda item: _dump(_file_arguments(item["queries"])),
         lambda item: _fields_or_status(item, "results"),
     ),
     "code_interpreter_call": (

@@ -111,14 +111,18 @@ class FileSearchExecutor:
 
 
 def _queries(arguments: dict[str, Any]) -> list[str]:
-    """Return the queries of the model. A text in place of the list is a query. Raises InvalidArguments."""
-    given = arguments.get("queries", arguments.get("query"))
+    """Return the queries of the model: the argument `query`, or the array `queries`, which some models write unprompted.
+
+    Raises InvalidArguments.
+    """
+    name = "queries" if "queries" in arguments else "query"
+    given = arguments.get(name)
     texts = [given] if isinstance(given, str) else given
     if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
-        raise InvalidArguments("The argument 'queries' is not an array of strings.")
+        raise InvalidArguments(f"The argument '{name}' is not {'an array of strings' if name == 'queries' else 'a string'}.")
     queries = [one[:MAX_QUERY_CHARS] for one in texts if one.strip()][:MAX_QUERIES]
     if not queries:
-        raise InvalidArguments("The argument 'queries' has no text.")
+        raise InvalidArguments(f"The argument '{name}' has no text.")
     return queries
 
 

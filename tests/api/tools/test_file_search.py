@@ -162,7 +162,7 @@ class FileSearchCase(CutCase):
 
     async def test_search_without_results_is_a_result(self) -> None:
         call, answer = type(self).call, type(self).answer
-        rounds = [self.record(call({"queries": ["zeppelin"]})), self.record(answer("No."), "No passage of the files")]
+        rounds = [self.record(call({"query": "zeppelin"})), self.record(answer("No."), "No passage of the files")]
         async with self.serving(*rounds) as client:
             made = await self.made(client, tools=[self.tool()], include=[RESULTS])
         self.assertEqual((made["output"][0]["status"], made["output"][0]["results"]), ("completed", []))

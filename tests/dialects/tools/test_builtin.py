@@ -40,6 +40,7 @@ def test_chat_models_are_offered_functions() -> None:
         (OPEN, "open_page", {"url": "https://moon.example"}),
         (FIND, "find_in_page", {"url": "https://moon.example", "pattern": "ebb"}),
         (FILES, "file_search", {"queries": ["ebb", "flood"]}),
+        ({**FILES, "queries": ["ebb"]}, "file_search", {"query": "ebb"}),
     ],
 )
 def test_earlier_call_has_the_offered_name(item: dict[str, Any], name: str, arguments: dict[str, Any], tools: Any) -> None:
