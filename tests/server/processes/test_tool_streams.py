@@ -22,9 +22,10 @@ from tests.support.mcp.serving import mcp_server
 from tests.support.server.serve_command import Server
 from tests.support.waiting import wait_until
 
-MAX_DISTANCE_S: Final = 0.05
+# Milliseconds on a quiet machine. The gate of the test proves the order; the limit finds an event that waits for another one.
+MAX_DISTANCE_S: Final = 1.0
 # The smallest distance of several calls counts: other processes of the machine only add to it.
-CALLS: Final = 5
+CALLS: Final = 3
 HEARTBEAT_S: Final = 1
 # A server looks every two seconds for connections that need a ping.
 MAX_SILENCE_S: Final = HEARTBEAT_S + 3
