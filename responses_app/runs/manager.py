@@ -18,7 +18,6 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import EngineUnavailable
 from responses_app.errors import InvalidRequest, ServiceUnavailable
 from responses_app.models import Response
-from responses_app.runs import approvals
 from responses_app.runs.admission import Admission, Kind, Place
 from responses_app.runs.compaction import compact, make_compaction_hook
 from responses_app.runs.create_request import CreateRequest
@@ -31,7 +30,8 @@ from responses_app.runs.prepare.planner import PreparedRequest, plan
 from responses_app.runs.recover.lease_keeper import LeaseKeeper
 from responses_app.runs.recover.log_follower import LogFollower
 from responses_app.runs.recover.takeover import take_over
-from responses_app.runs.server_tools import server_tools
+from responses_app.runs.server_tools import approvals
+from responses_app.runs.server_tools.executors import server_tools
 from responses_app.store.cluster import leases
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame

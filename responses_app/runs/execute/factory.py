@@ -31,7 +31,7 @@ from responses_app.runs.ids import new_id
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, plan_round
-from responses_app.runs.request_secrets import encrypt_secrets
+from responses_app.runs.server_tools.request_secrets import encrypt_secrets
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import EventFrame, RequestRecord, ResponseLog
 from responses_app.store.log.writer import LogWriter

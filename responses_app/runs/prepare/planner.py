@@ -14,7 +14,6 @@ from responses_app.dialects.text.token_cache import TokenCache
 from responses_app.engine_interface import GenerateRequest
 from responses_app.errors import InvalidRequest
 from responses_app.protocol.deltas import Delta
-from responses_app.runs import approvals, tool_resources
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import (
@@ -27,6 +26,7 @@ from responses_app.runs.prepare import (
 )
 from responses_app.runs.prepare.engine_request import build_engine_request, client_path, map_engine_down
 from responses_app.runs.prepare.summary import QUESTION, CompactionParser, summary_request
+from responses_app.runs.server_tools import approvals, resources
 from responses_app.store.content import tool_outputs
 from responses_app.store.content.history import ConversationContext
 from responses_app.store.log.records import ImageBytes
@@ -73,7 +73,7 @@ async def plan(
     tokens of the context.
     """
     await definitions.check(create_request.project, create_request.tools, create_request.input)
-    await tool_resources.check(create_request.project, create_request.tools)
+    await resources.check(create_request.project, create_request.tools)
     if before is None:
         before = await _before(create_request)
     own = await context.resolve_items(create_request)

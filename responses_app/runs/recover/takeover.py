@@ -26,7 +26,7 @@ from responses_app.runs.models import ServedModel
 from responses_app.runs.prepare import encrypted_content
 from responses_app.runs.prepare.planner import PreparedRequest, replan
 from responses_app.runs.recover.log_replay import ReplayedRun, ReplayMismatch, StoredLog, replay
-from responses_app.runs.request_secrets import decrypt_secrets
+from responses_app.runs.server_tools.request_secrets import decrypt_secrets
 from responses_app.store.cluster import leases
 from responses_app.store.content import history
 from responses_app.store.content.history import ConversationContext

@@ -21,7 +21,7 @@ from responses_app.runs import manager
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
-from responses_app.runs.server_tools import server_tools
+from responses_app.runs.server_tools.executors import server_tools
 from responses_app.store.log.archive import archive_log
 from responses_app.tools.base import ToolExecutor
 from tests.support.api.case import HELLO, record_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.test import override_settings
 
 from responses_app.runs.create_request import CreateRequest
-from responses_app.runs.request_secrets import decrypt_secrets, encrypt_secrets
+from responses_app.runs.server_tools.request_secrets import decrypt_secrets, encrypt_secrets
 
 SECRETS = {"docs": {"Authorization": "Bearer s3cret", "X-Key": "s3cret"}}
 
