@@ -1,13 +1,14 @@
-"""Extractor: the text of a file, read in a worker process with limits."""
+"""Extractor: the text of a file, read in the sandbox, or in a worker process with limits where no sandbox works."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from responses_app.extraction import sandboxed
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy, invalid
 from responses_app.extraction.limits import MAX_FILE_BYTES, MIB, PROCESS
+from responses_app.sandbox.base import Sandbox
 from responses_app.workers.limits import LimitExceeded, PoolBusy, WorkerDied
 from responses_app.workers.pool import Pool
 
@@ -24,32 +25,33 @@ class ExtractedText:
     is_cut: bool
 
 
-def wrap_command(command: Sequence[str]) -> Sequence[str]:
-    """Return the command that starts a worker process, for example inside a sandbox."""
-    return command
+_pool = Pool("responses_app.extraction.job:handle", PROCESS, size=PROCESSES, per_owner=1)
 
 
-_pool = Pool("responses_app.extraction.job:handle", PROCESS, size=PROCESSES, per_owner=1, wrap_command=wrap_command)
-
-
-async def extract_text(owner: str, data: bytes, name: str) -> ExtractedText:
+async def extract_text(owner: str, data: bytes, name: str, sandbox: Sandbox | None = None) -> ExtractedText:
     """Extract the text of a file with the given name. Raises ExtractionError, ExtractorBusy.
 
-    `owner` is the project whose files wait for each other.
+    `owner` is the project whose files wait for each other. With `sandbox`, no file is read outside of the sandbox.
     """
     if not data:
         raise invalid("The file is empty.")
     if len(data) > MAX_FILE_BYTES:
         raise invalid(f"The file has more than {MAX_FILE_BYTES // MIB} MiB, so its text is not read.")
+    payload = json.dumps(name).encode() + b"\n" + data
+    if sandbox is not None:
+        return _parse_answer(await sandboxed.read_file(sandbox, owner, payload))
+    return _parse_answer(await _read_in_pool(owner, payload))
+
+
+async def _read_in_pool(owner: str, payload: bytes) -> bytes:
     try:
-        answer = await _pool.run(owner, json.dumps(name).encode() + b"\n" + data)
+        return await _pool.run(owner, payload)
     except LimitExceeded as error:
         raise invalid(f"The file takes too long to read ({error}).") from error
     except WorkerDied as error:
         raise invalid("The file cannot be read.") from error
     except PoolBusy as error:
         raise ExtractorBusy(f"Files of this project are being read: {error}. Try again in a moment.") from error
-    return _parse_answer(answer)
 
 
 def _parse_answer(answer: bytes) -> ExtractedText:

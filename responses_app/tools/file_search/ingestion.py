@@ -12,7 +12,6 @@ from django.conf import settings
 from django.db import DatabaseError, connection
 
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy
-from responses_app.extraction.extractor import extract_text
 from responses_app.extraction.limits import MAX_FILE_BYTES
 from responses_app.models import File, VectorStoreFile
 from responses_app.store.files import storage
@@ -21,6 +20,7 @@ from responses_app.store.vector_stores.chunker import TextChunk, chunk_text
 from responses_app.store.vector_stores.filters import storable_text
 from responses_app.store.vector_stores.jobs import NewChunk
 from responses_app.tools.file_search import embedder
+from responses_app.tools.file_text import extract_file_text
 
 logger = logging.getLogger("responses.files")
 
@@ -138,11 +138,11 @@ async def ingest(job: VectorStoreFile, read_text: TextReader) -> None:
 
 
 async def read_file_text(file: File) -> str:
-    """Return the text of a file, extracted in a worker process. Raises IngestionFailed, ExtractorBusy."""
+    """Return the text of a file, read in the sandbox or with limits. Raises IngestionFailed, ExtractorBusy."""
     try:
         data = await asyncio.to_thread(storage.read, file.storage_name, MAX_FILE_BYTES + 1)
         # Ingestions of a process do not take the places of requests of the same project.
-        return (await extract_text(EXTRACTION_OWNER, data, file.filename)).text
+        return (await extract_file_text(EXTRACTION_OWNER, data, file.filename)).text
     except FileNotFoundError as error:
         raise IngestionFailed(INVALID_FILE, MISSING_BYTES) from error
     except ExtractionError as error:

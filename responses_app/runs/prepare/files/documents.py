@@ -18,13 +18,13 @@ from django.conf import settings
 from responses_app.dialects.base import UnsupportedInput
 from responses_app.errors import InvalidRequest, RateLimited
 from responses_app.extraction.errors import INVALID, ExtractionError, ExtractorBusy, invalid
-from responses_app.extraction.extractor import extract_text
 from responses_app.extraction.limits import MAX_CHARS, MAX_FILE_BYTES, MIB
 from responses_app.models import File
 from responses_app.network.download import DownloadFailed, download
 from responses_app.runs.ids import is_id
 from responses_app.store.files import files, storage
 from responses_app.store.log.records import ImageBytes
+from responses_app.tools.file_text import extract_file_text
 
 Item: TypeAlias = Mapping[str, Any]
 
@@ -130,7 +130,7 @@ async def _text(project: str, document: Document, param: str, budget: _FileBudge
     try:
         name, data = await _load(project, document, budget.size)
         budget.take(len(data), 0)
-        extracted = await extract_text(project, data, name)
+        extracted = await extract_file_text(project, data, name)
         budget.take(0, len(extracted.text))
     except ExtractionError as error:
         raise InvalidRequest(f"Invalid '{where}'. {error}", param=where, code=error.code) from error

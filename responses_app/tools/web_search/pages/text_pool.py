@@ -7,7 +7,7 @@ import os
 import orjson
 
 from responses_app.extraction.errors import ExtractionError, ExtractorBusy
-from responses_app.extraction.extractor import extract_text
+from responses_app.tools.file_text import extract_file_text
 from responses_app.tools.web_search.pages.page import Page, PageFailed
 from responses_app.tools.web_search.pages.text_job import encode_job
 from responses_app.workers.limits import Limits, WorkerError
@@ -33,6 +33,6 @@ async def read_text(project: str, url: str, media_type: str, charset: str, data:
 
 async def _read_pdf(project: str, data: bytes) -> bytes:
     try:
-        return (await extract_text(project, data, "page.pdf")).text.encode()
+        return (await extract_file_text(project, data, "page.pdf")).text.encode()
     except (ExtractionError, ExtractorBusy, WorkerError) as error:
         raise PageFailed(f"The PDF cannot be read: {error}") from error

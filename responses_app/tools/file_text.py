@@ -1,0 +1,23 @@
+"""Text of files: read in the sandbox where a sandbox works, else in worker processes with limits."""
+
+from __future__ import annotations
+
+import asyncio
+
+from responses_app.extraction.extractor import ExtractedText, extract_text
+from responses_app.tools import sandbox_access
+
+
+async def extract_file_text(owner: str, data: bytes, name: str) -> ExtractedText:
+    """Extract the text of a file. `owner` is the project whose files take turns. Raises ExtractionError, ExtractorBusy.
+
+    A sandbox that works and is not reachable at the moment raises ExtractorBusy: no file is then read outside.
+    """
+    # The first call in a process makes a trial run of the sandbox.
+    if await asyncio.to_thread(sandbox_access.isolation_problem) is not None:
+        return await extract_text(owner, data, name)
+    sandbox = sandbox_access.sandbox_client()
+    try:
+        return await extract_text(owner, data, name, sandbox)
+    finally:
+        await sandbox.close()

@@ -1,0 +1,65 @@
+"""Text of files, read in the sandbox."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from responses_app.extraction.errors import ExtractionError, ExtractorBusy
+from responses_app.extraction.extractor import ExtractedText, extract_text
+from responses_app.sandbox.client import SandboxClient
+from tests.support.extraction import documents
+from tests.support.sandbox.runner import Runner, runner
+
+
+def extract(sandbox: Runner, data: bytes, name: str) -> ExtractedText:
+    async def work(client: SandboxClient) -> ExtractedText:
+        return await extract_text("tests", data, name, client)
+
+    return sandbox.use(work)
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "kind", "text"),
+    [
+        pytest.param(documents.pdf("Oslo", "Bergen"), "a.pdf", "pdf", "Oslo\n\nBergen", id="pdf"),
+        pytest.param(documents.word(), "a.docx", "docx", "Cities\nOslo\tNorway\nThe end.\n", id="docx"),
+        pytest.param(documents.workbook(), "a.xlsx", "xlsx", "# Cities\nOslo\t700000\nBergen\t\t1.5\n\n", id="xlsx"),
+        pytest.param(b"<html><p>Oslo</p></html>", "../x.html", "html", "Oslo\n", id="html with a path as its name"),
+        pytest.param("Übung\ud800".encode(errors="replace"), "\ud800", "text", "Übung?", id="text with a broken name"),
+    ],
+)
+def test_sandbox_reads_the_same_text_as_a_worker_process(sandbox: Runner, data: bytes, name: str, kind: str, text: str) -> None:
+    outside = asyncio.run(extract_text("tests", data, name))
+    assert extract(sandbox, data, name) == outside == ExtractedText(text, kind, is_cut=False)
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        pytest.param(b"%PDF-1.4 and no more", "invalid_file", id="broken pdf"),
+        pytest.param(documents.archive(word__document=bytes(300 << 20)), "invalid_file", id="zip bomb"),
+        pytest.param(documents.archive(readme=b"x"), "unsupported_file", id="zip"),
+        pytest.param(bytes(range(256)) * 10, "unsupported_file", id="binary"),
+    ],
+)
+def test_sandbox_refuses_a_file_without_readable_text(sandbox: Runner, data: bytes, code: str) -> None:
+    with pytest.raises(ExtractionError) as refused:
+        extract(sandbox, data, "a.txt")
+    assert refused.value.code == code, refused.value
+
+
+def test_files_of_an_owner_take_turns_in_the_sandbox(sandbox: Runner) -> None:
+    async def work(client: SandboxClient) -> list[ExtractedText]:
+        return await asyncio.gather(*(extract_text("tests", b"%d" % number, "a.txt", client) for number in range(6)))
+
+    assert [found.text for found in sandbox.use(work)] == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_no_file_is_read_outside_of_a_sandbox_that_has_ended(tmp_path: Path) -> None:
+    with runner(tmp_path) as ended:
+        pass
+    with pytest.raises(ExtractorBusy, match="not available"):
+        extract(ended, b"Oslo", "a.txt")
