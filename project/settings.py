@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from project.container_startup import DEMO_STARTUP, read_startup_code
 from project.env import database, envbool, envchoice, envduration, envint, envlist, envstr
 from project.file_storage import file_storage
 from project.mcp_servers import parse_mcp_servers, parse_private_hosts, with_demo_server
@@ -157,8 +158,10 @@ RESPONSES_SANDBOX_OUTPUT_BYTES = envint("RESPONSES_SANDBOX_OUTPUT_BYTES", 1_000_
 RESPONSES_SANDBOX_MEMORY_MIB = envint("RESPONSES_SANDBOX_MEMORY_MIB", 4096, minimum=256)
 RESPONSES_SANDBOX_DISK_MIB = envint("RESPONSES_SANDBOX_DISK_MIB", 512, minimum=16)
 RESPONSES_SANDBOX_CONTAINERS = envint("RESPONSES_SANDBOX_CONTAINERS", 16, minimum=1)
+RESPONSES_CONTAINER_STARTUP = read_startup_code(envstr("RESPONSES_CONTAINER_STARTUP"))
 RESPONSES_WEB_SEARCH = parse_web_search(envstr("RESPONSES_WEB_SEARCH"))
 if envbool("RESPONSES_DEMO_TOOLS"):
+    RESPONSES_CONTAINER_STARTUP = RESPONSES_CONTAINER_STARTUP or read_startup_code(DEMO_STARTUP)
     RESPONSES_WEB_SEARCH = RESPONSES_WEB_SEARCH or DEMO_PAGES
 # Vector stores and file search.
 RESPONSES_FILE_SEARCH_LANGUAGE = envchoice("RESPONSES_FILE_SEARCH_LANGUAGE", "english", TEXT_SEARCH_LANGUAGES)

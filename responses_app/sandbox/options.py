@@ -23,6 +23,8 @@ class RunnerOptions:
     max_processes: int = 128
     # Single runs at the same time.
     max_single_runs: int = 4
+    # Python code that each interpreter runs at its start.
+    startup_code: str = ""
     # Shared token of clients over TCP; empty for a Unix socket.
     token: str = ""
     # Delegated cgroup; empty without one.

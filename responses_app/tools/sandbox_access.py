@@ -46,5 +46,6 @@ def runner_options() -> RunnerOptions:
         memory_mib=settings.RESPONSES_SANDBOX_MEMORY_MIB,
         disk_mib=settings.RESPONSES_SANDBOX_DISK_MIB,
         max_containers=settings.RESPONSES_SANDBOX_CONTAINERS,
+        startup_code=settings.RESPONSES_CONTAINER_STARTUP,
         token=settings.RESPONSES_SANDBOX_TOKEN,
     )

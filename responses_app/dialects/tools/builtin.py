@@ -38,7 +38,7 @@ def _function(name: str, description: str, required: Sequence[str], **properties
 FUNCTIONS: Final[Mapping[str, Json]] = {
     PYTHON: _function(
         PYTHON,
-        "Runs Python code and returns what the code prints, and the value of its last expression. Variables and files stay for later "
+        "Runs Python code. Returns what the code prints, and the value of its last expression. Variables and files stay for later "
         "calls. numpy, pandas, matplotlib and pillow are installed; there is no internet access. A call may take 120 seconds. "
         "Figures of matplotlib are shown to the user. The user can download files in /mnt/data: to offer a file, link it as "
         "[name](sandbox:/mnt/data/name).",
@@ -47,15 +47,15 @@ FUNCTIONS: Final[Mapping[str, Json]] = {
     ),
     WEB_SEARCH: _function(
         WEB_SEARCH,
-        "Searches the web and returns results with numbers, titles, addresses and excerpts. Cite each source that the answer uses as a "
+        "Searches the web. Returns results with numbers, titles, addresses and excerpts. Cite each source that the answer uses as a "
         "Markdown link behind the statement: ([title](https://address)).",
         ["query"],
         query=_STRING,
     ),
     OPEN_PAGE: _function(
         OPEN_PAGE,
-        "Opens a page of the web, by its address (`url`) or by the number of a link or search result (`id`), and returns its text as "
-        "numbered lines, from the line `line` on.",
+        "Opens a page. Name its address (`url`), or the number of a link or search result (`id`). Returns its text as numbered lines, "
+        "from the line `line` on.",
         [],
         url=_STRING,
         id=_INTEGER,
@@ -63,14 +63,15 @@ FUNCTIONS: Final[Mapping[str, Json]] = {
     ),
     FIND_IN_PAGE: _function(
         FIND_IN_PAGE,
-        "Finds a text in the page that was opened last, or in the page with the number `id`, and returns each place with its lines.",
+        "Finds a text in a page. Without the number `id` of a page, that is the page that was opened last. Returns each place with its "
+        "lines.",
         ["pattern"],
         pattern=_STRING,
         id=_INTEGER,
     ),
     FILE_SEARCH: _function(
         FILE_SEARCH,
-        "Searches the files that the user has uploaded and returns passages. Each passage begins with a marker such as "
+        "Searches the files of the user. Returns passages of the files. Each passage begins with a marker such as "
         "【3†report.pdf】: cite a passage by writing its marker behind the statement.",
         ["query"],
         query=_STRING,

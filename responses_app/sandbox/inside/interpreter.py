@@ -25,7 +25,7 @@ from typing import Any
 
 # Kind of a message and length of its payload.
 HEADER = struct.Struct(">cI")
-READY, CODE, FIGURE, RESULT = b"Y", b"C", b"F", b"R"
+READY, CODE, STARTUP, FIGURE, RESULT = b"Y", b"C", b"S", b"F", b"R"
 MAX_TEXT = 100_000
 NICE = 5
 PACKAGES = "/sandbox/packages"
@@ -43,10 +43,16 @@ class Session:
         self._runs = 0
         self._process_id = os.getpid()
 
+    def run_startup(self, code: str) -> dict[str, str | None]:
+        """Run the code of the operator, which has a name of its own in tracebacks."""
+        return self._run(code, "<startup>")
+
     def run(self, code: str) -> dict[str, str | None]:
         """Run `code` and return the repr of the last expression as `value`, and a traceback as `error`."""
         self._runs += 1
-        name = f"<code {self._runs}>"
+        return self._run(code, f"<code {self._runs}>")
+
+    def _run(self, code: str, name: str) -> dict[str, str | None]:
         linecache.cache[name] = (len(code), None, [f"{line}\n" for line in code.split("\n")], name)
         sys.modules["__main__"] = self.module
         try:
@@ -81,7 +87,8 @@ def serve(connection: socket.socket) -> None:
     session = Session()
     send(connection, READY, b"")
     while (message := receive(connection)) is not None:
-        result = session.run(message[1].decode(errors="replace"))
+        kind, code = message[0], message[1].decode(errors="replace")
+        result = session.run_startup(code) if kind == STARTUP else session.run(code)
         _flush()
         for figure in _figures():
             send(connection, FIGURE, figure)

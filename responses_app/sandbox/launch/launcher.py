@@ -117,6 +117,9 @@ def _moved(program: str, sources: Mapping[str, str], staged: Mapping[str, str]) 
 
 def _packages(folder: Path) -> Path | None:
     try:
+        if not packages.packages_folder(folder).exists():
+            names = ", ".join(requirement.partition("==")[0] for requirement in packages.REQUIREMENTS)
+            logger.warning("installing %s for containers; the first call of the code interpreter waits for the end", names)
         return packages.install(folder)
     except (packages.PackagesMissing, OSError) as error:
         logger.warning("containers have no packages beside the standard library: %s", error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 import time
 from collections.abc import AsyncIterator, Callable
@@ -24,6 +25,8 @@ from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, process_table
 from responses_app.sandbox.runner.interpreter_process import InterpreterAnswer, InterpreterEnded, InterpreterProcess
 from responses_app.sandbox.runner.work_folder import FileState, WorkFolder
+
+logger = logging.getLogger("responses.sandbox")
 
 CONTAINER_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 VARIABLES_LOST = "The interpreter was started again; all variables are lost. Files in /mnt/data remain."
@@ -57,6 +60,8 @@ class LiveContainer:
             self.interpreter = await InterpreterProcess.start(
                 self._bwrap, self.work.root, self.memory_mib, self._options, self._cgroup
             )
+            if self._options.startup_code:
+                await self._run_startup_code(self.interpreter)
 
     async def run(self, code: str, on_output: OnOutput) -> RunResult:
         """Run code and return the result without the output, which `on_output` takes."""
@@ -83,6 +88,21 @@ class LiveContainer:
             files=files,
             is_truncated=outcome.is_truncated,
         )
+
+    async def _run_startup_code(self, interpreter: InterpreterProcess) -> None:
+        """Run the code of the operator. An exception is logged, and the container works without the rest of the code."""
+        completed = False
+        try:
+            timeout_s = self._options.run_timeout_s
+            answer = await interpreter.run(self._options.startup_code, _ignore, timeout_s, is_startup=True)
+            completed = True
+        except InterpreterEnded as ended:
+            raise SandboxUnavailable(f"the code of RESPONSES_CONTAINER_STARTUP ended the interpreter: {ended}") from ended
+        finally:
+            if not completed:
+                await asyncio.shield(self.stop_interpreter())
+        if answer.error:
+            logger.warning("RESPONSES_CONTAINER_STARTUP: %s", answer.error)
 
     async def stop_interpreter(self) -> None:
         """End the interpreter; the files remain."""
@@ -213,6 +233,10 @@ def _expired(container_id: str) -> ContainerExpired:
     return ContainerExpired(
         f"Container {container_id} has expired or was deleted; its variables and files are lost. Create a new container."
     )
+
+
+def _ignore(_stream: str, _text: str) -> None:
+    """Drop output of the startup code."""
 
 
 def _changed(before: dict[str, FileState], after: dict[str, FileState]) -> tuple[WorkFile, ...]:

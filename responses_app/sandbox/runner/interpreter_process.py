@@ -14,7 +14,7 @@ from typing import Any
 
 from responses_app.sandbox import bubblewrap
 from responses_app.sandbox.base import OnOutput, SandboxUnavailable
-from responses_app.sandbox.inside.interpreter import CODE, FIGURE, HEADER, READY, RESULT
+from responses_app.sandbox.inside.interpreter import CODE, FIGURE, HEADER, READY, RESULT, STARTUP
 from responses_app.sandbox.options import RunnerOptions
 from responses_app.sandbox.runner import cgroups, process_table, sandboxed_process
 from responses_app.sandbox.runner.output import OutputReader
@@ -82,15 +82,15 @@ class InterpreterProcess:
             raise
         return interpreter
 
-    async def run(self, code: str, on_output: OnOutput, timeout_s: float) -> InterpreterAnswer:
-        """Run code. Raises InterpreterEnded; then only `close` may follow."""
+    async def run(self, code: str, on_output: OnOutput, timeout_s: float, *, is_startup: bool = False) -> InterpreterAnswer:
+        """Run code; `is_startup` names the code of the operator. Raises InterpreterEnded; then only `close` may follow."""
         assert self._output is not None  # noqa: S101 - set by start
         output = self._output
         output.begin(on_output)
         process_table.resume(self.pid)
         try:
             async with asyncio.timeout(timeout_s):
-                value, error, figures = await self._exchange(code)
+                value, error, figures = await self._exchange(STARTUP if is_startup else CODE, code)
         except TimeoutError:
             raise InterpreterEnded(f"The code ran longer than {timeout_s:g} seconds") from None
         except ValueError as broken:
@@ -131,10 +131,10 @@ class InterpreterProcess:
         pipes = {"stdout": os.dup(self._process.stdout.fileno()), "stderr": os.dup(self._process.stderr.fileno())}
         self._output = OutputReader({"stdout": pipes["stdout"], "stderr": pipes["stderr"]}, options.output_bytes)
 
-    async def _exchange(self, code: str) -> tuple[str | None, str | None, tuple[bytes, ...]]:
+    async def _exchange(self, message: bytes, code: str) -> tuple[str | None, str | None, tuple[bytes, ...]]:
         """Send code and return value, error and figures. Messages of the interpreter can contain anything."""
         data = code.encode("utf-8", "replace")
-        self._writer.write(HEADER.pack(CODE, len(data)) + data)
+        self._writer.write(HEADER.pack(message, len(data)) + data)
         await self._writer.drain()
         figures: list[bytes] = []
         while True:

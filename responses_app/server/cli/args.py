@@ -86,7 +86,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--demo-tools",
         action="store_true",
-        help="offer the tools of docs/examples/mcp_server.py to requests with the MCP server_label demo",
+        help="offer the MCP server docs/examples/mcp_server.py as `demo`, and a web search over the pages of docs/examples/pages",
     )
     parser.add_argument(
         "--drain", type=float, default=10.0, metavar="SECONDS", help="how long running responses may take at the end"
