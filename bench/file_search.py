@@ -47,9 +47,7 @@ def main() -> None:
         _measure("by the ten most frequent words", store, [" ".join(words[len(STOP_WORDS) :][:10])] * 20)
         if not options.dimensions:
             return
-        _measure(f"by words and embeddings of {options.dimensions} numbers, without pgvector", store, questions[:20], vectors)
-        if _add_pgvector():
-            _measure(f"by words and embeddings of {options.dimensions} numbers, with pgvector", store, questions, vectors)
+        _measure(f"by words and embeddings of {options.dimensions} numbers", store, questions, vectors)
 
 
 def _options() -> argparse.Namespace:
@@ -137,19 +135,6 @@ def _time(function: Callable[..., Any], *args: Any) -> float:
     began = time.perf_counter()
     assert function(*args)
     return (time.perf_counter() - began) * 1000
-
-
-def _add_pgvector() -> bool:
-    """Add the extension as the superuser of the server. False if the server does not have it."""
-    from django.db import DatabaseError, connection
-
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
-    except DatabaseError as error:
-        print(f"no pgvector: {error}")
-        return False
-    return True
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from responses_app.local.database_url import DATABASE, ROLE, SUPERUSER
@@ -39,16 +40,31 @@ DO $$ DECLARE thing text; BEGIN
     END LOOP;
 END $$
 """  # noqa: S608 - names of this module alone
+# The role of Django may not add extensions. pgvector calculates the distances of embeddings in searches.
+EXTENSION = """
+DO $$ BEGIN
+    IF EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector') THEN CREATE EXTENSION IF NOT EXISTS vector; END IF;
+END $$
+"""
+# New databases are copies of this database.
+TEMPLATE = "template1"
 
 
 def make_role(sockets: Path, port: int, *, may_create_databases: bool) -> None:
-    """Make the role if missing, with minimal rights, and give all tables to the role. Raises psycopg.Error."""
+    """Make the role if missing, with minimal rights, give all tables to the role, and add the extension `vector`.
+
+    Raises psycopg.Error.
+    """
     import psycopg
 
     rights = f"ALTER ROLE {ROLE} LOGIN NOSUPERUSER NOCREATEROLE NOREPLICATION NOBYPASSRLS"
     rights += " CREATEDB" if may_create_databases else " NOCREATEDB"
-    with psycopg.connect(
-        host=str(sockets), port=port, user=SUPERUSER, dbname=DATABASE, connect_timeout=CONNECT_LIMIT_S, autocommit=True
-    ) as connection:
-        for statement in (CREATE, rights, LIMIT, OWN, TAKE):
-            connection.execute(statement.encode())
+    statements: dict[str, Sequence[str]] = {DATABASE: (CREATE, rights, LIMIT, OWN, TAKE, EXTENSION)}
+    if may_create_databases:
+        statements[TEMPLATE] = (EXTENSION,)
+    for database, texts in statements.items():
+        with psycopg.connect(
+            host=str(sockets), port=port, user=SUPERUSER, dbname=database, connect_timeout=CONNECT_LIMIT_S, autocommit=True
+        ) as connection:
+            for text in texts:
+                connection.execute(text.encode())

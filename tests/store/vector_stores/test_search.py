@@ -113,6 +113,9 @@ def test_embeddings_find_chunks_without_common_words(has_pgvector: bool) -> None
     add_text(store, "A file of before.", "old.txt")
     add_text(store, "A file of another model.", "foreign.txt", vectors=[[1.0, 0.0]])
     check = search._HAS_PGVECTOR_SQL if has_pgvector else "SELECT FALSE"
+    with connection.cursor() as cursor:
+        cursor.execute(search._HAS_PGVECTOR_SQL)
+        assert cursor.fetchone() == (True,), "the database of the tests has pgvector"
     with mock.patch.object(search, "_HAS_PGVECTOR_SQL", check):
         results = search_store(store, [Query("loaf", [0.1, 0.9, 0.0])], 10)
         assert [result.filename for result in results] == ["bread.txt", "foxes.txt"]
