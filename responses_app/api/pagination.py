@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import orjson
+from asgiref.sync import sync_to_async
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
@@ -14,6 +15,7 @@ from responses_app.api import query
 from responses_app.api.http import json_response
 from responses_app.errors import NotFound
 from responses_app.runs.ids import is_id
+from responses_app.store.paging import read_page
 
 Row = TypeVar("Row", bound=Model)
 
@@ -31,12 +33,11 @@ async def page_of_rows(
     limit = query.integer(request, "limit", 20, least=1, most=100)
     newest_first = query.choice(request, "order", "desc", ("asc", "desc")) == "desc"
     after = query.cursor(request)
-    if after is not None:
-        position = await rows.filter(uid=after).values_list("pk", flat=True).afirst() if is_id(after) else None
-        if position is None:
-            raise NotFound(f"No object found with id '{after}'.", param="after")
-        rows = rows.filter(pk__lt=position) if newest_first else rows.filter(pk__gt=position)
-    found = [row async for row in rows.order_by("-pk" if newest_first else "pk")[: limit + 1]]
-    page: Sequence[Any] = found[:limit]
-    ends = (page[0].uid, page[-1].uid) if page else (None, None)
-    return list_object((orjson.dumps(shape(row)) for row in page), *ends, more=len(found) > limit)
+    page = None
+    if after is None or is_id(after):
+        page = await sync_to_async(read_page)(rows, limit=limit, newest_first=newest_first, after=after)
+    if page is None:
+        raise NotFound(f"No object found with id '{after}'.", param="after")
+    shown: Sequence[Any] = page.rows
+    ends = (shown[0].uid, shown[-1].uid) if shown else (None, None)
+    return list_object((orjson.dumps(shape(row)) for row in shown), *ends, more=page.more)

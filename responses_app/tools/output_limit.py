@@ -9,6 +9,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
+from responses_app.tools.truncation import truncate_output
 
 PART_TYPES: Final = frozenset({"audio", "image", "resource", "resource_link", "text"})
 # URLs of the pictures that the prompt shows, by position among the pictures of an item. The prompt finds the bytes by item and URL.
@@ -57,7 +58,7 @@ def limit_tool_output(item: Json, max_bytes: int, shown: ShownPictures | None = 
             continue
         texts += [] if position in shown else [segment.notice]
         position += 1
-    text, own = _cut("\n".join(texts), max_bytes), item.get(MODEL_OUTPUT)
+    text, own = truncate_output("\n".join(texts), max_bytes), item.get(MODEL_OUTPUT)
     if own is None and item.get("output") == text:
         return item
     has_text = own is None or own.text is not None
@@ -123,13 +124,3 @@ def _link(part: Json) -> str:
 def _notice(kind: str, names: Sequence[object]) -> str:
     details = ", ".join(str(name) for name in names if name)
     return f"[The result has a part of type {kind}{f' ({details})' if details else ''}, which is shown to the user alone.]"
-
-
-def _cut(text: str, max_bytes: int) -> str:
-    if len(text) <= max_bytes // 4:
-        return text
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= max_bytes:
-        return text
-    start = data[:max_bytes].decode("utf-8", "ignore")
-    return f"{start}\n[The output is too long: {len(text) - len(start)} more characters were cut.]"

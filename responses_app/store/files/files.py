@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Q, QuerySet, Sum
@@ -13,6 +13,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 from responses_app.models import File
 from responses_app.store.files import storage
 from responses_app.store.files.pending import pending
+from responses_app.store.paging import RowPage, read_page
 
 BATCH = 100
 MIB = 1024 * 1024
@@ -22,14 +23,6 @@ LOCK_SQL = "SELECT pg_advisory_xact_lock(hashtext('responses_app_file'), hashtex
 
 class QuotaExceeded(Exception):
     """Quota of the project exceeded: number of files, or bytes of all files."""
-
-
-@dataclass(frozen=True, slots=True)
-class FilePage:
-    """Page of files. `more`: whether more follow."""
-
-    rows: Sequence[File]
-    more: bool
 
 
 def quota_problem(project: str, size: int) -> str | None:
@@ -71,18 +64,11 @@ async def find(project: str, uid: str, now: datetime) -> File | None:
 
 async def page(
     project: str, now: datetime, *, purpose: str | None, limit: int, newest_first: bool, after: str | None
-) -> FilePage | None:
+) -> RowPage[File] | None:
     """Read up to `limit` files after the file `after`. None if `after` is not found."""
     rows = visible(project, now)
-    if after is not None:
-        position = await rows.filter(uid=after).values_list("pk", flat=True).afirst()
-        if position is None:
-            return None
-        rows = rows.filter(pk__lt=position) if newest_first else rows.filter(pk__gt=position)
-    if purpose is not None:
-        rows = rows.filter(purpose=purpose)
-    found = [row async for row in rows.order_by("-pk" if newest_first else "pk")[: limit + 1]]
-    return FilePage(found[:limit], len(found) > limit)
+    shown = rows if purpose is None else rows.filter(purpose=purpose)
+    return await sync_to_async(read_page)(shown, limit=limit, newest_first=newest_first, after=after, cursor_rows=rows)
 
 
 def delete(row: File) -> None:

@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from responses_app.models import File, FileBatch, FileChunk, StoreFileStatus, VectorStore, VectorStoreFile
 from responses_app.store.files.files import visible
+from responses_app.store.paging import RowPage, read_page
 from responses_app.store.vector_stores.chunker import DEFAULT_CHUNK_TOKENS, DEFAULT_OVERLAP_TOKENS
-from responses_app.store.vector_stores.stores import FileCounts, RowPage, cut_page
+from responses_app.store.vector_stores.stores import FileCounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +95,16 @@ def page(
     after: str | None,
     before: str | None,
     batch: FileBatch | None = None,
-) -> RowPage | None:
+) -> RowPage[VectorStoreFile] | None:
     """Read up to `limit` files of a store or batch. None if `after` or `before` is not found."""
     rows = VectorStoreFile.objects.select_related("file").filter(store=store)
     if batch is not None:
         rows = rows.filter(batch=batch)
-    if status is not None:
-        rows = rows.filter(status=status)
-    return cut_page(rows, "file__uid", limit, newest_first, after, before)
+    # The status of the cursor's row may change between two pages.
+    shown = rows if status is None else rows.filter(status=status)
+    return read_page(
+        shown, limit=limit, newest_first=newest_first, after=after, before=before, id_field="file__uid", cursor_rows=rows
+    )
 
 
 def set_attributes(row: VectorStoreFile, attributes: Mapping[str, Any]) -> bool:

@@ -5,25 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TypeVar
 
 from django.db import connection, transaction
-from django.db.models import Count, Model, Q, QuerySet, Sum
+from django.db.models import Count, Q, Sum
 from django.utils import timezone
 
 from responses_app.models import StoreFileStatus, VectorStore, VectorStoreFile
+from responses_app.store.paging import RowPage, read_page
 
-Row = TypeVar("Row", bound=Model)
 # The time of the last use is stored at most so often, so that searches do not wait for each other. Seconds.
 TOUCH_EVERY_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class RowPage:
-    """Page of rows. `more`: whether more rows follow."""
-
-    rows: Sequence[Model]
-    more: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,28 +59,12 @@ def find_many(project: str, uids: Sequence[str]) -> dict[str, VectorStore]:
     return {row.uid: row for row in VectorStore.objects.filter(project=project, uid__in=uids)}
 
 
-def page(project: str, *, limit: int, newest_first: bool, after: str | None, before: str | None = None) -> RowPage | None:
+def page(
+    project: str, *, limit: int, newest_first: bool, after: str | None, before: str | None = None
+) -> RowPage[VectorStore] | None:
     """Read up to `limit` vector stores of a project. None if `after` or `before` is not found."""
-    return cut_page(VectorStore.objects.filter(project=project), "uid", limit, newest_first, after, before)
-
-
-def cut_page(
-    rows: QuerySet[Row], id_field: str, limit: int, newest_first: bool, after: str | None, before: str | None
-) -> RowPage | None:
-    """Cut a page out of `rows`, ordered by primary key. `after` and `before` are values of `id_field`. None if not found.
-
-    With `before` alone the page has the rows nearest to that row, in the same order as all pages.
-    """
-    for cursor, is_ascending in ((after, not newest_first), (before, newest_first)):
-        if cursor is not None:
-            position = rows.filter(**{id_field: cursor}).values_list("pk", flat=True).first()
-            if position is None:
-                return None
-            rows = rows.filter(pk__gt=position) if is_ascending else rows.filter(pk__lt=position)
-    is_backward = before is not None and after is None
-    found = list(rows.order_by("-pk" if newest_first != is_backward else "pk")[: limit + 1])
-    kept = found[:limit]
-    return RowPage(kept[::-1] if is_backward else kept, len(found) > limit)
+    rows = VectorStore.objects.filter(project=project)
+    return read_page(rows, limit=limit, newest_first=newest_first, after=after, before=before)
 
 
 def count_files(stores: Sequence[VectorStore]) -> dict[int, FileCounts]:

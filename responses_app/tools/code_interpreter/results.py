@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from responses_app.protocol.items.server_tools.code_interpreter import CodeResult
 from responses_app.sandbox.base import RunResult
 from responses_app.tools.base import Json
+from responses_app.tools.truncation import truncate_output
 
 NO_OUTPUT = "The code ran without output."
 _WRITTEN = "Files written: "
@@ -18,7 +19,7 @@ def code_result(result: RunResult, notices: Sequence[str], max_bytes: int, *, sh
 
     With `shows_outputs` the item has the outputs, up to `max_bytes` bytes of text and pictures; otherwise they are null.
     """
-    text, pictures = cut(_text(result), max_bytes), [_data_url(figure) for figure in result.figures]
+    text, pictures = truncate_output(_text(result), max_bytes), [_data_url(figure) for figure in result.figures]
     outputs = _outputs(text, pictures, max_bytes) if shows_outputs else None
     return CodeResult(
         outputs, model_text="\n".join([*notices, text or NO_OUTPUT, *_file_list(result)]), model_images=tuple(pictures)
@@ -28,15 +29,6 @@ def code_result(result: RunResult, notices: Sequence[str], max_bytes: int, *, sh
 def has_written(text: str, path: str) -> bool:
     """Return whether `text`, which a model has read of a call, names the file `path` as written by the call."""
     return any(line.startswith(_WRITTEN) and f"{path} (" in line for line in text.split("\n"))
-
-
-def cut(text: str, max_bytes: int) -> str:
-    """Return `text`, cut behind `max_bytes` bytes of UTF-8 with a notice."""
-    data = text.encode("utf-8", "replace")
-    if len(data) <= max_bytes:
-        return text
-    start = data[:max_bytes].decode("utf-8", "ignore")
-    return f"{start}\n[The output is too long: {len(text) - len(start)} more characters were cut.]"
 
 
 def _text(result: RunResult) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from responses_app.tools.truncation import truncate_to_bytes
+
 Json: TypeAlias = Mapping[str, Any]
 
 
@@ -36,13 +38,8 @@ def outcome(content: Sequence[Json], structured: object, max_bytes: int, *, is_e
 
 def cut(text: str, max_bytes: int) -> str:
     """Return the first `max_bytes` bytes of `text`, with a notice if something was cut."""
-    if len(text) * 4 <= max_bytes:
-        return text
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= max_bytes:
-        return text
-    start = data[:max_bytes].decode("utf-8", "ignore")
-    return f"{start}\n[… {len(text) - len(start):,} more characters were cut]"
+    start, count = truncate_to_bytes(text, max_bytes)
+    return f"{start}\n[… {count:,} more characters were cut]" if count else text
 
 
 def _bounded(parts: Sequence[Json], max_bytes: int) -> list[Json]:

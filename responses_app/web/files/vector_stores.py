@@ -60,7 +60,7 @@ def show(request: HttpRequest, uid: str) -> HttpResponse:
         "status": STATUS_WORDS[stores.status_of(store, counts, now)],
         "expires_at": stores.expires_at(store),
         "files": rows,
-        "next": rows[-1].file.uid if page is not None and page.more else None,  # type: ignore[attr-defined]
+        "next": rows[-1].file.uid if page is not None and page.more else None,
         "is_first": not first,
     }
     response = render(request, "web/vector_store.html", context)

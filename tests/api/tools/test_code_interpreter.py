@@ -20,6 +20,7 @@ from responses_app.tools.code_interpreter import sandboxes
 from tests.support.api.case import bare, record_text
 from tests.support.runs.server_tools import CutCase, answer, same, shows
 from tests.support.sandbox.runner import Runner, runner
+from tests.support.store.file_storage import file_storage_settings
 
 INCLUDE = ["code_interpreter_call.outputs"]
 TOOL: dict[str, Any] = {"type": "code_interpreter", "container": {"type": "auto"}}
@@ -42,10 +43,7 @@ class CodeInterpreterTest(CutCase):
 
     @pytest.fixture(autouse=True)
     def class_runner(self, code_runner: Runner, tmp_path: Any) -> Iterator[None]:
-        storage = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": tmp_path / "files"}}
-        with override_settings(
-            RESPONSES_SANDBOX_URL=code_runner.url, RESPONSES_UPLOAD_DIR=tmp_path / "uploads", STORAGES={"files": storage}
-        ):
+        with override_settings(RESPONSES_SANDBOX_URL=code_runner.url, **file_storage_settings(tmp_path)):
             yield
 
     def new_hub(self) -> RunManager:

@@ -95,6 +95,15 @@ class StoreFileTest(VectorStoreCase):
             self.assertEqual([one["id"] for one in completed["data"]], [done.file.uid])
             self.refused(await self.call(client, "get", f"/{store.uid}/files?filter=x"), 400, "invalid_value", "filter")
 
+    async def test_list_continues_after_a_file_whose_status_has_changed(self) -> None:
+        store = await sync_to_async(make_store)()
+        waiting = await sync_to_async(add_file)(store)
+        done = await sync_to_async(add_text)(store, "Foxes hunt.")
+        async with self.serving() as client:
+            path = f"/{store.uid}/files?filter=in_progress&after={done.file.uid}"
+            page = await self.ask(client, "get", path)
+        self.assertEqual([one["id"] for one in page["data"]], [waiting.file.uid])
+
     @override_settings(RESPONSES_VECTOR_STORE_FILES=1)
     async def test_limit_of_files_is_refused(self) -> None:
         store = await sync_to_async(make_store)()

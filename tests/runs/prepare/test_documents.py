@@ -18,6 +18,7 @@ from responses_app.runs.prepare.files.documents import text_block
 from responses_app.store.files import files, storage
 from tests.support.api.image_case import BLUE, RED, SeeingCase, answered, user
 from tests.support.extraction import documents
+from tests.support.store.file_storage import file_storage_settings
 
 PDF = documents.pdf("Oslo", "Bergen")
 SHOWN = text_block("cities.pdf", "Oslo\n\nBergen", is_cut=False)
@@ -33,10 +34,7 @@ class DocumentTest(SeeingCase):
     def setUp(self) -> None:
         super().setUp()
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder}}
-        self.enterContext(
-            override_settings(STORAGES={"files": backend, "default": backend}, RESPONSES_UPLOAD_DIR=folder / "up")
-        )
+        self.enterContext(override_settings(**file_storage_settings(folder)))
         self.folder = folder
 
     def add(self, data: bytes, name: str = "cities.pdf", project: str | None = None, **more: Any) -> File:

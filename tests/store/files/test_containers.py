@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import httpx2
@@ -14,21 +13,6 @@ if TYPE_CHECKING:
     from tests.support.server.serve_command import Server
 
 DATA = b"name,size\nOslo,1\n"
-
-
-@pytest.fixture
-def client(shared: Server) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{shared.url}/v1", api_key=shared.key, max_retries=0) as client:
-        yield client
-        for container in client.containers.list():
-            client.containers.delete(container.id)
-
-
-@pytest.fixture
-def stranger(shared: Server) -> Iterator[openai.OpenAI]:
-    key = shared.manage("createkey", "stranger", "--project", "stranger").split()[-1]
-    with openai.OpenAI(base_url=f"{shared.url}/v1", api_key=key, max_retries=0) as client:
-        yield client
 
 
 def test_container_is_created_listed_and_deleted(client: openai.OpenAI) -> None:

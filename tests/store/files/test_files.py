@@ -26,21 +26,6 @@ DATA = b"name,size\nOslo,1\n"
 HOUR_S = 3600
 
 
-@pytest.fixture
-def client(shared: Server) -> Iterator[openai.OpenAI]:
-    with openai.OpenAI(base_url=f"{shared.url}/v1", api_key=shared.key, max_retries=0) as client:
-        yield client
-        for file in client.files.list():
-            client.files.delete(file.id)
-
-
-@pytest.fixture
-def stranger(shared: Server) -> Iterator[openai.OpenAI]:
-    key = shared.manage("createkey", "stranger", "--project", "stranger").split()[-1]
-    with openai.OpenAI(base_url=f"{shared.url}/v1", api_key=key, max_retries=0) as client:
-        yield client
-
-
 def upload(client: openai.OpenAI, name: str = "cities.csv", data: bytes = DATA, **more: Any) -> Any:
     return client.files.create(file=(name, data), purpose=more.pop("purpose", "user_data"), **more)
 

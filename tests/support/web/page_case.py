@@ -58,6 +58,11 @@ async def _collected(answer: Any) -> bytes:
     return b"".join([part async for part in answer.streaming_content])
 
 
+def collect(answer: Any) -> bytes:
+    """Return all bytes of a streaming response."""
+    return async_to_sync(_collected)(answer)
+
+
 class WebCase(TestCase):
     """Test case with a signed-in superuser."""
 
@@ -77,7 +82,7 @@ class WebCase(TestCase):
 
     def download(self, url: str) -> bytes:
         """Fetch all bytes of a streaming response."""
-        return async_to_sync(_collected)(self.client.get(url))
+        return collect(self.client.get(url))
 
 
-__all__ = ["LARGEST", "Status", "WebCase", "item", "made", "snapshot"]
+__all__ = ["LARGEST", "Status", "WebCase", "collect", "item", "made", "snapshot"]

@@ -5,22 +5,17 @@ from __future__ import annotations
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import override_settings
 
 from responses_app.models import Container, ContainerFile, FileSource, Membership
 from responses_app.store.files import container_files
 from responses_app.store.files.pending import part_path
-from tests.support.web.page_case import WebCase
+from tests.support.store.file_storage import file_storage_settings
+from tests.support.web.page_case import WebCase, collect
 
 NOW = datetime.now(UTC)
-
-
-async def joined(answer: Any) -> bytes:
-    return b"".join([part async for part in answer.streaming_content])
 
 
 class ContainersTest(WebCase):
@@ -29,12 +24,7 @@ class ContainersTest(WebCase):
     def setUp(self) -> None:
         super().setUp()
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder / "files"}}
-        static = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-        storages = {"files": backend, "default": backend, "staticfiles": static}
-        self.enterContext(
-            override_settings(STORAGES=storages, RESPONSES_UPLOAD_DIR=folder / "uploads", RESPONSES_SANDBOX_URL="")
-        )
+        self.enterContext(override_settings(**file_storage_settings(folder), RESPONSES_SANDBOX_URL=""))
         self.folder = folder
 
     def add(self, uid: str = "cntr_1", project: str = "default", used: datetime = NOW) -> Container:
@@ -69,7 +59,7 @@ class ContainersTest(WebCase):
     def test_file_is_downloaded(self) -> None:
         self.add()
         answer = self.client.get("/containers/cntr_1/files/cfile_cntr_1/content")
-        self.assertEqual(async_to_sync(joined)(answer), b"Oslo")
+        self.assertEqual(collect(answer), b"Oslo")
         self.assertEqual(answer["Content-Disposition"], 'attachment; filename="cities.csv"')
 
     def test_container_is_deleted_after_a_confirmation(self) -> None:

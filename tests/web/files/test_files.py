@@ -7,19 +7,15 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import override_settings
 
 from responses_app.models import File, Membership
 from responses_app.store.files import files, storage
-from tests.support.web.page_case import WebCase
+from tests.support.store.file_storage import file_storage_settings
+from tests.support.web.page_case import WebCase, collect
 
 NOW = datetime.now(UTC)
-
-
-async def joined(answer: Any) -> bytes:
-    return b"".join([part async for part in answer.streaming_content])
 
 
 class FilesTest(WebCase):
@@ -28,10 +24,7 @@ class FilesTest(WebCase):
     def setUp(self) -> None:
         super().setUp()
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
-        backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder / "files"}}
-        static = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
-        storages = {"files": backend, "default": backend, "staticfiles": static}
-        self.enterContext(override_settings(STORAGES=storages, RESPONSES_UPLOAD_DIR=folder / "uploads"))
+        self.enterContext(override_settings(**file_storage_settings(folder)))
         self.folder = folder
 
     def add(self, uid: str = "file-1", name: str = "cities.csv", project: str = "default", **more: Any) -> File:
@@ -88,7 +81,7 @@ class FilesTest(WebCase):
     def test_file_is_downloaded(self) -> None:
         self.add()
         answer = self.client.get("/files/file-1/content")
-        self.assertEqual(async_to_sync(joined)(answer), b"Oslo")
+        self.assertEqual(collect(answer), b"Oslo")
         self.assertEqual(answer["Content-Disposition"], 'attachment; filename="cities.csv"')
         self.assertEqual(answer["X-Content-Type-Options"], "nosniff")
 
