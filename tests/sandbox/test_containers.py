@@ -45,15 +45,38 @@ def test_creation_of_an_existing_container_changes_nothing(small: Runner) -> Non
     assert small.use(work) == ("1", 1024)
 
 
-def test_number_of_containers_is_limited(small: Runner) -> None:
-    async def work(client: SandboxClient) -> None:
+def test_new_container_ends_the_container_unused_for_longest(small: Runner) -> None:
+    async def work(client: SandboxClient) -> str | None:
         await client.create("a")
         await client.create("b")
+        await client.run("a", "x = 1")
+        await client.create("c")
+        with pytest.raises(ContainerExpired):
+            await client.status("b")
+        result = await client.run("a", "x")
+        for one in ("a", "c"):
+            await client.delete(one)
+        return result.value
+
+    assert small.use(work) == "1"
+
+
+def test_number_of_containers_that_run_code_is_limited(small: Runner) -> None:
+    async def work(client: SandboxClient) -> None:
+        started = {one: asyncio.Event() for one in ("a", "b")}
+
+        async def run(one: str) -> None:
+            await client.create(one)
+            await client.run(one, "print('on', flush=True)\nwhile True: pass", lambda *_: started[one].set())
+
+        runs = [asyncio.create_task(run(one)) for one in started]
+        await asyncio.gather(*(event.wait() for event in started.values()))
         with pytest.raises(SandboxBusy, match="RESPONSES_SANDBOX_CONTAINERS"):
             await client.create("c")
-        await client.delete("a")
+        for one in started:
+            await client.delete(one)
+        await asyncio.gather(*runs)
         await client.create("c")
-        await client.delete("b")
         await client.delete("c")
 
     small.use(work)

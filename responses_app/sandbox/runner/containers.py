@@ -135,10 +135,13 @@ class ContainerRegistry:
         self._mounted = 0
 
     async def create(self, container_id: str, memory: str) -> ContainerStatus:
-        """Return the status of a new or running container. Raises SandboxBusy, SandboxError."""
-        container = self._containers.get(container_id)
-        if container is None:
-            container = self._add(container_id, memory)
+        """Return the status of a new or running container. At the limit, an unused container is ended.
+
+        Raises SandboxBusy, SandboxError.
+        """
+        while container_id not in self._containers and len(self._containers) >= self._options.max_containers:
+            await self._end_unused()
+        container = self._containers.get(container_id) or self._add(container_id, memory)
         container.last_used = self._clock()
         return self._status(container)
 
@@ -196,10 +199,6 @@ class ContainerRegistry:
             raise SandboxError("a container id consists of letters, digits, - and _")
         if memory not in MEMORY_TIERS:
             raise SandboxError(f"memory must be one of {', '.join(MEMORY_TIERS)}")
-        if len(self._containers) >= self._options.max_containers:
-            raise SandboxBusy(
-                f"{self._options.max_containers} containers are in use; the limit is RESPONSES_SANDBOX_CONTAINERS"
-            )
         # A number, as a deleted container with the same id may still be closing.
         self._mounted += 1
         work = WorkFolder(self._folder / str(self._mounted))
@@ -211,6 +210,15 @@ class ContainerRegistry:
         container = LiveContainer(container_id, memory_mib, work, self._bwrap, self._options)
         self._containers[container_id] = container
         return container
+
+    async def _end_unused(self) -> None:
+        """End the container whose last use is the longest ago. Raises SandboxBusy if all are in use."""
+        unused = [container for container in self._containers.values() if not container.users]
+        if not unused:
+            raise SandboxBusy(
+                f"{self._options.max_containers} containers are in use; the limit is RESPONSES_SANDBOX_CONTAINERS"
+            )
+        await self.delete(min(unused, key=lambda container: container.last_used).container_id)
 
     def _get(self, container_id: str) -> LiveContainer:
         try:

@@ -66,7 +66,12 @@ class ContainerSession:
         row = await self._row(uid)
         notices = await self._start(row)
         started()
-        result = await self._sandbox.run(uid, code)
+        try:
+            result = await self._sandbox.run(uid, code)
+        except ContainerExpired:
+            # The sandbox has ended the container since, to start another one. The code has not run.
+            notices = await self._start(row)
+            result = await self._sandbox.run(uid, code)
         await containers.touch(row)
         notices += [KILLED] if result.was_killed else []
         notices += await self._save_files(row, result.files)

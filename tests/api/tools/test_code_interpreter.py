@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from threading import Thread
 from typing import Any
 
 import orjson
@@ -14,9 +15,12 @@ from django.utils import timezone
 from responses_app.engines.replay.engine import Recording, ReplayEngine
 from responses_app.models import Container, ContainerFile, Event, Response
 from responses_app.protocol.reducer import fold
+from responses_app.runs.ids import new_id
 from responses_app.runs.manager import RunManager
 from responses_app.runs.models import ServedModel
+from responses_app.sandbox.client import SandboxClient
 from responses_app.tools.code_interpreter import sandboxes
+from responses_app.tools.code_interpreter.containers import LOST_VARIABLES, ContainerSession
 from tests.support.api.case import bare, record_text
 from tests.support.runs.server_tools import CutCase, answer, same, shows
 from tests.support.sandbox.runner import Runner, runner
@@ -40,9 +44,11 @@ def code(text: str) -> str:
 @pytest.mark.usefixtures("class_runner")
 class CodeInterpreterTest(CutCase):
     url: str
+    code_runner: Runner
 
     @pytest.fixture(autouse=True)
     def class_runner(self, code_runner: Runner, tmp_path: Any) -> Iterator[None]:
+        type(self).code_runner, type(self).url = code_runner, code_runner.url
         with override_settings(RESPONSES_SANDBOX_URL=code_runner.url, **file_storage_settings(tmp_path)):
             yield
 
@@ -82,6 +88,23 @@ class CodeInterpreterTest(CutCase):
         item = second[-1]["response"]["output"][0]
         assert item["outputs"] == [{"type": "logs", "logs": "23"}]
         assert item["container_id"] == first["output"][0]["container_id"]
+
+    async def test_container_that_ends_before_its_code_runs_is_started_again(self) -> None:
+        client = SandboxClient(self.url)
+        session = ContainerSession(self.key.project, {"type": "auto"}, "cntr_ended", client, new_id)
+
+        def end() -> None:
+            """End the container between its start and the run, from another thread."""
+            thread = Thread(target=self.code_runner.use, args=[lambda other: other.delete("cntr_ended")])
+            thread.start()
+            thread.join()
+
+        await session.run("cntr_ended", "x = 1; open('a.txt', 'w').write('kept')", lambda: None)
+        result, notices = await session.run("cntr_ended", "open('a.txt').read()", end)
+        await client.delete("cntr_ended")
+        await session.close()
+        assert (result.value, result.error) == ("'kept'", None)
+        assert notices == [LOST_VARIABLES]
 
     async def test_written_files_can_be_downloaded(self) -> None:
         async with self.serving(record_text(code("open('a.txt', 'w').write('hello')")), record_text(answer("Done."))) as client:
