@@ -6,8 +6,9 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from bench.client_matrix.clients import CODEX_PACKAGE
 from tests.support.clients import tapes
 from tests.support.clients.drive import LIMIT_S, Drive, give_up
 from tests.support.server.serve_command import Server
+from tests.support.web_search.pages_folder import write_pages
 
 HERE = Path(__file__).parent
 QUIET = {
@@ -60,13 +62,33 @@ def installed(installing: dict[str, Future[Path]]) -> Callable[[str], Path]:
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A server as a user starts it, with one model for each client."""
+    with _serving(tmp_path_factory.mktemp("clients"), tapes.TAPES) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def builtin_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with a sandbox and a search service, with one model for each client that uses these."""
+    from tests.support.clients import builtin_tapes
+    from tests.support.sandbox.runner import runner
+
+    folder = tmp_path_factory.mktemp("builtin")
+    pages = write_pages(folder / "pages")
+    with runner(folder, with_packages=True) as sandbox:
+        services = {"RESPONSES_SANDBOX_URL": sandbox.url, "RESPONSES_WEB_SEARCH": f"folder://{pages}"}
+        with _serving(folder, builtin_tapes.TAPES, **services) as server:
+            yield server
+
+
+@contextmanager
+def _serving(folder: Path, lines: Mapping[str, Sequence[tapes.Line]], **environ: Any) -> Iterator[Server]:
     from openai_harmony import load_harmony_encoding
 
     from responses_app.server.cli.model_specs import HARMONY
 
-    models = tapes.record(tmp_path_factory.mktemp("tapes"), load_harmony_encoding("HarmonyGptOss"))
+    models = tapes.record(folder, load_harmony_encoding("HarmonyGptOss"), lines)
     arguments = [word for model in models for word in ("--model", f"{model}?tokenizer={HARMONY}")]
-    server = Server(tmp_path_factory.mktemp("clients") / "data", *arguments, RESPONSES_API_KEY="sk-clients")
+    server = Server(folder / "data", *arguments, RESPONSES_API_KEY="sk-clients", **environ)
     try:
         yield server.ready()
     finally:
@@ -76,13 +98,34 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 @pytest.fixture
 def environ(server: Server) -> dict[str, str]:
     """What a client finds in its environment."""
+    return _environ(server)
+
+
+def _environ(server: Server) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "PYTHON", "DJANGO_"))}
     return {**kept, **QUIET, "OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": server.key, "SERVER_URL": server.url}
 
 
 @pytest.fixture
 def node(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
-    """Runs a driver with Node, which looks for packages above the file: so it is copied beside them."""
+    """Runs a driver with Node."""
+    return _driving_node(installed, server, environ)
+
+
+@pytest.fixture
+def builtin_node(installed: Callable[[str], Path], builtin_server: Server) -> Drive:
+    """Runs a driver with Node, on the server with a sandbox and a search service."""
+    return _driving_node(installed, builtin_server, _environ(builtin_server))
+
+
+@pytest.fixture
+def builtin_python(installed: Callable[[str], Path], builtin_server: Server) -> Drive:
+    """Runs a driver with the Python of the clients, on the server with a sandbox and a search service."""
+    return _driving(installed, "python", builtin_server, _environ(builtin_server))
+
+
+def _driving_node(installed: Callable[[str], Path], server: Server, environ: dict[str, str]) -> Drive:
+    """Return a function that copies a driver beside its packages, which Node looks for above the file, and runs the driver."""
 
     def drive(driver: str, model: str) -> dict[str, Any]:
         folder = installed("node")

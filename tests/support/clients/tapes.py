@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +97,10 @@ TAPES: dict[str, list[Line]] = {
 }
 
 
-def record(folder: Path, encoding: HarmonyEncoding) -> list[str]:
+def record(folder: Path, encoding: HarmonyEncoding, tapes: Mapping[str, Sequence[Line]] = TAPES) -> list[str]:
     """Write the tapes, and say as which models `bin/serve` is to serve them."""
     models = []
-    for name, lines in TAPES.items():
+    for name, lines in tapes.items():
         tape = folder / f"{name}.jsonl"
         tape.write_text("".join(json.dumps(_line(line, encoding)) + "\n" for line in lines))
         models.append(f"{name}=script://{tape}")
