@@ -31,8 +31,8 @@ from responses_app.runs.prepare.prompt import PromptRenderer, is_long
 from responses_app.runs.prepare.truncation import Truncation
 from responses_app.store.log.records import ImageBytes
 from responses_app.tools.base import ToolOffer
-from responses_app.tools.output_limit import limit_tool_output
-from responses_app.tools.pictures import PromptPictures, choose_pictures
+from responses_app.tools.outputs.output_limit import limit_tool_output
+from responses_app.tools.outputs.pictures import PromptPictures, choose_pictures
 
 MIN_TOP_P = 1e-6
 # Tokens that stay free for the answer when older items are dropped, unless the request has its own limit.

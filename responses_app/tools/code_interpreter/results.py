@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from responses_app.protocol.items.server_tools.code_interpreter import CodeResult
 from responses_app.sandbox.base import RunResult
 from responses_app.tools.base import Json
-from responses_app.tools.truncation import truncate_output
+from responses_app.tools.outputs.truncation import truncate_output
 
 NO_OUTPUT = "The code ran without output."
 _WRITTEN = "Files written: "

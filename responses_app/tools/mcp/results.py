@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from responses_app.tools.truncation import truncate_to_bytes
+from responses_app.tools.outputs.truncation import truncate_to_bytes
 
 Json: TypeAlias = Mapping[str, Any]
 

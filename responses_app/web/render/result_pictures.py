@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from responses_app.tools.output_limit import picture_of
+from responses_app.tools.outputs.output_limit import picture_of
 
 Item: TypeAlias = Mapping[str, Any]
 # First bytes of the formats that the pages show.

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from responses_app.images import decode, decode_pool
 from responses_app.images.decode import InvalidImage
-from responses_app.tools.output_limit import Picture, ShownPictures, pictures_of
+from responses_app.tools.outputs.output_limit import Picture, ShownPictures, pictures_of
 
 # Limits of the pictures of all outputs in a prompt. The newest outputs come first. Further pictures stay notices in the text.
 MAX_PICTURES: Final = 20

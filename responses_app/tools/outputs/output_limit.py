@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import orjson
 
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
-from responses_app.tools.truncation import truncate_output
+from responses_app.tools.outputs.truncation import truncate_output
 
 PART_TYPES: Final = frozenset({"audio", "image", "resource", "resource_link", "text"})
 # URLs of the pictures that the prompt shows, by position among the pictures of an item. The prompt finds the bytes by item and URL.

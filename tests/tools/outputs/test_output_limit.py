@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT, ModelOutput
-from responses_app.tools.output_limit import limit_tool_output
+from responses_app.tools.outputs.output_limit import limit_tool_output
 
 PICTURE = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
 FILE = {"type": "resource", "resource": {"uri": "file:///notes.txt", "text": "Buy milk."}}
