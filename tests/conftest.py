@@ -101,6 +101,8 @@ def shared(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Serv
     # Here, as most tests need neither this nor what it imports.
     from tests.support.server.serve_command import Server
 
-    server = Server(tmp_path_factory.mktemp("shared") / "data", "--engine", tape, RESPONSES_API_KEY="sk-my-own-key")
+    # The first use of the sandbox starts the sandbox, which installs packages for code if an index is configured.
+    folder = tmp_path_factory.mktemp("shared") / "data"
+    server = Server(folder, "--engine", tape, RESPONSES_API_KEY="sk-my-own-key", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
     yield server.ready()
     server.end()
