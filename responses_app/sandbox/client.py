@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -35,7 +36,8 @@ class SandboxClient:
         path = connectable(url.removeprefix("unix:")) if url.startswith("unix:") else None
         self._client = httpx2.AsyncClient(
             base_url="http://sandbox" if path else url,
-            transport=httpx2.AsyncHTTPTransport(uds=path),
+            # The addresses have no TLS, so no certificates are loaded, which would take 20 ms.
+            transport=httpx2.AsyncHTTPTransport(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), uds=path),
             headers={"authorization": f"Bearer {token}"} if token else {},
             timeout=httpx2.Timeout(ANSWER_TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             trust_env=False,
