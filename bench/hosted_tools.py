@@ -186,16 +186,19 @@ def _print(name: str, milliseconds: list[float]) -> None:
 
 def _tape(folder: Path) -> str:
     """Write recordings that run code and answer, and return the URL of the replay engine."""
-    encoding = HarmonyDialect().encoding
     final = "<|channel|>final<|message|>Done.<|return|>"
     lines = [("<|start|>python", final)]
     lines += [(words, f"<|channel|>analysis to=python code<|message|>{code}<|call|>") for words, code in CODES.items()]
     lines.append(("Hello", final))
     path = folder / "tape.jsonl"
-    encode = lambda text: encoding.encode(text, allowed_special="all")  # noqa: E731
-    texts = [json.dumps({"match": encode(words), "chunks": [{"tokens": encode(text)}]}) for words, text in lines]
+    texts = [json.dumps({"match": _encode(words), "chunks": [{"tokens": _encode(text)}]}) for words, text in lines]
     path.write_text("".join(f"{text}\n" for text in texts))
     return f"script://{path}?loop=1"
+
+
+def _encode(text: str) -> list[int]:
+    tokens: list[int] = HarmonyDialect().encoding.encode(text, allowed_special="all")
+    return tokens
 
 
 CODES = {" add numbers": SUM, " read the clock": STAMP}

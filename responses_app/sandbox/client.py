@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -53,12 +53,14 @@ class SandboxClient:
         logs: list[tuple[str, str]] = []
         # Silent code is ended by the runner, not by a timeout of the client.
         async with self._stream("POST", path, content=code.encode("utf-8", "replace"), timeout=_no_read_timeout()) as response:
-            async for line in _lines(response):
-                if line["type"] == "result":
-                    return decode_result(line, _text(logs, "stdout"), _text(logs, "stderr"), _text(logs))
-                logs.append((line["type"], line["text"]))
-                if on_output is not None:
-                    on_output(line["type"], line["text"])
+            # A connection that breaks has the meaning of an answer without a result.
+            with suppress(httpx2.HTTPError):
+                async for line in _lines(response):
+                    if line["type"] == "result":
+                        return decode_result(line, _text(logs, "stdout"), _text(logs, "stderr"), _text(logs))
+                    logs.append((line["type"], line["text"]))
+                    if on_output is not None:
+                        on_output(line["type"], line["text"])
         raise SandboxUnavailable("the sandbox ended during the run; variables and files are lost")
 
     async def put_file(self, container_id: str, path: str, content: bytes | AsyncIterator[bytes]) -> WorkFile:
