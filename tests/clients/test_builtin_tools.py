@@ -25,6 +25,7 @@ def test_openai_agents_for_python(builtin_python: Drive) -> None:
         "web_search": [BROWSED, [TIDES_CITED]],
         "filtered_web_search": [[MOON, SUN], [f"url_citation [Tides]({MOON})"]],
         "turns": [CALLS, "Again."],
+        "failures": [["completed", "failed", "failed", "failed"], "Again."],
     }
 
 
@@ -82,6 +83,20 @@ def test_langchain(builtin_python: Drive) -> None:
     }
 
 
+def test_pydantic_ai(builtin_python: Drive) -> None:
+    answers = [
+        [REPORT, [["code_execution", "completed"]]],
+        [WATER, [["file_search", "completed"]]],
+        [TIDES, [["web_search", "completed"]] * 3],
+    ]
+    assert builtin_python("builtin_pydantic.py", "pydantic-ai") == {
+        "run": answers,
+        "stream": answers,
+        "turns": ["All.", "Again."],
+        "unstored": ["All.", "Again."],
+    }
+
+
 def test_ai_sdk(builtin_node: Drive) -> None:
     web = [TIDES, ["web_search"] * 3, [MOON, OTHER, SUN]]
     answers = {
@@ -91,6 +106,7 @@ def test_ai_sdk(builtin_node: Drive) -> None:
         "web": web,
         "turns, store true": ["All.", "Again."],
         "turns, store false": ["All.", "Again."],
+        "failures": ["Oh.", "Again."],
     }
     ways = ("generate", "stream")
     assert builtin_node("builtin_ai.mjs", "ai") == {f"{way} {name}": value for way in ways for name, value in answers.items()}

@@ -59,3 +59,11 @@ for (const [name, run] of [['generate', generateText], ['stream', streamed]]) {
     });
   }
 }
+for (const [name, run] of [['generate', generateText], ['stream', streamed]]) {
+  await step(`${name} failures`, async () => {
+    const tools = { ...code, ...(await files()), ...web };
+    const first = await run({ ...common, prompt: 'Fail', tools });
+    const messages = [{ role: 'user', content: 'Fail' }, ...first.response.messages, { role: 'user', content: 'And now?' }];
+    return [first.text, (await run({ ...common, messages, tools })).text];
+  });
+}

@@ -98,9 +98,17 @@ async def turns() -> Any:
     return [[one.type for one in calls(first)], second.final_output]
 
 
+async def failures() -> Any:
+    _, tool = await store()
+    everyone = agent(CODE, tool, WebSearchTool())
+    first = await Runner.run(everyone, "Fail.")
+    second = await Runner.run(everyone, [*first.to_input_list(), {"role": "user", "content": "And now?"}])
+    return [[one.status for one in calls(first)], second.final_output]
+
+
 async def main() -> None:
     set_default_openai_client(client, use_for_tracing=False)
-    for run in (code, files, file_search, web_search, filtered_web_search, turns):
+    for run in (code, files, file_search, web_search, filtered_web_search, turns, failures):
         await step(run.__name__, run)
 
 

@@ -29,6 +29,8 @@ def browse(function: str, **arguments: Any) -> Line:
     return f"<|channel|>analysis to=browser.{function} code<|message|>{json.dumps(arguments)}<|call|>", ""
 
 
+# Calls that fail.
+FAILING = [code("1 / 0"), browse("open", id=77), browse("find", pattern="x"), calls("file_search", {"queries": 3}), text("Oh.")]
 SEARCH_FILES = calls("file_search", {"queries": ["Arrakis water"]})
 SEARCH_WEB = browse("search", query="moon tides")
 BROWSING = [SEARCH_WEB, browse("open", id=0), browse("find", pattern="line 7 "), text(TIDES)]
@@ -44,6 +46,7 @@ TAPES: dict[str, list[Line]] = {
         *EACH_TOOL,
         *[SEARCH_WEB, text(LINKED_TIDES)],
         *[code(CODE), SEARCH_FILES, SEARCH_WEB, text("All."), text("Again.")],
+        *[*FAILING, text("Again.")],
     ],
     "agents-node": [
         *EACH_TOOL,
@@ -69,5 +72,11 @@ TAPES: dict[str, list[Line]] = {
         *[code(PLOT), text("A line.")],
         *EACH_TOOL,
         *[code(CODE), SEARCH_FILES, SEARCH_WEB, text("All."), text("Again.")] * 4,
+        *[*FAILING, text("Again.")] * 2,
+    ],
+    "pydantic-ai": [
+        *EACH_TOOL,
+        *EACH_TOOL,
+        *[code(CODE), SEARCH_FILES, SEARCH_WEB, text("All."), text("Again.")] * 2,
     ],
 }
