@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import orjson
+import pytest
 
 from responses_app.dialects.citations.sources import DisplaySources, Sources, WebSource
 from responses_app.dialects.tools import builtin
@@ -107,6 +108,7 @@ class CitationTest(CutCase):
             replayed = await self.read(await client.get(f"/v1/responses/{made['id']}?stream=true"))
             self.assertEqual(bare(replayed), bare(events))
 
+    @pytest.mark.slow
     async def test_every_cut_goes_on_to_the_same_bytes(self) -> None:
         async with self.serving() as client:
             cuts, different, _ = await self.different_cuts(client)
