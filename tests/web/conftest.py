@@ -10,10 +10,17 @@ from playwright.sync_api import Browser, Page, StorageState, expect, sync_playwr
 
 from tests.run import BROWSER, NO_BROWSER
 from tests.support.server.serve_command import Server
+from tests.support.web.axe import axe_source
 from tests.support.web.browser import LIMIT_MS, PageErrors
 from tests.support.web.chat_visitor import Visitor, tape
 
 CHROMIUM = shutil.which(BROWSER)
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """Return the source of axe-core."""
+    return axe_source()
 
 
 @pytest.fixture(scope="module")

@@ -4,40 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Browser, Page, StorageState, expect
 
-from bench.client_matrix import install
 from responses_app.local.data_dir import ROOT
 from tests.support.mcp.serving import STDIO
 from tests.support.server.serve_command import Server
+from tests.support.web.axe import violations
 from tests.support.web.chat_visitor import Visitor, tape
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-# Names of standards: WCAG 2.2 at level AA, and what axe-core's authors call best practice.
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
-JUDGE = """rules => axe.run(document, {runOnly: {type: "tag", values: rules}}).then(({violations}) =>
-  violations.map(({id, help, nodes}) =>
-    ({id, help, at: nodes.slice(0, 4).map((node) => node.html.slice(0, 200) + " " + node.failureSummary)})))"""
 HOSTILE = "W" * 3000 + " \u202eevil\u202c \x1b[31m <script>document.title = 'stolen'</script> " + "x " * 500
 SERVERS = {
     "files": {"command": list(STDIO), "env": {"PYTHONPATH": str(ROOT)}, "description": "Files <of> the tests"},
     "closed": {"url": "http://127.0.0.1:9/mcp", "connector_id": "connector_closed"},
 }
 TOOL = {"type": "function", "name": "get_weather", "parameters": {"type": "object", "properties": {}}}
-
-
-@pytest.fixture(scope="session")
-def axe() -> str:
-    """Return the source of axe-core."""
-    try:
-        folder = install.install_npm(Path(__file__).parent / "axe" / "package.json")
-    except install.NotInstalled as reason:
-        pytest.skip(f"no axe-core, so nobody judges the accessibility of the pages: {reason}")
-    return (folder / "node_modules" / "axe-core" / "axe.min.js").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -108,14 +92,6 @@ def person(request: pytest.FixtureRequest, chat_server: Server, chromium: Browse
     visitor.close()
 
 
-def judged(page: Page, axe: str) -> list[dict[str, Any]]:
-    """Return the violations that axe-core reports for the current page."""
-    # By evaluation and not as a script of the page, which the policy of the page forbids.
-    page.evaluate(axe)
-    found: list[dict[str, Any]] = page.evaluate(JUDGE, RULES)
-    return found
-
-
 def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
     chat_server: Server, person: Page, paths: list[str], axe: str
 ) -> None:
@@ -125,7 +101,7 @@ def test_no_page_breaks_a_rule_and_none_is_wider_than_the_screen(
         for folded in person.locator("main details:not([open]) > summary").all():
             if folded.is_visible() and "settings" not in (folded.evaluate("one => one.parentElement.className")):
                 folded.click()
-        if found := judged(person, axe):
+        if found := violations(person, axe):
             broken[path] = found
         wide = person.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         if wide > 0:
@@ -138,14 +114,14 @@ def test_tested_mcp_server_breaks_no_rule(chat_server: Server, person: Page, axe
     person.goto(f"{chat_server.url}/mcp-servers")
     person.get_by_role("button", name="Test files").click()
     expect(person.get_by_role("status")).to_contain_text("Return a picture.")
-    assert judged(person, axe) == []
+    assert violations(person, axe) == []
 
 
 @pytest.mark.parametrize("path", ["/", "/sign-in"])
 def test_signed_out_too(chat_server: Server, chromium: Browser, axe: str, path: str) -> None:
     page = chromium.new_page()
     page.goto(chat_server.url + path)
-    assert judged(page, axe) == []
+    assert violations(page, axe) == []
     page.close()
 
 

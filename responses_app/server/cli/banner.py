@@ -69,7 +69,10 @@ def _sign_in(options: Options, link: str) -> str:
 
 def _demo_tools(options: Options) -> str:
     """Return a line that says how to try the demo tools, or an empty text."""
-    return f'  try       "input": "{DEMO_QUESTION}", "tools": [{DEMO_TOOLS}]\n' if options.demo_tools else ""
+    if not options.demo_tools:
+        return ""
+    more = f"            or an example prompt on the page {options.address}/chat"
+    return f'  try       "input": "{DEMO_QUESTION}", "tools": [{DEMO_TOOLS}]\n{more}\n'
 
 
 def _key_file() -> Path:

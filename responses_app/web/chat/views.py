@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
@@ -16,10 +15,10 @@ from django.views.decorators.http import require_GET
 from responses_app.access import browser_key, permissions
 from responses_app.runs import manager
 from responses_app.runs.ids import is_id
-from responses_app.schemas.tools import is_run_by_server
 from responses_app.web.chat import threads as chat_threads
 from responses_app.web.chat import times as chat_times
 from responses_app.web.chat import turns as chat_turns
+from responses_app.web.chat.offers import offers
 from responses_app.web.response import detail
 
 # In ascending order.
@@ -88,14 +87,8 @@ def _page_context(request: HttpRequest, project: str) -> dict[str, Any]:
         "models": list(manager.current().served.values()),
         "efforts": EFFORTS,
         "tools": TOOLS,
-        "servers": _mcp_servers(),
+        **offers(project),
     }
-
-
-def _mcp_servers() -> list[dict[str, str]]:
-    """Return label and description of the operator's MCP servers; none if `mcp` is an inactive tool."""
-    servers = settings.RESPONSES_MCP_SERVERS if is_run_by_server("mcp") else {}
-    return [{"label": label, "description": values.get("description", "")} for label, values in servers.items()]
 
 
 def _list_context(request: HttpRequest, project: str) -> dict[str, Any]:

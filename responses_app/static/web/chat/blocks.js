@@ -23,7 +23,7 @@ class Message {
 
   // A fully streamed part keeps its element, so that the page does not jump.
   complete(item) {
-    const elements = item.content.map((part, index) => (part.text !== undefined && this.parts.get(index)?.finish?.(part.text)) || partOf(part));
+    const elements = item.content.map((part, index) => (part.text !== undefined && !citesFiles(part) && this.parts.get(index)?.finish?.(part.text)) || partOf(part));
     if (elements.length !== this.element.children.length || elements.some((element, index) => element !== this.element.children[index])) this.element.replaceChildren(...elements);
   }
 }
@@ -58,13 +58,18 @@ class StreamedText {
 
 function partOf(part) {
   if (part.type === "refusal") return el("p", { class: "refusal", dir: "auto" }, part.refusal);
-  return rendered(part.text ?? JSON.stringify(part));
+  return rendered(part.text ?? JSON.stringify(part), citesFiles(part) ? part.annotations : []);
 }
 
+// A citation of a file is no link in the text itself, as a citation of a page is.
+const citesFiles = (part) => Boolean(part.annotations?.some(({ type }) => type.endsWith("file_citation")));
+
 // An element with `text` as Markdown, plain until the Markdown module is loaded.
-export function rendered(text) {
+export function rendered(text, citations = []) {
   const plain = el("div", { class: "plain", dir: "auto" }, ...longText(text));
-  import("./markdown.js").then(({ markdown }) => plain.replaceWith(markdown(text)));
+  Promise.all([import("./markdown.js"), citations.length ? import("./citations.js") : null]).then(([{ markdown }, module]) => {
+    plain.replaceWith(markdown(module ? module.withLinks(text, citations) : text));
+  });
   return plain;
 }
 
@@ -126,6 +131,7 @@ export async function loadBlocks(items) {
     for (const kind of CALL_KINDS) KINDS[kind] = Call;
   }
   if (items.some((item) => item.type === "code_interpreter_call")) KINDS.code_interpreter_call = (await import("./code_call.js")).CodeCall;
+  if (items.some((item) => item.type.endsWith("_search_call"))) Object.assign(KINDS, (await import("./search_call.js")).SEARCH_KINDS);
   if (items.some((item) => item.type.startsWith("mcp_"))) Object.assign(KINDS, (await import("./mcp.js")).MCP_KINDS);
 }
 

@@ -15,7 +15,8 @@ export class CallCard {
     this.state = el("span", { class: "state" }, `Writing ${textLabel.toLowerCase()}…`);
     this.text = new GrowingText("pre", { tabindex: "0", dir: "ltr", role: "region", "aria-label": textLabel });
     this.output = el("div", { class: "output" });
-    const head = el("div", { class: "head" }, el("code", {}, name), this.state);
+    this.name = el("code", {}, name);
+    const head = el("div", { class: "head" }, this.name, this.state);
     this.element = el("section", { class: "card call", "aria-label": label }, head, this.text.element, this.output);
   }
 
@@ -25,12 +26,17 @@ export class CallCard {
 
   // Shows the seconds from now on.
   start() {
-    if (this.started) return;
+    if (!this.started) this.count("Running…");
+  }
+
+  // Shows `state` with the seconds since now. Another state begins again.
+  count(state) {
+    clearInterval(this.timer);
     this.started = performance.now();
-    this.state.textContent = "Running…";
+    this.state.textContent = state;
     this.timer = setInterval(() => {
       if (!this.element.isConnected) return clearInterval(this.timer);
-      this.state.textContent = `Running… ${Math.round((performance.now() - this.started) / 1000)} s`;
+      this.state.textContent = `${state} ${Math.round((performance.now() - this.started) / 1000)} s`;
     }, TICK_MS);
   }
 

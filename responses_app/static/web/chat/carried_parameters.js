@@ -1,18 +1,28 @@
 // Request parameters of an opened conversation. Parameters without a control are listed in the settings and can be removed.
 import { button, el } from "./dom.js";
-import { demoName } from "./tools.js";
 
 const MAX_VALUE_CHARS = 160;
 // Limit of the API.
 const MAX_METADATA_PAIRS = 16;
 
 // Fills the form, lists the other parameters, and returns a note about them.
-export function carryOver(settings, { instructions, temperature, max_output_tokens, reasoning, tools = [], ...others }) {
+export async function carryOver(settings, { instructions, temperature, max_output_tokens, reasoning, tools = [], include = [], ...others }) {
   const { effort, ...rest } = reasoning ?? {};
+  const { demoTools, builtIn, includes } = tools.length ? await recognize(settings, tools) : { demoTools: [], builtIn: [], includes: [] };
   const servers = tools.filter((tool) => isOfServer(settings, tool));
-  const own = tools.filter((tool) => !demoName(tool) && !servers.includes(tool));
-  const carried = { ...others, ...(Object.keys(rest).length ? { reasoning: rest } : {}), ...(own.length ? { tools: own } : {}) };
-  settings.fill({ instructions, temperature, max_output_tokens, effort, tools: tools.map(demoName).filter(Boolean), servers: servers.map((tool) => tool.server_label) }, carried);
+  const own = tools.filter((tool) => ![...demoTools.map((demo) => demo.tool), ...servers, ...builtIn].includes(tool));
+  const parts = include.filter((part) => !includes.includes(part));
+  const carried = { ...others, ...(Object.keys(rest).length ? { reasoning: rest } : {}), ...(own.length ? { tools: own } : {}), ...(parts.length ? { include: parts } : {}) };
+  settings.fill(
+    {
+      ...{ instructions, temperature, max_output_tokens, effort },
+      tools: demoTools.map((demo) => demo.name),
+      servers: servers.map((tool) => tool.server_label),
+      offered: builtIn.map((tool) => tool.type),
+      store: builtIn.find((tool) => tool.type === "file_search")?.vector_store_ids[0],
+    },
+    carried,
+  );
   render(settings);
   const names = Object.keys(carried);
   return names.length ? [`Also sent with your messages, as in the original request: ${names.join(", ")}. See Settings.`] : [];
@@ -24,10 +34,18 @@ function isOfServer(settings, { type, server_label, server_url, connector_id, al
   return type === "mcp" && isPlain && settings.servers.some((box) => box.value === server_label);
 }
 
+// The tools that the form declares in the same way: demo tools with their names, and built-in tools with their includes.
+async function recognize({ offered, form }, tools) {
+  const [{ demoName }, { includesOf, isDeclaredByForm }] = await Promise.all([import("./tools.js"), import("./server_tools.js")]);
+  const offers = { names: offered.map((box) => box.value), stores: [...(form.elements.store?.options ?? [])].map((option) => option.value) };
+  const builtIn = tools.filter((tool) => isDeclaredByForm(tool, offers));
+  return { demoTools: tools.map((tool) => ({ tool, name: demoName(tool) })).filter(({ name }) => name), builtIn, includes: includesOf(builtIn) };
+}
+
 const keyOf = (tool) => tool.name ?? `${tool.type} ${tool.server_label ?? ""}`;
 
 // Merges the carried parameters into the body of a request. Values of the form take precedence.
-export function withCarried(body, { reasoning, tools = [], tool_choice, metadata, ...others }) {
+export function withCarried(body, { reasoning, tools = [], include = [], tool_choice, metadata, ...others }) {
   const explicit = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
   const all = { ...metadata, ...explicit.metadata };
   const own = new Set(tools.map(keyOf));
@@ -37,6 +55,7 @@ export function withCarried(body, { reasoning, tools = [], tool_choice, metadata
     ...explicit,
     ...(reasoning ? { reasoning: { ...reasoning, ...explicit.reasoning } } : {}),
     ...(tools.length ? { tools: [...tools, ...(explicit.tools ?? []).filter((tool) => !own.has(keyOf(tool)))] } : {}),
+    ...(include.length ? { include: [...new Set([...include, ...(explicit.include ?? [])])] } : {}),
     // After a tool result, a forced tool choice would call the tool again without end.
     ...(tool_choice && !isResult ? { tool_choice } : {}),
     // Above the limit the branch key is left out.

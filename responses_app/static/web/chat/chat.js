@@ -8,9 +8,6 @@ import { Threads } from "./threads.js";
 import { Turn, textOf } from "./turn.js";
 import { loadBlocks } from "./blocks.js";
 
-// As in branches.js.
-const BRANCH = "branch_of";
-
 class Chat {
   constructor(root) {
     this.urls = root.dataset;
@@ -21,17 +18,18 @@ class Chat {
     this.composer = new Composer(form, { send: (text, images) => this.sendMessage(text, images), stop: () => this.stop() });
     this.liveRegion = new LiveRegion(root.querySelector("[role=status]"));
     this.threads = new Threads(document.getElementById("threads"));
+    root.querySelector(".examples")?.addEventListener("click", ({ target }) => target.tagName === "BUTTON" && this.actions.example(target));
     this.turns = [];
     this.running = null;
     // The id of the conversation, until a branch leaves the conversation.
     this.conversation = null;
   }
 
-  // Modules for requests are loaded on first use.
   actions = {
     edit: async (turn, text) => (await import("./branches.js")).edit(this, turn, text),
     regenerate: async (turn) => (await import("./branches.js")).regenerate(this, turn),
     move: (id) => this.open(id, true),
+    example: async (button) => (await import("./examples.js")).send(this, button),
   };
 
   async run(turn, start, round = 0) {
@@ -92,24 +90,13 @@ class Chat {
     for (const turn of this.turns.splice(length)) turn.element.remove();
   }
 
-  sendMessage(text, images = []) {
-    const parts = [...images.map((url) => ({ type: "input_image", image_url: url, detail: "auto" })), ...(text ? [{ type: "input_text", text }] : [])];
-    // Every call needs an output before the next message.
-    const unanswered = (this.turns.at(-1)?.calls ?? []).map((card) => card.outputOf("The user did not provide a result for this tool call."));
-    return this.send([...unanswered, { type: "message", role: "user", content: parts }]);
+  // Modules for requests are loaded on first use.
+  async sendMessage(text, images = []) {
+    return (await import("./send.js")).sendMessage(this, text, images);
   }
 
-  async send(input, { siblings = [], metadata, round = 0 } = {}) {
-    const parent = this.turns.at(-1);
-    const inherited = metadata ?? parent?.metadata ?? {};
-    const body = await this.settings.requestBody(input, this.continuation(), branchOf(inherited));
-    const turn = this.addTurn({ input, previous: parent?.id ?? null, model: body.model, siblings, metadata: body.metadata ?? {} });
-    autoscroll(true);
-    await this.run(turn, { body }, round);
-  }
-
-  continuation() {
-    return this.conversation ? { conversation: this.conversation } : { previous_response_id: this.turns.at(-1)?.id };
+  async send(input, options) {
+    return (await import("./send.js")).send(this, input, options);
   }
 
   // Puts the id of the last response into the URL, so that a reload opens the response again.
@@ -126,8 +113,6 @@ class Chat {
     if (this.turns.at(-1)?.calls.length) await (await import("./tool_calls.js")).answerCalls(this, round);
   }
 }
-
-const branchOf = (metadata) => (metadata[BRANCH] ? { [BRANCH]: metadata[BRANCH] } : undefined);
 
 const root = document.getElementById("chat");
 // Show first, because the composer cannot measure a hidden field.

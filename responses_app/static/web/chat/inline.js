@@ -13,7 +13,7 @@ const MARKS = new RegExp(
     String.raw`(?<!\w)_(?=\S)(?<under>[^_\n]+)_(?!\w)`,
     String.raw`\*(?=[^\s*])(?<italic>[^*\n]+)\*`,
     String.raw`~~(?=\S)(?<struck>[^~\n]+)~~`,
-    String.raw`\[(?<text>[^\]\n]+)\]\((?<href>https?:\/\/[^\s)]+)\)`,
+    String.raw`\[(?<text>[^\]\n]+)\]\((?<href>https?:\/\/[^\s)]+|\/(?:containers|files)\/[\w%.\/-]+\/content)\)`,
     String.raw`(?<bare>https?:\/\/[^\s<>()\[\]\x60*]+)`,
     String.raw`\\(?<escaped>[\\\x60*_{}\[\]()#+\-.!|>~])`,
   ].join("|"),
@@ -52,6 +52,6 @@ function render(groups, depth) {
 }
 
 // The title shows the real address, because the text of a link may mislead.
-function link(href, children) {
+export function link(href, children) {
   return el("a", { href, title: href, rel: "noopener noreferrer nofollow", target: "_blank" }, ...children);
 }

@@ -1,6 +1,6 @@
 // Request parameters of the form, saved for the next visit and filled from an opened conversation.
 const STORAGE_KEY = "chat-settings";
-const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself", "servers"];
+const NAMES = ["model", "instructions", "temperature", "max_output_tokens", "effort", "tools", "by_itself", "servers", "offered", "store"];
 
 export class Settings {
   constructor(form) {
@@ -56,16 +56,23 @@ export class Settings {
       return notes;
     }
     const { carryOver } = await import("./carried_parameters.js");
-    return [...notes, ...carryOver(this, parameters)];
+    return [...notes, ...(await carryOver(this, parameters))];
   }
 
   // Sets the controls. `carried` parameters are sent unchanged with every message.
-  fill({ instructions, temperature, max_output_tokens, effort, tools = [], servers = [] }, carried = {}) {
+  fill({ instructions, temperature, max_output_tokens, effort, tools = [], ...ofServer }, carried = {}) {
     for (const [name, value] of Object.entries({ instructions, temperature, max_output_tokens, effort })) this.form.elements[name].value = value ?? "";
     for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = tools.includes(box.value);
-    for (const box of this.servers) box.checked = servers.includes(box.value);
+    this.choose(ofServer);
     this.carried = carried;
     this.form.querySelector(".inherited").hidden = true;
+  }
+
+  // Sets the controls of the tools that the server runs. `store` is the id of a vector store.
+  choose({ servers = [], offered = [], store = "" }) {
+    for (const box of this.servers) box.checked = servers.includes(box.value);
+    for (const box of this.offered) box.checked = offered.includes(box.value);
+    if (this.form.elements.store) this.form.elements.store.value = store;
   }
 
   get tools() {
@@ -77,36 +84,13 @@ export class Settings {
     return [...this.form.querySelectorAll("[name=servers]")];
   }
 
-  get serverTools() {
-    return this.servers.filter((box) => box.checked).map((box) => ({ type: "mcp", server_label: box.value, require_approval: "always" }));
+  // The checkboxes of the built-in tools.
+  get offered() {
+    return [...this.form.querySelectorAll("[name=offered]")];
   }
 
   get runsToolsAutomatically() {
     return this.form.elements.by_itself.checked;
-  }
-
-  // The body of a create request. Empty fields are left out; `previous` names the conversation or the previous response.
-  async requestBody(input, previous, metadata) {
-    const demoTools = this.tools.length ? (await import("./tools.js")).declared(this.tools) : [];
-    const tools = [...demoTools, ...this.serverTools];
-    const number = (name) => (this.value(name) === "" ? undefined : Number(this.value(name)));
-    const body = {
-      model: this.value("model"),
-      input,
-      stream: true,
-      store: true,
-      // A background response survives a reload and a lost connection.
-      background: true,
-      stream_options: { include_obfuscation: false },
-      ...previous,
-      instructions: this.value("instructions") || undefined,
-      temperature: number("temperature"),
-      max_output_tokens: number("max_output_tokens"),
-      reasoning: this.value("effort") ? { effort: this.value("effort") } : undefined,
-      tools: tools.length ? tools : undefined,
-      metadata,
-    };
-    return Object.keys(this.carried).length ? (await import("./carried_parameters.js")).withCarried(body, this.carried) : body;
   }
 
   save(name) {
@@ -119,6 +103,7 @@ export class Settings {
     if (name === "tools") return this.tools;
     // Saved are the servers without a check mark, so that a new server has one.
     if (name === "servers") return this.servers.filter((box) => !box.checked).map((box) => box.value);
+    if (name === "offered") return this.offered.filter((box) => box.checked).map((box) => box.value);
     const field = this.form.elements[name];
     return field.type === "checkbox" ? field.checked : field.value;
   }
@@ -127,7 +112,8 @@ export class Settings {
     const saved = stored();
     for (const box of this.form.querySelectorAll("[name=tools]")) box.checked = (saved.tools ?? []).includes(box.value);
     for (const box of this.servers) box.checked = !(saved.servers ?? []).includes(box.value);
-    for (const name of NAMES.filter((field) => !["tools", "servers"].includes(field) && saved[field] !== undefined)) {
+    for (const box of this.offered) box.checked = (saved.offered ?? []).includes(box.value);
+    for (const name of NAMES.filter((field) => !["tools", "servers", "offered"].includes(field) && saved[field] !== undefined && this.form.elements[field])) {
       const field = this.form.elements[name];
       if (field.type === "checkbox") field.checked = saved[name];
       // Skip an option that no longer exists.

@@ -1,0 +1,58 @@
+// Requests: the message of the user, the continuation of the thread, and the parameters of the settings form.
+import { autoscroll } from "./autoscroll.js";
+
+// As in branches.js.
+const BRANCH = "branch_of";
+
+export function sendMessage(chat, text, images) {
+  const parts = [...images.map((url) => ({ type: "input_image", image_url: url, detail: "auto" })), ...(text ? [{ type: "input_text", text }] : [])];
+  // Every call needs an output before the next message.
+  const unanswered = (chat.turns.at(-1)?.calls ?? []).map((card) => card.outputOf("The user did not provide a result for this tool call."));
+  return send(chat, [...unanswered, { type: "message", role: "user", content: parts }]);
+}
+
+export async function send(chat, input, { siblings = [], metadata, round = 0 } = {}) {
+  const parent = chat.turns.at(-1);
+  const inherited = metadata ?? parent?.metadata ?? {};
+  const previous = chat.conversation ? { conversation: chat.conversation } : { previous_response_id: parent?.id };
+  const body = await requestBody(chat.settings, input, previous, branchOf(inherited));
+  const turn = chat.addTurn({ input, previous: parent?.id ?? null, model: body.model, siblings, metadata: body.metadata ?? {} });
+  autoscroll(true);
+  await chat.run(turn, { body }, round);
+}
+
+const branchOf = (metadata) => (metadata[BRANCH] ? { [BRANCH]: metadata[BRANCH] } : undefined);
+
+// The body of a create request. Empty fields are left out; `previous` names the conversation or the previous response.
+async function requestBody(settings, input, previous, metadata) {
+  const demoTools = settings.tools.length ? (await import("./tools.js")).declared(settings.tools) : [];
+  const builtIn = await builtInTools(settings);
+  const tools = [...demoTools, ...mcpTools(settings), ...builtIn.tools];
+  const number = (name) => (settings.value(name) === "" ? undefined : Number(settings.value(name)));
+  const body = {
+    model: settings.value("model"),
+    input,
+    stream: true,
+    store: true,
+    // A background response survives a reload and a lost connection.
+    background: true,
+    stream_options: { include_obfuscation: false },
+    ...previous,
+    instructions: settings.value("instructions") || undefined,
+    temperature: number("temperature"),
+    max_output_tokens: number("max_output_tokens"),
+    reasoning: settings.value("effort") ? { effort: settings.value("effort") } : undefined,
+    tools: tools.length ? tools : undefined,
+    include: builtIn.include.length ? builtIn.include : undefined,
+    metadata,
+  };
+  return Object.keys(settings.carried).length ? (await import("./carried_parameters.js")).withCarried(body, settings.carried) : body;
+}
+
+const mcpTools = ({ servers }) => servers.filter((box) => box.checked).map((box) => ({ type: "mcp", server_label: box.value, require_approval: "always" }));
+
+async function builtInTools({ offered, form }) {
+  const names = offered.filter((box) => box.checked).map((box) => box.value);
+  const store = form.elements.store?.value;
+  return names.length || store ? (await import("./server_tools.js")).declared(names, store) : { tools: [], include: [] };
+}

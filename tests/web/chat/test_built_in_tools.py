@@ -1,0 +1,157 @@
+"""Chat page with the built-in tools: code with a plot and a file, web search and file search with citations, in a real browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from openai_harmony import load_harmony_encoding
+from playwright.sync_api import Browser, expect
+
+from project.container_startup import DEMO_STARTUP, read_startup_code
+from responses_app.sandbox.launch import packages
+from responses_app.sandbox.options import RunnerOptions
+from tests.support.sandbox.runner import PACKAGES, runner
+from tests.support.server.serve_command import Server
+from tests.support.waiting import wait_until
+from tests.support.web.axe import violations
+from tests.support.web.chat_visitor import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+WIDTH = "image => image.decode().then(() => image.naturalWidth, () => 0)"
+CODE = 'plot(9)\nopen("/mnt/data/squares.csv", "w").write("1,4,9")\nprint("written")'
+PAGE = "https://tides.example/spring.html"
+DRAWN = [
+    f"<|channel|>analysis to=python code<|message|>{CODE}<|call|>",
+    "<|channel|>final<|message|>See [the table](sandbox:/mnt/data/squares.csv).<|return|>",
+]
+SEARCHED = [
+    '<|channel|>analysis to=browser.search code<|message|>{"query": "tides"}<|call|>',
+    f"<|channel|>final<|message|>The sun and the moon pull in one line ([Spring tides]({PAGE})).<|return|>",
+]
+FOUND = [
+    '<|channel|>commentary to=functions.file_search <|constrain|>json<|message|>{"query": "vacation"}<|call|>',
+    "<|channel|>final<|message|>You have 30 days【0†rules.txt】.<|return|>",
+]
+
+
+def tape(folder: Path, *texts: str) -> str:
+    """Write recordings of `texts`, which the engine plays in order. Return the URL of the engine."""
+    encoding = load_harmony_encoding("HarmonyGptOss")
+    path = folder / "tools.jsonl"
+    lines = [{"chunks": [{"tokens": encoding.encode(text, allowed_special="all")}]} for text in texts]
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    return f"script://{path}"
+
+
+@pytest.fixture
+def sandbox_url(tmp_path: Path) -> Iterator[str]:
+    """Start a runner with matplotlib and the startup code of the demo."""
+    try:
+        packages.install(PACKAGES)
+    except packages.PackagesMissing as error:
+        pytest.skip(f"no package index: {error}")
+    options = RunnerOptions(startup_code=read_startup_code(DEMO_STARTUP))
+    with runner(tmp_path, options, with_packages=True) as started:
+        yield started.url
+
+
+@pytest.fixture
+def visitor(request: pytest.FixtureRequest, tmp_path: Path, sandbox_url: str, chromium: Browser) -> Iterator[Visitor]:
+    """Open the chat page of a server with the demo tools, whose model generates the texts of the parameter."""
+    server = Server(
+        tmp_path / "data", "--engine", tape(tmp_path, *request.param), "--demo-tools", RESPONSES_SANDBOX_URL=sandbox_url
+    )
+    try:
+        page = chromium.new_page()
+        page.goto(server.ready().manage("signin", "--url", server.url))
+        visitor = Visitor(server, chromium, storage_state=page.context.storage_state())
+        yield visitor
+        visitor.close()
+    finally:
+        server.end()
+    assert visitor.errors.seen == []
+
+
+@pytest.mark.parametrize("visitor", [DRAWN], indirect=True)
+def test_code_that_draws_a_plot_is_seen_as_a_picture(visitor: Visitor, axe: str) -> None:
+    page = visitor.page
+    assert violations(page, axe) == []
+    # By keyboard, as the button of an example is a button.
+    page.get_by_role("button", name='Run the code "plot(9)".').press("Enter")
+    card = page.get_by_role("region", name="Code run by the server")
+    expect(card.get_by_role("region", name="Code")).to_contain_text("plot(9)")
+    image = card.get_by_role("img", name="Image of the result")
+    expect(image).to_be_visible()
+    assert image.evaluate(WIDTH) > 100
+    expect(card).to_contain_text("written")
+    expect(card).to_contain_text("Done")
+    visitor.wait_for_end()
+    assert violations(page, axe) == []
+    page.reload()
+    assert image.evaluate(WIDTH) > 100
+    with page.expect_download() as download:
+        visitor.last.get_by_role("link", name="the table").click()
+    assert download.value.path().read_text() == "1,4,9"
+    page.locator("details.settings > summary").press("Enter")
+    expect(page.get_by_label("Code interpreter")).to_be_checked()
+    expect(page.get_by_label("Web search")).not_to_be_checked()
+    expect(page.locator(".inherited")).to_be_hidden()
+
+
+@pytest.mark.parametrize("visitor", [SEARCHED], indirect=True)
+def test_web_search_shows_the_pages_and_the_citation_is_a_link(visitor: Visitor, axe: str) -> None:
+    page = visitor.page
+    page.locator("details.settings > summary").click()
+    page.get_by_label("Web search").check()
+    page.get_by_label("demo", exact=True).uncheck()
+    page.locator("details.settings > summary").click()
+    visitor.send_and_wait("What are spring tides?", "in one line")
+    card = page.get_by_role("region", name="Web search by the server")
+    expect(card.get_by_role("region", name="Query")).to_have_text("tides")
+    expect(card.get_by_role("link", name="Spring tides")).to_have_attribute("href", PAGE)
+    expect(visitor.last.locator(".message").get_by_role("link", name="Spring tides")).to_have_attribute("href", PAGE)
+    (annotation,) = visitor.fetched(visitor.uid)["output"][-1]["content"][0]["annotations"]
+    assert (annotation["type"], annotation["url"]) == ("url_citation", PAGE)
+    assert violations(page, axe) == []
+    page.reload()
+    expect(card.get_by_role("link", name="Spring tides")).to_be_visible()
+
+
+@pytest.mark.parametrize("visitor", [FOUND], indirect=True)
+def test_file_search_shows_the_passages_and_the_citation_names_the_file(visitor: Visitor, axe: str) -> None:
+    store = add_store(visitor.server)
+    page = visitor.page
+    page.reload()
+    page.locator("details.settings > summary").click()
+    page.get_by_label("File search").select_option("House rules")
+    page.get_by_label("demo", exact=True).uncheck()
+    page.locator("details.settings > summary").click()
+    visitor.send_and_wait("How many days?", "You have 30 days")
+    card = page.get_by_role("region", name="File search by the server")
+    expect(card.get_by_role("region", name="Query")).to_have_text("vacation")
+    expect(card).to_contain_text("rules.txt")
+    expect(card).to_contain_text("Each employee has 30 days of vacation.")
+    link = visitor.last.locator(".message").get_by_role("link", name="rules.txt")
+    expect(link).to_be_visible()
+    assert violations(page, axe) == []
+    with page.expect_download() as download:
+        link.click()
+    assert "30 days" in download.value.path().read_text()
+    page.reload()
+    expect(page.locator("select[name=store]")).to_have_value(store)
+
+
+def add_store(server: Server) -> str:
+    """Create a vector store with a file, and wait until the file can be searched. Return the id of the store."""
+    with httpx2.Client(base_url=f"{server.url}/v1", headers={"Authorization": f"Bearer {server.key}"}, timeout=30) as client:
+        upload = {"file": ("rules.txt", b"Each employee has 30 days of vacation.")}
+        file: dict[str, Any] = client.post("/files", data={"purpose": "assistants"}, files=upload).json()
+        body = {"name": "House rules", "file_ids": [file["id"]]}
+        store: str = client.post("/vector_stores", json=body).json()["id"]
+        wait_until(lambda: client.get(f"/vector_stores/{store}").json()["file_counts"]["completed"] == 1, limit_s=60)
+    return store
