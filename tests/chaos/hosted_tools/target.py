@@ -36,7 +36,8 @@ class ServerTarget:
         """Start the server, again on the same data after an end."""
         engine = f"script://{self._tape}?loop=1"
         environ = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", **self._environ}
-        self.server = Server(self.data, "--worker", "--engine", engine, root=ROOT, before=(), **environ).ready()
+        self.server = Server(self.data, "--worker", "--engine", engine, root=ROOT, before=(), **environ)
+        self.server.ready()
 
     def client(self) -> httpx2.Client:
         """Return a client of the API."""
