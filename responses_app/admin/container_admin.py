@@ -33,7 +33,7 @@ class ContainerAdmin(ReadOnlyAdmin):
     def delete_model(self, request: HttpRequest, obj: Container) -> None:
         """Delete a container with its files, and end its code."""
         del request
-        async_to_sync(sandboxes.end_container)(obj.uid)
+        async_to_sync(sandboxes.end_container)(obj)
         container_files.delete_container(obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Container]) -> None:

@@ -54,7 +54,7 @@ async def create(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
             row = _file_id(create_response.parse(await asyncio.to_thread(body_stream(request).read, MAX_JSON_BYTES) or b"{}"))
         if isinstance(row, str):
             row = await container_files.copy_file(container, new_id("cfile_"), await _upload(key.project, row))
-        await sandboxes.put_file(container.uid, row)
+        await sandboxes.put_file(container, row)
         await ticket.release()
     return json_response(shape(row), headers=ticket.headers)
 
@@ -76,7 +76,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str, file: str) -> Http
     """DELETE /v1/containers/{id}/files/{file_id}."""
     del request
     row = await _find_file(key.project, uid, file)
-    await sandboxes.delete_file(uid, row.path)
+    await sandboxes.delete_file(row.container, row.path)
     await sync_to_async(container_files.delete)(row)
     return json_response({"id": file, "object": "container.file.deleted", "deleted": True})
 

@@ -68,7 +68,7 @@ async def delete(request: HttpRequest, key: ApiKey, uid: str) -> HttpResponseBas
     """DELETE /v1/containers/{id}."""
     del request
     row = await find(key.project, uid)
-    await sandboxes.end_container(uid)
+    await sandboxes.end_container(row)
     await sync_to_async(container_files.delete_container)(row)
     return json_response({"id": uid, "object": "container.deleted", "deleted": True})
 

@@ -8,11 +8,11 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from responses_app.errors import InvalidRequest
+from responses_app.protocol.items.registry import FAMILIES
 from responses_app.runs.create_request import CreateRequest
 from responses_app.store.content import approvals
 
 Item = Mapping[str, Any]
-OUTPUT_TYPES = frozenset({"reasoning", "mcp_list_tools", "mcp_approval_request"})
 
 
 def check_approvals(create_request: CreateRequest, items: Sequence[Item], own: Sequence[Item]) -> None:
@@ -80,7 +80,9 @@ def _own_answers(items: Sequence[Item], own: Sequence[Item], *, approve: bool) -
 
 def _is_output(item: Item) -> bool:
     """Return whether the model, or a tool of the server, has written `item`."""
-    return item.get("role") == "assistant" or item["type"] in OUTPUT_TYPES or item["type"].endswith("_call")
+    if item["type"] == "message":
+        return bool(item["role"] == "assistant")
+    return item["type"] in FAMILIES and bool(FAMILIES[item["type"]].opened_by)
 
 
 def _made(items: Sequence[Item]) -> set[str | None]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 
 from django.conf import settings
+from django.utils import timezone
 
-from responses_app.models import ContainerFile
+from responses_app.models import Container, ContainerFile
 from responses_app.sandbox.base import ContainerExpired, FileMissing, InvalidPath, Sandbox, SandboxUnavailable
 from responses_app.sandbox.client import SandboxClient
+from responses_app.store.content.containers import is_expired
 from responses_app.store.files import storage
 
 UNAVAILABLE = (
@@ -29,38 +32,41 @@ def open_sandbox() -> Sandbox:
     return SandboxClient(settings.RESPONSES_SANDBOX_URL, settings.RESPONSES_SANDBOX_TOKEN)
 
 
-async def end_container(uid: str) -> None:
+async def end_container(container: Container) -> None:
     """End a container in the sandbox. A sandbox that is not reachable loses the container at its expiry."""
-    if not has_sandbox():
-        return
-    sandbox = open_sandbox()
-    try:
-        with suppress(SandboxUnavailable, ContainerExpired):
-            await sandbox.delete(uid)
-    finally:
-        await sandbox.close()
+    async with _sandbox_of(container) as sandbox:
+        if sandbox is not None:
+            await sandbox.delete(container.uid)
 
 
-async def put_file(uid: str, file: ContainerFile) -> None:
+async def put_file(container: Container, file: ContainerFile) -> None:
     """Write a stored file to a container in the sandbox, if the container runs. A later start of the container writes all files."""
-    if not has_sandbox():
-        return
-    sandbox = open_sandbox()
-    try:
-        with suppress(SandboxUnavailable, ContainerExpired):
-            await sandbox.status(uid)
-            await sandbox.put_file(uid, file.path, await storage.open_chunks(file.storage_name))
-    finally:
-        await sandbox.close()
+    async with _sandbox_of(container) as sandbox:
+        if sandbox is not None:
+            await sandbox.status(container.uid)
+            await sandbox.put_file(container.uid, file.path, await storage.open_chunks(file.storage_name))
 
 
-async def delete_file(uid: str, path: str) -> None:
+async def delete_file(container: Container, path: str) -> None:
     """Delete a file of a container in the sandbox, if the container runs and has the file."""
-    if not has_sandbox():
+    async with _sandbox_of(container) as sandbox:
+        if sandbox is not None:
+            await sandbox.delete_file(container.uid, path)
+
+
+@asynccontextmanager
+async def _sandbox_of(container: Container) -> AsyncIterator[Sandbox | None]:
+    """Connect to the sandbox of a container; None if no code can run in the container now, as a connection starts the sandbox.
+
+    The errors of a sandbox that does not have the container or the file end the context.
+    """
+    has_run = container.last_active_at > container.created_at
+    if not has_sandbox() or not has_run or is_expired(container, timezone.now()):
+        yield None
         return
     sandbox = open_sandbox()
     try:
         with suppress(SandboxUnavailable, ContainerExpired, FileMissing, InvalidPath):
-            await sandbox.delete_file(uid, path)
+            yield sandbox
     finally:
         await sandbox.close()

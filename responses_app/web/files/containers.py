@@ -61,7 +61,7 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
     row = _container(request, uid)
     if request.method != "POST":
         return render(request, "web/container_delete.html", {"section": "files", "container": row})
-    async_to_sync(sandboxes.end_container)(row.uid)
+    async_to_sync(sandboxes.end_container)(row)
     container_files.delete_container(row)
     messages.success(request, "The container was deleted.")
     return redirect("containers")

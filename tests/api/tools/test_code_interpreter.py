@@ -183,7 +183,7 @@ class CodeInterpreterTest(CutCase):
         async with self.serving(*map(record_text, recordings)) as client:
             first = (await self.stream(client, tools=[TOOL]))[-1]["response"]
             uid = first["output"][0]["container_id"]
-            await sandboxes.end_container(uid)
+            await sandboxes.end_container(await Container.objects.aget(uid=uid))
             second = await self.stream(client, tools=[TOOL], include=INCLUDE, previous_response_id=first["id"])
         item = second[-1]["response"]["output"][0]
         assert (item["container_id"], item["outputs"]) == (uid, [{"type": "logs", "logs": "'hello'"}])

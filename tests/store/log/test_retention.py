@@ -157,14 +157,14 @@ class CommandTest(TestCase):
         with override_settings(RESPONSES_KEEP_RESPONSES=None):
             output = self.prune("--temporary=off")
         kinds = ("deltas", "responses", "temporary", "items")
-        self.assertEqual(output, "".join(f"{kind}: kept, no age given\n" for kind in kinds))
+        self.assertEqual(output, "".join(f"{kind}: kept, no age given\n" for kind in kinds) + "files: 0 deleted\n")
         self.assertEqual(Response.objects.count(), 2)
 
     def test_a_dry_run_counts_and_does_nothing(self) -> None:
         output = self.prune("--dry-run", "--deltas=0s", "--responses=1d")
         counts = {"deltas": 1, "responses": 2, "temporary": 1}
         expected = "".join(f"{kind}: {count} would be deleted\n" for kind, count in counts.items())
-        self.assertEqual(output, expected + "items: kept, no age given\n")
+        self.assertEqual(output, expected + "items: kept, no age given\nfiles: 0 would be deleted\n")
         self.assertEqual((Response.objects.count(), LogPage.objects.count()), (2, 2))
 
     def test_command_prints_progress_and_total(self) -> None:
