@@ -103,6 +103,6 @@ def shared(tmp_path_factory: pytest.TempPathFactory, tape: str) -> Iterator[Serv
 
     # The first use of the sandbox starts the sandbox, which installs packages for code if an index is configured.
     folder = tmp_path_factory.mktemp("shared") / "data"
-    server = Server(folder, "--engine", tape, RESPONSES_API_KEY="sk-my-own-key", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+    server = Server(folder, "--engine", tape, RESPONSES_API_KEY="sk-my-own-key")
     yield server.ready()
     server.end()

@@ -99,7 +99,7 @@ def test_ingestion_survives_a_kill(tmp_path: Path, tape: str) -> None:
         text = "".join(f"Line {n} about foxes and dens.\n" for n in range(40_000))
         files = [upload(client, f"{n}.txt", text) for n in range(4)]
         store = client.vector_stores.create(file_ids=files)
-        wait_until(lambda: client.vector_stores.retrieve(store.id).file_counts.completed >= 1)
+        wait_until(lambda: client.vector_stores.retrieve(store.id).file_counts.completed >= 1, limit_s=120)
         os.kill(named(first.process.pid, "responses_app.server.processes.main"), signal.SIGKILL)
         first.process.wait(END_LIMIT)
         second = Server(first.folder, "--engine", tape)

@@ -50,7 +50,7 @@ def is_alive(process: psutil.Process) -> bool:
 
 
 def test_server_runs_code_and_leaves_no_process_behind(tmp_path: Path) -> None:
-    server = Server(tmp_path / "data", "--engine", f"script://{record(tmp_path)}", PIP_NO_INDEX="1", PIP_FIND_LINKS="")
+    server = Server(tmp_path / "data", "--engine", f"script://{record(tmp_path)}")
     try:
         server.ready()
         assert sandbox_processes(server) == []
@@ -68,9 +68,7 @@ def test_server_runs_code_and_leaves_no_process_behind(tmp_path: Path) -> None:
 
 def test_server_refuses_the_tool_when_the_code_interpreter_is_off(tmp_path: Path) -> None:
     engine = f"script://{record(tmp_path)}"
-    server = Server(
-        tmp_path / "data", "--engine", engine, RESPONSES_CODE_INTERPRETER="off", PIP_NO_INDEX="1", PIP_FIND_LINKS=""
-    )
+    server = Server(tmp_path / "data", "--engine", engine, RESPONSES_CODE_INTERPRETER="off")
     try:
         server.ready()
         answer = server.ask(input="Please run code", tools=[TOOL])
