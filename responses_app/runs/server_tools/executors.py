@@ -63,7 +63,7 @@ def _code_interpreter(create_request: CreateRequest, uid: str) -> ToolExecutor |
         create_request.project, tool["container"], f"cntr_{uid.partition('_')[2]}", sandboxes.open_sandbox(), new_id
     )
     shows_outputs = "code_interpreter_call.outputs" in create_request.include
-    return CodeInterpreterExecutor(session, ToolLimits.from_settings().result_bytes, shows_outputs=shows_outputs)
+    return CodeInterpreterExecutor(session, ToolLimits.from_settings(), shows_outputs=shows_outputs)
 
 
 def _file_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:

@@ -15,6 +15,7 @@ from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.code_interpreter.containers import ContainerProblem, ContainerSession
 from responses_app.tools.code_interpreter.results import code_result, has_written
 from responses_app.tools.declarations import CODE_INTERPRETER_TYPES
+from responses_app.tools.limits import ToolLimits
 
 CALL = "code_interpreter_call"
 MAX_CODE_BYTES = 256 * 1024
@@ -23,11 +24,11 @@ MAX_CODE_BYTES = 256 * 1024
 class CodeInterpreterExecutor:
     """Code interpreter of a run, a `ToolExecutor`.
 
-    With `shows_outputs` the items have outputs, up to `max_bytes` bytes each.
+    With `shows_outputs` the items have outputs, up to the limit of a result in the log.
     """
 
-    def __init__(self, session: ContainerSession, max_bytes: int, *, shows_outputs: bool) -> None:
-        self._session, self._max_bytes, self._shows_outputs = session, max_bytes, shows_outputs
+    def __init__(self, session: ContainerSession, limits: ToolLimits, *, shows_outputs: bool) -> None:
+        self._session, self._limits, self._shows_outputs = session, limits, shows_outputs
 
     async def prepare(self, items: Sequence[Json]) -> None:
         """Choose the container: the one of the request, else that of the newest call among `items`, else a new one."""
@@ -74,7 +75,7 @@ class CodeInterpreterExecutor:
             result, notices = await self._session.run(call["container_id"], code, lambda: report(CodeStarted()))
         except (ContainerProblem, SandboxError) as error:
             return self.failure(call, str(error))
-        return code_result(result, notices, self._max_bytes, shows_outputs=self._shows_outputs)
+        return code_result(result, notices, self._limits, shows_outputs=self._shows_outputs)
 
     def failure(self, call: Json, message: str) -> Delta:
         """Return the end of a call that failed with `message`."""

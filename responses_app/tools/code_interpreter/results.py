@@ -8,21 +8,29 @@ from collections.abc import Sequence
 from responses_app.protocol.items.server_tools.code_interpreter import CodeResult
 from responses_app.sandbox.base import RunResult
 from responses_app.tools.base import Json
+from responses_app.tools.limits import ToolLimits
 from responses_app.tools.outputs.truncation import truncate_output
 
 NO_OUTPUT = "The code ran without output."
+# Bytes of a notice about truncation.
+NOTICE_BYTES = 100
 _WRITTEN = "Files written: "
 
 
-def code_result(result: RunResult, notices: Sequence[str], max_bytes: int, *, shows_outputs: bool) -> CodeResult:
+def code_result(result: RunResult, notices: Sequence[str], limits: ToolLimits, *, shows_outputs: bool) -> CodeResult:
     """Return the end of a code interpreter call. `notices` are sentences for the model in front of the output.
 
-    With `shows_outputs` the item has the outputs, up to `max_bytes` bytes of text and pictures; otherwise they are null.
+    With `shows_outputs` the item has the outputs, up to the limit of a result in the log; otherwise they are null.
     """
-    text, pictures = truncate_output(_text(result), max_bytes), [_data_url(figure) for figure in result.figures]
-    outputs = _outputs(text, pictures, max_bytes) if shows_outputs else None
+    pictures = [_data_url(figure) for figure in result.figures]
+    text = _text(result, limits.result_bytes)
+    outputs = _outputs(text, pictures, limits.result_bytes) if shows_outputs else None
+    frame = [*notices, *_file_list(result)]
+    read = _text(result, limits.result_prompt_bytes - sum(len(line.encode()) + 1 for line in frame))
     return CodeResult(
-        outputs, model_text="\n".join([*notices, text or NO_OUTPUT, *_file_list(result)]), model_images=tuple(pictures)
+        outputs,
+        model_text="\n".join([*notices, read or NO_OUTPUT, *_file_list(result)]),
+        model_images=tuple(pictures),
     )
 
 
@@ -31,10 +39,17 @@ def has_written(text: str, path: str) -> bool:
     return any(line.startswith(_WRITTEN) and f"{path} (" in line for line in text.split("\n"))
 
 
-def _text(result: RunResult) -> str:
-    """Return the printed text, the value of the last expression and the error, in the order of a notebook."""
+def _text(result: RunResult, max_bytes: int) -> str:
+    """Return the printed text, the value of the last expression and the error, in the order of a notebook.
+
+    A long text is cut in the middle: the model needs the value and the error more than the end of what was printed.
+    """
     cut_notice = "[More output was dropped.]" if result.is_truncated else None
-    parts = (result.logs, cut_notice, result.value, result.error)
+    end = _join(cut_notice, *(truncate_output(part, max_bytes // 4) for part in (result.value, result.error) if part))
+    return _join(truncate_output(result.logs, max(max_bytes - len(end.encode("utf-8", "replace")) - NOTICE_BYTES, 0)), end)
+
+
+def _join(*parts: str | None) -> str:
     return "\n".join(part.rstrip("\n") for part in parts if part)
 
 
