@@ -26,11 +26,16 @@ def sandbox_problem() -> str | None:
 
 def isolation_problem() -> str | None:
     """Return None if a runner is configured and can work, else a sentence. Applies to single runs too."""
-    if not settings.RESPONSES_SANDBOX_URL:
+    if not is_configured():
         return "No sandbox is configured. Set RESPONSES_SANDBOX_URL, or start the server with bin/serve."
     if settings.RESPONSES_SANDBOX_URL.startswith("unix:"):
         return local_problem()
     return None
+
+
+def is_configured() -> bool:
+    """Return whether the settings name a runner."""
+    return bool(settings.RESPONSES_SANDBOX_URL)
 
 
 def sandbox_client() -> SandboxClient:

@@ -10,8 +10,8 @@ from django.conf import settings
 from responses_app.runs.create_request import CreateRequest
 from responses_app.runs.ids import new_id
 from responses_app.store.content import approvals
+from responses_app.tools import sandbox_access
 from responses_app.tools.base import ToolExecutor
-from responses_app.tools.code_interpreter import sandboxes
 from responses_app.tools.code_interpreter.containers import ContainerSession
 from responses_app.tools.code_interpreter.executor import CodeInterpreterExecutor
 from responses_app.tools.composite import CompositeExecutor
@@ -57,10 +57,10 @@ def _web_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
 def _code_interpreter(create_request: CreateRequest, uid: str) -> ToolExecutor | None:
     tool = declared_tool(create_request.tools, CODE_INTERPRETER_TYPES)
     # Without a sandbox the request is refused, when the planner checks what the tools refer to.
-    if tool is None or not sandboxes.has_sandbox():
+    if tool is None or not sandbox_access.is_configured():
         return None
     session = ContainerSession(
-        create_request.project, tool["container"], f"cntr_{uid.partition('_')[2]}", sandboxes.open_sandbox(), new_id
+        create_request.project, tool["container"], f"cntr_{uid.partition('_')[2]}", sandbox_access.sandbox_client(), new_id
     )
     shows_outputs = "code_interpreter_call.outputs" in create_request.include
     return CodeInterpreterExecutor(session, ToolLimits.from_settings(), shows_outputs=shows_outputs)

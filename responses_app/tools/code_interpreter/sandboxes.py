@@ -1,35 +1,17 @@
-"""Connections to the sandbox of the settings, and changes of containers from outside of a run."""
+"""Changes of containers in the sandbox from outside of a run."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from django.conf import settings
 from django.utils import timezone
 
 from responses_app.models import Container, ContainerFile
 from responses_app.sandbox.base import ContainerExpired, FileMissing, InvalidPath, Sandbox, SandboxUnavailable
-from responses_app.sandbox.client import SandboxClient
 from responses_app.store.content.containers import is_expired
 from responses_app.store.files import storage
-
-UNAVAILABLE = (
-    "This server runs no code: it has no sandbox. The operator switches the code interpreter on with RESPONSES_SANDBOX_URL, "
-    "and `manage.py doctor` says what a sandbox needs."
-)
-
-
-def has_sandbox() -> bool:
-    """Return whether the settings name a sandbox."""
-    return bool(settings.RESPONSES_SANDBOX_URL)
-
-
-def open_sandbox() -> Sandbox:
-    """Connect to the sandbox of the settings. Raises SandboxUnavailable without one."""
-    if not has_sandbox():
-        raise SandboxUnavailable(UNAVAILABLE)
-    return SandboxClient(settings.RESPONSES_SANDBOX_URL, settings.RESPONSES_SANDBOX_TOKEN)
+from responses_app.tools import sandbox_access
 
 
 async def end_container(container: Container) -> None:
@@ -61,10 +43,10 @@ async def _sandbox_of(container: Container) -> AsyncIterator[Sandbox | None]:
     The errors of a sandbox that does not have the container or the file end the context.
     """
     has_run = container.last_active_at > container.created_at
-    if not has_sandbox() or not has_run or is_expired(container, timezone.now()):
+    if not sandbox_access.is_configured() or not has_run or is_expired(container, timezone.now()):
         yield None
         return
-    sandbox = open_sandbox()
+    sandbox = sandbox_access.sandbox_client()
     try:
         with suppress(SandboxUnavailable, ContainerExpired, FileMissing, InvalidPath):
             yield sandbox
