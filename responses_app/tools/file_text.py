@@ -16,7 +16,7 @@ async def extract_file_text(owner: str, data: bytes, name: str) -> ExtractedText
     # The first call in a process makes a trial run of the sandbox.
     if await asyncio.to_thread(sandbox_access.isolation_problem) is not None:
         return await extract_text(owner, data, name)
-    sandbox = sandbox_access.sandbox_client()
+    sandbox = sandbox_access.reader_client()
     try:
         return await extract_text(owner, data, name, sandbox)
     finally:

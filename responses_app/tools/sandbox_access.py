@@ -43,6 +43,13 @@ def sandbox_client() -> SandboxClient:
     return SandboxClient(settings.RESPONSES_SANDBOX_URL, settings.RESPONSES_SANDBOX_TOKEN)
 
 
+def reader_client() -> SandboxClient:
+    """Return a new client of the runner that reads files, which may be the runner of the containers."""
+    return SandboxClient(
+        settings.RESPONSES_SANDBOX_READER_URL or settings.RESPONSES_SANDBOX_URL, settings.RESPONSES_SANDBOX_TOKEN
+    )
+
+
 def runner_options() -> RunnerOptions:
     """Return the limits of a runner from the settings."""
     return RunnerOptions(

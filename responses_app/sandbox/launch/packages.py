@@ -55,7 +55,7 @@ def _installer(target: Path) -> list[str]:
     """Return the command of pip, or of uv where the environment has no pip."""
     options = ["--quiet", "--only-binary", ":all:", "--target", str(target)]
     if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "install", *options]
+        return [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "--retries", "1", "install", *options]
     beside = Path(sys.executable).with_name("uv")
     return [str(beside) if beside.exists() else "uv", "pip", "install", "--python", sys.executable, *options]
 

@@ -77,6 +77,7 @@ def _sandbox(folder: Path) -> Iterator[None]:
     has_runner = bool(os.environ.get("RESPONSES_SANDBOX_URL") or os.environ.get("RESPONSES_SANDBOX_URL_FILE"))
     if not has_runner:
         os.environ["RESPONSES_SANDBOX_URL"] = sandbox_starter.socket_url(folder)
+        os.environ["RESPONSES_SANDBOX_READER_URL"] = sandbox_starter.socket_url(folder, sandbox_starter.READER_SOCKET)
     check_settings()
     from responses_app.tools import sandbox_access
 
@@ -86,8 +87,13 @@ def _sandbox(folder: Path) -> Iterator[None]:
     if has_runner:
         yield
         return
-    packages = ["--without-packages"] if setting == "off" else []
-    with sandbox_starter.started(folder, [*packages, "--options", sandbox_access.runner_options().to_json()]):
+    options = ["--options", sandbox_access.runner_options().to_json()]
+    bare = ["--without-packages", *options]
+    # The reading of files must not wait until the packages for code are installed.
+    with (
+        sandbox_starter.started(folder, bare if setting == "off" else options),
+        sandbox_starter.started(folder, bare, sandbox_starter.READER_SOCKET),
+    ):
         yield
 
 

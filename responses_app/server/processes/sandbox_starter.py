@@ -17,21 +17,23 @@ from responses_app.sandbox import unix_socket
 from responses_app.sandbox.launch import launcher
 
 SOCKET = "sandbox.sock"
+# Socket of the runner that reads files, and installs no packages before.
+READER_SOCKET = "sandbox-reader.sock"
 FOLDER = "sandbox"
 # Pause after the end of a runner, so that a runner that cannot start is not started all the time.
 RESTART_PAUSE_S = 1.0
 STOP_LIMIT_S = 5.0
 
 
-def socket_url(data_dir: Path) -> str:
-    """Return the URL of the runner that `started` starts."""
-    return f"unix:{data_dir / SOCKET}"
+def socket_url(data_dir: Path, name: str = SOCKET) -> str:
+    """Return the URL of the runner that `started` starts on the socket `name`."""
+    return f"unix:{data_dir / name}"
 
 
 @contextmanager
-def started(data_dir: Path, arguments: Sequence[str]) -> Iterator[None]:
-    """Start a runner when a client connects. `arguments` go to the launcher. The runner ends with the context."""
-    starter = _Starter(data_dir, arguments)
+def started(data_dir: Path, arguments: Sequence[str], name: str = SOCKET) -> Iterator[None]:
+    """Start a runner when a client connects to the socket `name`. `arguments` go to the launcher. The runner ends with the context."""
+    starter = _Starter(data_dir, arguments, name)
     thread = threading.Thread(target=starter.run, name="sandbox", daemon=True)
     thread.start()
     try:
@@ -44,11 +46,11 @@ def started(data_dir: Path, arguments: Sequence[str]) -> Iterator[None]:
 class _Starter:
     """Listening socket and the process that serves the socket."""
 
-    def __init__(self, data_dir: Path, arguments: Sequence[str]) -> None:
+    def __init__(self, data_dir: Path, arguments: Sequence[str], name: str) -> None:
         make_folder(data_dir)
-        self._listening = unix_socket.listen(data_dir / SOCKET)
+        self._listening = unix_socket.listen(data_dir / name)
         self._command = [sys.executable, "-m", launcher.__name__, "--folder", str(data_dir / FOLDER), *arguments]
-        self._path = data_dir / SOCKET
+        self._path = data_dir / name
         self._woken, self._wake = socket.socketpair()
         self._process: subprocess.Popen[bytes] | None = None
         self._changed = threading.Lock()
