@@ -26,7 +26,7 @@ NO_PERMISSION = "bwrap: No permissions to create a new namespace, likely because
             "bwrap: Can't mount proc on /newroot/proc: Operation not permitted",
             "systempaths",
         ),
-        (MachineFacts(), "bwrap: Can't find source path /root/x: Permission denied", "may not read Python"),
+        (MachineFacts(), "bwrap: Can't find source path /closed/x: Permission denied", "may not read Python"),
         (MachineFacts(), "something\nelse", "failed: else"),
         (MachineFacts(), "", "no message"),
     ],

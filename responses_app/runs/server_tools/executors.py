@@ -62,8 +62,7 @@ def _code_interpreter(create_request: CreateRequest, uid: str) -> ToolExecutor |
     session = ContainerSession(
         create_request.project, tool["container"], f"cntr_{uid.partition('_')[2]}", sandbox_access.sandbox_client(), new_id
     )
-    shows_outputs = "code_interpreter_call.outputs" in create_request.include
-    return CodeInterpreterExecutor(session, ToolLimits.from_settings(), shows_outputs=shows_outputs)
+    return CodeInterpreterExecutor(session, ToolLimits.from_settings())
 
 
 def _file_search(create_request: CreateRequest, uid: str) -> ToolExecutor | None:

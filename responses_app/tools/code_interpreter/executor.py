@@ -11,6 +11,7 @@ from responses_app.protocol.items.server_tools.code_interpreter import CodeCall,
 from responses_app.protocol.items.server_tools.tool_result import MODEL_OUTPUT
 from responses_app.sandbox.base import SandboxError
 from responses_app.tools.base import Json
+from responses_app.tools.builtin_executor import BuiltinExecutor
 from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.code_interpreter.containers import ContainerProblem, ContainerSession
 from responses_app.tools.code_interpreter.results import code_result, has_written
@@ -21,14 +22,14 @@ CALL = "code_interpreter_call"
 MAX_CODE_BYTES = 256 * 1024
 
 
-class CodeInterpreterExecutor:
-    """Code interpreter of a run, a `ToolExecutor`.
+class CodeInterpreterExecutor(BuiltinExecutor):
+    """Code interpreter of a run, a `ToolExecutor`."""
 
-    With `shows_outputs` the items have outputs, up to the limit of a result in the log.
-    """
+    call_type = CALL
+    repeatable = False
 
-    def __init__(self, session: ContainerSession, limits: ToolLimits, *, shows_outputs: bool) -> None:
-        self._session, self._limits, self._shows_outputs = session, limits, shows_outputs
+    def __init__(self, session: ContainerSession, limits: ToolLimits) -> None:
+        self._session, self._limits = session, limits
 
     async def prepare(self, items: Sequence[Json]) -> None:
         """Choose the container: the one of the request, else that of the newest call among `items`, else a new one."""
@@ -47,25 +48,6 @@ class CodeInterpreterExecutor:
         sources = Sources(container_files=files)
         return BuiltinOffer(CODE_INTERPRETER_TYPES, {PYTHON: lambda: CodeCall(self._session.container_id)}, sources=sources)
 
-    def openings(self, items: Sequence[Json]) -> Sequence[Delta]:
-        """Return no openings: the code interpreter needs no preparation."""
-        del items
-        return ()
-
-    def can_run(self, item: Json) -> bool:
-        """Return True for calls of the code interpreter."""
-        return bool(item["type"] == CALL)
-
-    def counts(self, item: Json) -> bool:
-        """Return True: each call counts for the limits."""
-        del item
-        return True
-
-    def is_repeatable(self, call: Json) -> bool:
-        """Return False: code may have written files."""
-        del call
-        return False
-
     async def run(self, call: Json, report: Callable[[Delta], None]) -> Delta:
         """Run the code of `call` in its container."""
         code = call["code"]
@@ -75,13 +57,12 @@ class CodeInterpreterExecutor:
             result, notices = await self._session.run(call["container_id"], code, lambda: report(CodeStarted()))
         except (ContainerProblem, SandboxError) as error:
             return self.failure(call, str(error))
-        return code_result(result, notices, self._limits, shows_outputs=self._shows_outputs)
+        return code_result(result, notices, self._limits)
 
     def failure(self, call: Json, message: str) -> Delta:
         """Return the end of a call that failed with `message`."""
         del call
-        outputs = [{"type": "logs", "logs": message}] if self._shows_outputs else None
-        return CodeResult(outputs, failed=True, model_text=message)
+        return CodeResult([{"type": "logs", "logs": message}], failed=True, model_text=message)
 
     async def close(self) -> None:
         """Close the connections to the sandbox. The container stays until it expires."""

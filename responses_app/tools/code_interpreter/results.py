@@ -17,18 +17,14 @@ NOTICE_BYTES = 100
 _WRITTEN = "Files written: "
 
 
-def code_result(result: RunResult, notices: Sequence[str], limits: ToolLimits, *, shows_outputs: bool) -> CodeResult:
-    """Return the end of a code interpreter call. `notices` are sentences for the model in front of the output.
-
-    With `shows_outputs` the item has the outputs, up to the limit of a result in the log; otherwise they are null.
-    """
+def code_result(result: RunResult, notices: Sequence[str], limits: ToolLimits) -> CodeResult:
+    """Return the end of a code interpreter call. `notices` are sentences for the model in front of the output."""
     pictures = [_data_url(figure) for figure in result.figures]
     text = _text(result, limits.result_bytes)
-    outputs = _outputs(text, pictures, limits.result_bytes) if shows_outputs else None
     frame = [*notices, *_file_list(result)]
     read = _text(result, limits.result_prompt_bytes - sum(len(line.encode()) + 1 for line in frame))
     return CodeResult(
-        outputs,
+        _outputs(text, pictures, limits.result_bytes),
         model_text="\n".join([*notices, read or NO_OUTPUT, *_file_list(result)]),
         model_images=tuple(pictures),
     )

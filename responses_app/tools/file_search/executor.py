@@ -19,6 +19,7 @@ from responses_app.store.vector_stores import stores as stored
 from responses_app.store.vector_stores.search import ChunkResult
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
+from responses_app.tools.builtin_executor import BuiltinExecutor
 from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.declarations import FILE_SEARCH_TYPES
 from responses_app.tools.file_search.passages import PassageNumbers, show_passages
@@ -31,8 +32,11 @@ TOO_SLOW = "The file search took too long."
 DEFAULT_RESULTS = 20
 
 
-class FileSearchExecutor:
+class FileSearchExecutor(BuiltinExecutor):
     """File search tool, a `ToolExecutor`. `tool` is the declaration, and `path` its place in the request for errors."""
+
+    call_type = "file_search_call"
+    repeatable = True
 
     def __init__(self, tool: Json, project: str, limits: ToolLimits, path: str = "tools") -> None:
         self._uids: Sequence[str] = list(dict.fromkeys(tool["vector_store_ids"]))
@@ -52,25 +56,6 @@ class FileSearchExecutor:
         """Return the offer of the function. The passages of `items` are those that the model can cite."""
         self._numbers = PassageNumbers(items)
         return BuiltinOffer(FILE_SEARCH_TYPES, {builtin.FILE_SEARCH: FileSearch}, sources=Sources(files=self._numbers.sources))
-
-    def openings(self, items: Sequence[Json]) -> list[Delta]:
-        """Return nothing: a file search needs no preparation."""
-        del items
-        return []
-
-    def can_run(self, item: Json) -> bool:
-        """Return True for file search calls."""
-        return bool(item["type"] == "file_search_call")
-
-    def counts(self, item: Json) -> bool:
-        """Return True: each call counts for the limits."""
-        del item
-        return True
-
-    def is_repeatable(self, call: Json) -> bool:
-        """Return True: a search changes nothing."""
-        del call
-        return True
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> FileResult:
         """Search the vector stores."""

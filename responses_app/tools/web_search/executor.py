@@ -11,6 +11,7 @@ from responses_app.dialects.tools import builtin
 from responses_app.protocol.deltas import Delta, SearchStarted, WebResult, WebSearch
 from responses_app.tools.arguments import InvalidArguments, parse_arguments
 from responses_app.tools.base import Json
+from responses_app.tools.builtin_executor import BuiltinExecutor
 from responses_app.tools.builtin_offer import BuiltinOffer
 from responses_app.tools.declarations import WEB_SEARCH_TYPES
 from responses_app.tools.web_search import call_arguments as read
@@ -25,8 +26,11 @@ MAX_RESULTS = 20
 TOO_SLOW = "The web does not answer in time."
 
 
-class WebSearchExecutor:
+class WebSearchExecutor(BuiltinExecutor):
     """Web search tool, a `ToolExecutor`. A call takes at most `timeout_s` seconds."""
+
+    call_type = "web_search_call"
+    repeatable = True
 
     def __init__(self, options: WebSearchOptions, backend: SearchBackend, reader: PageReader, timeout_s: float) -> None:
         self._options, self._backend, self._reader, self._timeout_s = options, backend, reader, timeout_s
@@ -41,25 +45,6 @@ class WebSearchExecutor:
         self._history = BrowsingHistory(items)
         openings = {name: _opening(name) for name in (builtin.WEB_SEARCH, builtin.OPEN_PAGE, builtin.FIND_IN_PAGE)}
         return BuiltinOffer(WEB_SEARCH_TYPES, openings, self._options.describe(), self._history.sources())
-
-    def openings(self, items: Sequence[Json]) -> list[Delta]:
-        """Return nothing: a web search needs no preparation."""
-        del items
-        return []
-
-    def can_run(self, item: Json) -> bool:
-        """Return True for web search calls."""
-        return bool(item["type"] == "web_search_call")
-
-    def counts(self, item: Json) -> bool:
-        """Return True: each call counts for the limits."""
-        del item
-        return True
-
-    def is_repeatable(self, call: Json) -> bool:
-        """Return True: a search and the reading of a page change nothing."""
-        del call
-        return True
 
     async def run(self, call: Json, report: Callable[[Delta], None]) -> WebResult:
         """Search, open a page, or find a text in a page."""

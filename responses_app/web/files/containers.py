@@ -5,7 +5,6 @@ from __future__ import annotations
 from asgiref.sync import async_to_sync, sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404, redirect, render
@@ -13,11 +12,11 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from responses_app.access.permissions import restricted_to
 from responses_app.models import Container, ContainerFile
 from responses_app.store.content import containers
 from responses_app.store.files import container_files
 from responses_app.tools.code_interpreter import sandboxes
+from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.wire.file_download import download_response
 
 PAGE_SIZE = 50
@@ -28,16 +27,13 @@ PAGE_SIZE = 50
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /containers: the newest containers first. `after` is the container before the page."""
-    rows = _containers_of_user(request).prefetch_related("files").order_by("-pk")
-    after = rows.filter(uid=request.GET.get("after", "").replace("\0", "")).first()
-    if after is not None:
-        rows = rows.filter(pk__lt=after.pk)
-    found, now = list(rows[: PAGE_SIZE + 1]), timezone.now()
+    page, is_first = newest_page(request, Container.objects.prefetch_related("files"), PAGE_SIZE)
+    now = timezone.now()
     context = {
         "section": "files",
-        "containers": [(row, containers.is_expired(row, now)) for row in found[:PAGE_SIZE]],
-        "next": found[PAGE_SIZE - 1].uid if len(found) > PAGE_SIZE else None,
-        "is_first": after is None,
+        "containers": [(row, containers.is_expired(row, now)) for row in page.rows],
+        "next": page.rows[-1].uid if page.more else None,
+        "is_first": is_first,
     }
     return render(request, "web/containers.html", context)
 
@@ -68,18 +64,10 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
 
 
 def _container(request: HttpRequest, uid: str) -> Container:
-    if "\0" in uid:
-        raise Http404
-    return get_object_or_404(_containers_of_user(request), uid=uid)
+    return row_of_user(request, Container.objects.all(), uid)
 
 
 def _file(request: HttpRequest, uid: str, file: str) -> ContainerFile:
     if "\0" in file:
         raise Http404
     return get_object_or_404(_container(request, uid).files, uid=file)
-
-
-def _containers_of_user(request: HttpRequest) -> QuerySet[Container]:
-    """Return the containers of the user's projects; all containers for a superuser."""
-    projects = restricted_to(request.user)
-    return Container.objects.all() if projects is None else Container.objects.filter(project__in=projects)

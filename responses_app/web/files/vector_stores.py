@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from responses_app.access.permissions import restricted_to
 from responses_app.models import VectorStore, VectorStoreFile
 from responses_app.store.vector_stores import store_files, stores
+from responses_app.web.files.lists import newest_page, row_of_user
 
 PAGE_SIZE = 50
 # Seconds after which the page of a store is loaded again while files are in progress.
@@ -26,19 +25,13 @@ STATUS_WORDS = {"in_progress": "In progress", "completed": "Completed", "expired
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /vector-stores: the newest vector stores first. `after` is the store before the page."""
-    rows = _stores_of_user(request).order_by("-pk")
-    after = rows.filter(uid=request.GET.get("after", "").replace("\0", "")).first()
-    if after is not None:
-        rows = rows.filter(pk__lt=after.pk)
-    found, now = list(rows[: PAGE_SIZE + 1]), timezone.now()
-    counts = stores.count_files(found[:PAGE_SIZE])
+    page, is_first = newest_page(request, VectorStore.objects.all(), PAGE_SIZE)
+    counts, now = stores.count_files(page.rows), timezone.now()
     context = {
         "section": "files",
-        "stores": [
-            (row, counts[row.pk], STATUS_WORDS[stores.status_of(row, counts[row.pk], now)]) for row in found[:PAGE_SIZE]
-        ],
-        "next": found[PAGE_SIZE - 1].uid if len(found) > PAGE_SIZE else None,
-        "is_first": after is None,
+        "stores": [(row, counts[row.pk], STATUS_WORDS[stores.status_of(row, counts[row.pk], now)]) for row in page.rows],
+        "next": page.rows[-1].uid if page.more else None,
+        "is_first": is_first,
     }
     return render(request, "web/vector_stores.html", context)
 
@@ -99,12 +92,4 @@ def remove_file(request: HttpRequest, uid: str, file: str) -> HttpResponse:
 
 
 def _store(request: HttpRequest, uid: str) -> VectorStore:
-    if "\0" in uid:
-        raise Http404
-    return get_object_or_404(_stores_of_user(request), uid=uid)
-
-
-def _stores_of_user(request: HttpRequest) -> QuerySet[VectorStore]:
-    """Return the vector stores of the user's projects; all vector stores for a superuser."""
-    projects = restricted_to(request.user)
-    return VectorStore.objects.all() if projects is None else VectorStore.objects.filter(project__in=projects)
+    return row_of_user(request, VectorStore.objects.all(), uid)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from asgiref.sync import sync_to_async
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
-from responses_app.access.permissions import restricted_to
 from responses_app.models import File
 from responses_app.store.files import files
+from responses_app.web.files.lists import newest_page, row_of_user
 from responses_app.wire.file_download import download_response
 
 PAGE_SIZE = 100
@@ -26,16 +25,12 @@ PAGE_SIZE = 100
 @require_safe
 def index(request: HttpRequest) -> HttpResponse:
     """Render GET /files: the newest files first. `after` is the file before the page."""
-    rows = _files_of_user(request).order_by("-pk")
-    after = rows.filter(uid=request.GET.get("after", "").replace("\0", "")).first()
-    if after is not None:
-        rows = rows.filter(pk__lt=after.pk)
-    found = list(rows[: PAGE_SIZE + 1])
+    page, is_first = newest_page(request, files.unexpired(timezone.now()), PAGE_SIZE)
     context = {
         "section": "files",
-        "files": found[:PAGE_SIZE],
-        "next": found[PAGE_SIZE - 1].uid if len(found) > PAGE_SIZE else None,
-        "is_first": after is None,
+        "files": page.rows,
+        "next": page.rows[-1].uid if page.more else None,
+        "is_first": is_first,
     }
     return render(request, "web/files.html", context)
 
@@ -65,13 +60,4 @@ def delete(request: HttpRequest, uid: str) -> HttpResponse:
 
 
 def _file(request: HttpRequest, uid: str) -> File:
-    if "\0" in uid:
-        raise Http404
-    return get_object_or_404(_files_of_user(request), uid=uid)
-
-
-def _files_of_user(request: HttpRequest) -> QuerySet[File]:
-    """Return the files of the user's projects; all files for a superuser."""
-    rows = files.unexpired(timezone.now())
-    projects = restricted_to(request.user)
-    return rows if projects is None else rows.filter(project__in=projects)
+    return row_of_user(request, files.unexpired(timezone.now()), uid)

@@ -12,19 +12,19 @@ LIMITS = ToolLimits(result_bytes=4000, result_prompt_bytes=1000)
 
 
 def test_logs_value_and_error_are_joined_in_the_order_of_a_notebook() -> None:
-    result = code_result(RunResult(logs="1\n", value="2", error="Boom"), ["Restarted."], LIMITS, shows_outputs=True)
+    result = code_result(RunResult(logs="1\n", value="2", error="Boom"), ["Restarted."], LIMITS)
     assert result.outputs == [{"type": "logs", "logs": "1\n2\nBoom"}]
     assert result.model_text == "Restarted.\n1\n2\nBoom"
 
 
 def test_code_without_output_says_so_to_the_model() -> None:
-    result = code_result(RunResult(), [], LIMITS, shows_outputs=True)
+    result = code_result(RunResult(), [], LIMITS)
     assert (result.outputs, result.model_text) == ([], NO_OUTPUT)
 
 
 @pytest.mark.parametrize("logs", ["x" * 50_000, "ä" * 50_000])
 def test_error_behind_a_long_output_is_not_cut(logs: str) -> None:
-    result = code_result(RunResult(logs=logs, error="Boom", is_truncated=True), [], LIMITS, shows_outputs=True)
+    result = code_result(RunResult(logs=logs, error="Boom", is_truncated=True), [], LIMITS)
     assert result.model_text is not None
     assert result.outputs is not None
     for text, limit in ((result.model_text, 1000), (result.outputs[0]["logs"], 4000)):
@@ -34,7 +34,7 @@ def test_error_behind_a_long_output_is_not_cut(logs: str) -> None:
 
 
 def test_pictures_beyond_the_limit_are_left_out_of_the_item() -> None:
-    result = code_result(RunResult(figures=(b"x" * 1500, b"y" * 3000)), [], LIMITS, shows_outputs=True)
+    result = code_result(RunResult(figures=(b"x" * 1500, b"y" * 3000)), [], LIMITS)
     assert result.outputs is not None
     assert [output["type"] for output in result.outputs] == ["image", "logs"]
     assert len(result.model_images) == 2
