@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from responses_app.models import Response, StoredRequest
 from responses_app.runs import manager
-from responses_app.store.log.group_commit import decode_tokens
+from responses_app.store.log.token_ids import decode_tokens
 from responses_app.web.render.sanitize import visible
 from responses_app.web.response.detail import get_response, number, render_page
 

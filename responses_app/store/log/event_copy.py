@@ -1,0 +1,48 @@
+"""COPY of events into the table of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import psycopg
+from django.db import connection
+from psycopg.abc import PQGen
+from psycopg.generators import copy_end, copy_to, execute
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGconn
+
+from responses_app.store.log.records import Append
+
+COPY_SQL = b"COPY responses_app_event (response_id, number, type, data, ms, tokens) FROM STDIN"
+# libpq may accept nothing of a buffer larger than its own free space, so it gets at most so many bytes at a time.
+MAX_COPY_BYTES = 64 * 1024
+
+
+def copy_events(appends: Sequence[Append]) -> None:
+    """Insert the frames of `appends` with one COPY."""
+    # Rows are formatted here and sent with libpq directly: adapting every value in psycopg, and parsing the statement in a cursor,
+    # take longer than the database. `wrap_database_errors` converts the errors into Django's. psycopg sends BEGIN before the first
+    # statement; inside of a transaction an earlier statement has triggered that.
+    rows, raw = b"".join([row for append in appends for row in _rows(append)]), connection.connection
+    with connection.wrap_database_errors:
+        raw.wait(_copy_rows(raw.pgconn, rows))
+
+
+def _copy_rows(link: PGconn, rows: bytes) -> PQGen[None]:
+    link.send_query(COPY_SQL)
+    (result,) = yield from execute(link)
+    if result.status != ExecStatus.COPY_IN:
+        raise psycopg.errors.error_from_result(result)
+    for start in range(0, len(rows), MAX_COPY_BYTES):
+        yield from copy_to(link, rows[start : start + MAX_COPY_BYTES], flush=False)
+    yield from copy_end(link, None)
+
+
+def _rows(append: Append) -> Iterator[bytes]:
+    """Format frames for COPY. JSON contains no raw tab or line break, so only backslashes need escaping."""
+    pk, last = append.log.row.pk, len(append.frames) - 1
+    for position, frame in enumerate(append.frames):
+        encoded = append.tokens if position == last else None
+        tokens = b"\\N" if encoded is None else b"\\\\x" + encoded.hex().encode()
+        data = frame.data.replace(b"\\", b"\\\\")
+        yield b"%d\t%d\t%b\t%b\t%d\t%b\n" % (pk, frame.number, frame.type.encode(), data, frame.ms, tokens)
